@@ -1,0 +1,156 @@
+//! The values that a table's parameters have been given, and where each came from.
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use aqmlab_units::text::Size;
+use aqmlab_units::{Rate, Span};
+
+use crate::{Default, Param, Value};
+
+/// Where a value came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Origin {
+    /// Written in the scenario.
+    Given,
+    /// Part of a named profile or preset.
+    Profile(Cow<'static, str>),
+    /// The table's default, with its source.
+    Default(&'static str),
+    /// Computed by the rule told here.
+    Derived(Cow<'static, str>),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Given => f.write_str("given"),
+            Origin::Profile(name) => write!(f, "profile {name}"),
+            Origin::Default(source) => write!(f, "default ({source})"),
+            Origin::Derived(rule) => write!(f, "derived: {rule}"),
+        }
+    }
+}
+
+/// One value with its origin.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting {
+    /// The parameter.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// Where the value came from.
+    pub origin: Origin,
+}
+
+/// The values of a table's parameters, in the table's order.
+#[derive(Clone, PartialEq, Debug, core::default::Default)]
+pub struct Settings {
+    items: Vec<Setting>,
+}
+
+/// A value that does not fit: which parameter, what it is, what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamError {
+    /// The parameter that is wrong.
+    pub name: &'static str,
+    /// The reason, a sentence without a full stop: ``min_th `30p` exceeds max_th `10p` ``.
+    pub message: String,
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for ParamError {}
+
+impl ParamError {
+    /// An error about the parameter `name`.
+    pub fn new(name: &'static str, message: impl Into<String>) -> Self {
+        ParamError { name, message: message.into() }
+    }
+}
+
+impl Settings {
+    /// Every parameter of `table` at its default; required ones are missing until [`Settings::set`].
+    pub fn defaults(table: &'static [Param]) -> Self {
+        let items = table
+            .iter()
+            .filter_map(|p| {
+                let origin = match p.default {
+                    Default::Auto(rule) => Origin::Derived(rule.into()),
+                    _ => Origin::Default(p.source),
+                };
+                Some(Setting { name: p.name, value: p.default.value()?, origin })
+            })
+            .collect();
+        Settings { items }
+    }
+
+    /// Sets or replaces one value.
+    pub fn set(&mut self, name: &'static str, value: Value, origin: Origin) {
+        match self.items.iter_mut().find(|s| s.name == name) {
+            Some(s) => (s.value, s.origin) = (value, origin),
+            None => self.items.push(Setting { name, value, origin }),
+        }
+    }
+
+    /// All values.
+    pub fn iter(&self) -> impl Iterator<Item = &Setting> {
+        self.items.iter()
+    }
+
+    /// One value, if it is there.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.items.iter().find(|s| s.name == name).map(|s| &s.value)
+    }
+
+    /// Was this value written in the scenario (and not defaulted or derived)?
+    pub fn is_given(&self, name: &str) -> bool {
+        self.items.iter().any(|s| s.name == name && s.origin == Origin::Given)
+    }
+
+    /// Is this value still to be computed?
+    pub fn is_auto(&self, name: &str) -> bool {
+        self.get(name) == Some(&Value::Auto)
+    }
+}
+
+/// Typed reading. The parser has checked kinds against the table, so a mismatch is a mistake in the code of
+/// the table's owner; it is reported as an error, not a panic, because registries are open.
+macro_rules! reader {
+    ($fn:ident, $variant:ident, $type:ty, $what:literal) => {
+        #[doc = concat!("The value of `name`, ", $what, ".")]
+        ///
+        /// # Errors
+        /// If it is missing, still automatic or of another kind.
+        pub fn $fn(&self, name: &'static str) -> Result<$type, ParamError> {
+            match self.get(name) {
+                Some(Value::$variant(v)) => Ok(v.clone()),
+                other => Err(mismatch(name, $what, other)),
+            }
+        }
+    };
+}
+
+impl Settings {
+    reader!(flag, Flag, bool, "true or false");
+    reader!(integer, Integer, u64, "a whole number");
+    reader!(number, Number, f64, "a number");
+    reader!(span, Span, Span, "a time");
+    reader!(rate, Rate, Rate, "a rate");
+    reader!(size, Size, Size, "a size");
+    reader!(choice, Choice, &'static str, "one word of a list");
+    reader!(text, Text, String, "a text");
+}
+
+fn mismatch(name: &'static str, what: &str, found: Option<&Value>) -> ParamError {
+    let found = found.map_or_else(|| "missing".to_string(), |v| format!("`{v}`"));
+    ParamError::new(name, format!("{name} must be {what}, it is {found}"))
+}

@@ -1,0 +1,146 @@
+//! What a parameter is: name, kind, range, default, source, other names.
+
+use aqmlab_units::{Packets, Rate, Span};
+
+use crate::Value;
+
+/// One parameter of a parameterised thing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Param {
+    /// Its name in a scenario file, after the paper or RFC: `min_th`.
+    pub name: &'static str,
+    /// What values it takes, and in which range.
+    pub kind: Kind,
+    /// What it is when not given.
+    pub default: Default,
+    /// Other tools' names for it.
+    pub aliases: &'static [Alias],
+    /// Where parameter and default come from: paper or RFC section.
+    pub source: &'static str,
+    /// What it does, in one sentence.
+    pub help: &'static str,
+}
+
+/// Another tool's name for a parameter, accepted as input and listed in help.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Alias {
+    /// Whose name it is: `"ns-2"`, `"tc"`, `"paper"`.
+    pub of: &'static str,
+    /// The name: `"thresh_"`.
+    pub name: &'static str,
+}
+
+/// What values a parameter takes. Ranges are inclusive unless the name says otherwise.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `true` or `false`
+    Flag,
+    /// A whole number.
+    Integer {
+        /// least
+        min: u64,
+        /// greatest
+        max: u64,
+    },
+    /// A number in `[min, max]`.
+    Number {
+        /// least
+        min: f64,
+        /// greatest
+        max: f64,
+    },
+    /// A number in `(above, max]`.
+    NumberAbove {
+        /// greatest value that is still too small
+        above: f64,
+        /// greatest
+        max: f64,
+    },
+    /// A length of time.
+    Span {
+        /// least
+        min: Span,
+        /// greatest
+        max: Span,
+    },
+    /// A data rate.
+    Rate {
+        /// least
+        min: Rate,
+        /// greatest
+        max: Rate,
+    },
+    /// Packets, bytes or bandwidth-delay products; `min` holds for packets and bytes alike.
+    Size {
+        /// least count of packets or bytes
+        min: Packets,
+    },
+    /// A size that must be in bytes.
+    Bytes {
+        /// least
+        min: u64,
+        /// greatest
+        max: u64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Free text.
+    Text,
+}
+
+/// What a parameter is when it is not given.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Default {
+    /// It must be given.
+    Required,
+    /// This flag.
+    Flag(bool),
+    /// This count.
+    Integer(u64),
+    /// This number.
+    Number(f64),
+    /// This length of time.
+    Span(Span),
+    /// This rate.
+    Rate(Rate),
+    /// This many packets.
+    Packets(u64),
+    /// This many bytes.
+    Bytes(u64),
+    /// This multiple of the bandwidth-delay product.
+    Bdp(f64),
+    /// This word.
+    Choice(&'static str),
+    /// Computed from the context by the rule told here.
+    Auto(&'static str),
+}
+
+impl Default {
+    /// The default as a value; `None` where the parameter is required.
+    pub fn value(&self) -> Option<Value> {
+        use aqmlab_units::Bytes;
+        use aqmlab_units::text::Size;
+        Some(match *self {
+            Default::Required => return None,
+            Default::Flag(v) => Value::Flag(v),
+            Default::Integer(v) => Value::Integer(v),
+            Default::Number(v) => Value::Number(v),
+            Default::Span(v) => Value::Span(v),
+            Default::Rate(v) => Value::Rate(v),
+            Default::Packets(v) => Value::Size(Size::Packets(Packets::new(v))),
+            Default::Bytes(v) => Value::Size(Size::Bytes(Bytes::new(v))),
+            Default::Bdp(v) => Value::Size(Size::Bdp(v)),
+            Default::Choice(v) => Value::Choice(v),
+            Default::Auto(_) => Value::Auto,
+        })
+    }
+}
+
+impl Param {
+    /// Is `name` this parameter's name or one of its aliases?
+    pub fn answers_to(&self, name: &str) -> bool {
+        self.name == name || self.aliases.iter().any(|a| a.name == name)
+    }
+}

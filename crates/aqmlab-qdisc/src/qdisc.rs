@@ -1,0 +1,158 @@
+//! The central traits: what a discipline knows of a packet, whom it tells of each packet's fate, and what
+//! it must be able to do.
+
+use alloc::vec::Vec;
+
+use aqmlab_units::{Bytes, Instant, Packets, Rate};
+
+/// The ECN field of a packet (RFC 3168, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// 00: not ECN-capable
+    #[default]
+    NotEct = 0,
+    /// 01: ECN-capable, L4S (RFC 9331)
+    Ect1 = 1,
+    /// 10: ECN-capable, classic
+    Ect0 = 2,
+    /// 11: congestion experienced
+    Ce = 3,
+}
+
+impl Ecn {
+    /// May a queue mark this packet instead of dropping it? True for ECT(0), ECT(1) and CE.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Ecn::NotEct)
+    }
+}
+
+/// Which end of a flow a hash is taken of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// the sending host
+    Source,
+    /// the receiving host
+    Destination,
+}
+
+/// A differentiated-services code point (RFC 2474), six bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Dscp(pub u8);
+
+/// What a discipline may know of a packet. The simulator implements it on a small struct, the router on a
+/// frame.
+pub trait Packet {
+    /// Length at the network layer, headers included; a link adds its own overhead.
+    fn wire_len(&self) -> Bytes;
+    /// Hash of the 5-tuple (3-tuple for fragments and what is neither TCP nor UDP).
+    fn flow_hash(&self, salt: u64) -> u64;
+    /// Hash of one host's address.
+    fn host_hash(&self, side: Side, salt: u64) -> u64;
+    /// The ECN field.
+    fn ecn(&self) -> Ecn;
+    /// Sets the ECN field to CE; the host repairs checksums. Called only if [`Ecn::is_capable`].
+    fn mark_ce(&mut self);
+    /// The differentiated-services code point.
+    fn dscp(&self) -> Dscp;
+    /// Changes the differentiated-services code point.
+    fn set_dscp(&mut self, dscp: Dscp);
+}
+
+/// Why a packet was dropped or marked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Chosen at random by the discipline's probability.
+    Early,
+    /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond `max_th`).
+    Forced,
+    /// The buffer's limit was reached: tail drop.
+    Overflow,
+    /// Injected by a rule of the scenario or a test, not by a queue's own judgement.
+    Injected,
+}
+
+impl Reason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Reason; 4] = [Reason::Early, Reason::Forced, Reason::Overflow, Reason::Injected];
+
+    /// The word used in recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Early => "early",
+            Reason::Forced => "forced",
+            Reason::Overflow => "overflow",
+            Reason::Injected => "injected",
+        }
+    }
+}
+
+/// Why, and in which inner queue of a discipline that has several.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// Why.
+    pub reason: Reason,
+    /// The inner queue; 0 where there is one.
+    pub inner: u16,
+}
+
+impl Cause {
+    /// A cause in a discipline with a single queue.
+    pub const fn of(reason: Reason) -> Self {
+        Cause { reason, inner: 0 }
+    }
+}
+
+/// Told what became of packets; receives the dropped ones by value, so that a router can recycle frames.
+pub trait Observer<P> {
+    /// `pkt` is lost. Called exactly once for each packet that enters and never leaves.
+    fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
+    /// `pkt` now carries CE and did not before. It goes on.
+    fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
+}
+
+/// What a queue holds: waiting packets, without the one in transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Backlog {
+    /// Waiting packets.
+    pub packets: Packets,
+    /// Their bytes.
+    pub bytes: Bytes,
+}
+
+/// Named law values, for plots: `("avg", 12.3)`, `("p", 0.02)`.
+pub type LawSamples = Vec<(&'static str, f64)>;
+
+/// Decides which packet leaves next, which are marked and which are lost.
+///
+/// # Contract
+/// 1. *Conservation*, in packets and bytes: arrived = left + dropped + backlog, after every call.
+/// 2. *Order of time*: `now` never goes back between calls; equal is normal.
+/// 3. *Liveness*: if `dequeue(now)` gives `None` while the backlog is not empty, `deadline()` is some
+///    instant after `now`.
+/// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after as you can".
+/// 5. *Catching up*: there is no tick. Between two calls the backlog is constant, so a law with a sampling
+///    period catches up at the next call, with the state it would have had if woken at every sampling
+///    instant; an update due at t comes before the packet of t.
+/// 6. *Bounded*: work per call is bounded by a documented constant, or by the drops it reports.
+/// 7. *Replay*: same calls, same stream, same outcome. CE only on ECT; the limit is never exceeded; work
+///    conserving unless a shaper.
+///
+/// [`crate::contract`] checks all seven for whatever is registered.
+pub trait Qdisc<P: Packet> {
+    /// `pkt` arrives. It is queued, or some packet (not necessarily this one) goes to `obs`.
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>);
+    /// The link can take a packet: the next one, if one may leave.
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
+    /// Shapers only: when a held packet may become releasable.
+    fn deadline(&self) -> Option<Instant>;
+    /// The link behind this queue changed its rate.
+    fn rate_changed(&mut self, now: Instant, rate: Rate);
+    /// What is queued now.
+    fn backlog(&self) -> Backlog;
+    /// Appends the law's current values as of `now` (which is not before the last call's): caught up, but
+    /// without changing what later calls return.
+    fn observe(&self, now: Instant, out: &mut LawSamples);
+}

@@ -1,0 +1,21 @@
+//! Instants, spans, sizes and rates as types.
+//!
+//! Everything that has a unit in aqmlab has a type from this crate, and the numbers 8, 1000 and
+//! 1_000_000_000 live nowhere else. Time is an integer count of nanoseconds, sizes are integer bytes or
+//! packets, rates are integer bit/s: sums are exact on every machine. Only operators that make physical
+//! sense exist, so `Rate * Span` does not compile while [`Rate::time_for`] does.
+//!
+//! This crate reads no clock and allocates only to print or explain ([`text`]).
+#![no_std]
+extern crate alloc;
+
+mod link_clock;
+mod rate;
+mod size;
+pub mod text;
+mod time;
+
+pub use link_clock::LinkClock;
+pub use rate::Rate;
+pub use size::{Bytes, Packets};
+pub use time::{Instant, Span};

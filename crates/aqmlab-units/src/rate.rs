@@ -1,0 +1,62 @@
+//! Data rates.
+
+use crate::{Bytes, Span};
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+/// A data rate in bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// `n` bit/s.
+    pub const fn bps(n: u64) -> Self {
+        Rate(n)
+    }
+
+    /// `n` kbit/s.
+    pub const fn kbit(n: u64) -> Self {
+        Rate(n * 1_000)
+    }
+
+    /// `n` Mbit/s.
+    pub const fn mbit(n: u64) -> Self {
+        Rate(n * 1_000_000)
+    }
+
+    /// `n` Gbit/s.
+    pub const fn gbit(n: u64) -> Self {
+        Rate(n * 1_000_000_000)
+    }
+
+    /// bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes per second as a float, for laws and plots.
+    pub fn bytes_per_s(self) -> f64 {
+        self.0 as f64 / 8.0
+    }
+
+    /// Packets of `size` per second: the `C` of the AQM papers.
+    pub fn packets_per_s(self, size: Bytes) -> f64 {
+        self.0 as f64 / (8.0 * size.as_f64())
+    }
+
+    /// The time that `amount` takes at this rate, rounded down to a nanosecond. A link that sends packet
+    /// after packet uses [`crate::LinkClock`], which keeps the remainder.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn time_for(self, amount: Bytes) -> Span {
+        let ns = amount.bits() * NS_PER_S / u128::from(self.0);
+        Span::ns(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// The bytes that pass in `span`, rounded down.
+    pub fn bytes_in(self, span: Span) -> Bytes {
+        let bytes = u128::from(self.0) * u128::from(span.as_ns()) / (8 * NS_PER_S);
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,286 @@
+//! The one text form of quantities: `"10Mbit"`, `"40ms"`, `"36p"`, `"123kB"`, `"1.5bdp"`.
+//!
+//! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer than the
+//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Printing round-trips: the printed form
+//! of a value parses to the same value.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use crate::{Bytes, Instant, Packets, Rate, Span};
+
+/// A size as people write it for a buffer or a threshold: in packets, in bytes, or relative to the
+/// bandwidth-delay product of the path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Size {
+    /// `"36p"`
+    Packets(Packets),
+    /// `"123kB"`
+    Bytes(Bytes),
+    /// `"1.5bdp"`: a multiple of capacity times base round-trip time
+    Bdp(f64),
+}
+
+/// Why a text is not the quantity that was asked for. Prints as a sentence without a full stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// It does not begin with a decimal number.
+    NotANumber {
+        /// what was given
+        text: String,
+        /// what would be right
+        expected: &'static str,
+    },
+    /// The number has no unit.
+    MissingUnit {
+        /// what was given
+        text: String,
+        /// what would be right
+        expected: &'static str,
+    },
+    /// The unit belongs to another quantity or to none.
+    WrongUnit {
+        /// what was given
+        text: String,
+        /// its unit
+        unit: String,
+        /// what would be right
+        expected: &'static str,
+    },
+    /// The value is below zero.
+    Negative {
+        /// what was given
+        text: String,
+    },
+    /// The value is finer than the smallest unit.
+    TooFine {
+        /// what was given
+        text: String,
+        /// the smallest unit
+        smallest: &'static str,
+    },
+    /// The value does not fit.
+    TooLarge {
+        /// what was given
+        text: String,
+    },
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::NotANumber { text, expected } => write!(f, "`{text}` is not a number with a unit; write {expected}"),
+            ParseError::MissingUnit { text, expected } => write!(f, "`{text}` has no unit; write {expected}"),
+            ParseError::WrongUnit { text, unit, expected } => {
+                write!(f, "`{text}` has the unit `{unit}`, which does not fit here; write {expected}")
+            }
+            ParseError::Negative { text } => write!(f, "`{text}` is negative; it must be zero or more"),
+            ParseError::TooFine { text, smallest } => write!(f, "`{text}` is finer than {smallest}"),
+            ParseError::TooLarge { text } => write!(f, "`{text}` is too large"),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// What a rate looks like, for messages and help.
+pub const RATE_FORM: &str = "a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)";
+/// What a length of time looks like, for messages and help.
+pub const SPAN_FORM: &str = "a time such as \"40ms\" (ns, us, ms, s, min, h)";
+/// What a number of bytes looks like, for messages and help.
+pub const BYTES_FORM: &str = "a size such as \"1500B\" (B, kB, MB, GB, KiB, MiB, GiB)";
+/// What a number of packets looks like, for messages and help.
+pub const PACKETS_FORM: &str = "a number of packets such as \"36p\"";
+/// What a buffer or threshold looks like, for messages and help.
+pub const SIZE_FORM: &str = "packets (\"36p\"), bytes (\"123kB\") or bandwidth-delay products (\"1bdp\")";
+
+const RATE_UNITS: &[(&str, u64)] = &[
+    ("Tbit", 1_000_000_000_000),
+    ("Gbit", 1_000_000_000),
+    ("Mbit", 1_000_000),
+    ("kbit", 1_000),
+    ("bit", 1),
+];
+const SPAN_UNITS: &[(&str, u64)] = &[
+    ("h", 3_600_000_000_000),
+    ("min", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+const BYTE_UNITS: &[(&str, u64)] = &[
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
+const PACKET_UNITS: &[(&str, u64)] = &[("p", 1)];
+
+/// Parses `"10Mbit"`; `"10Mbit/s"` and `"10Mbps"` mean the same.
+pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
+    let plain = text.strip_suffix("/s").unwrap_or(text);
+    let plain = plain.strip_suffix("bps").map(|head| format!("{head}bit")).unwrap_or_else(|| plain.to_string());
+    scaled(text, &plain, RATE_UNITS, RATE_FORM, "1 bit/s").map(Rate::bps)
+}
+
+/// Parses `"40ms"`.
+pub fn parse_span(text: &str) -> Result<Span, ParseError> {
+    scaled(text, text, SPAN_UNITS, SPAN_FORM, "1 ns").map(Span::ns)
+}
+
+/// Parses `"1500B"`.
+pub fn parse_bytes(text: &str) -> Result<Bytes, ParseError> {
+    scaled(text, text, BYTE_UNITS, BYTES_FORM, "1 B").map(Bytes::new)
+}
+
+/// Parses `"36p"`.
+pub fn parse_packets(text: &str) -> Result<Packets, ParseError> {
+    scaled(text, text, PACKET_UNITS, PACKETS_FORM, "1 packet").map(Packets::new)
+}
+
+/// Parses packets, bytes or bandwidth-delay products.
+pub fn parse_size(text: &str) -> Result<Size, ParseError> {
+    let (number, unit) = split(text, SIZE_FORM)?;
+    match unit {
+        "p" => scaled(text, text, PACKET_UNITS, SIZE_FORM, "1 packet").map(|n| Size::Packets(Packets::new(n))),
+        "bdp" => {
+            let value: f64 = number.parse().map_err(|_| ParseError::NotANumber {
+                text: text.to_string(),
+                expected: SIZE_FORM,
+            })?;
+            if value < 0.0 {
+                return Err(ParseError::Negative { text: text.to_string() });
+            }
+            if value.is_finite() { Ok(Size::Bdp(value)) } else { Err(ParseError::TooLarge { text: text.to_string() }) }
+        }
+        _ => scaled(text, text, BYTE_UNITS, SIZE_FORM, "1 B").map(|n| Size::Bytes(Bytes::new(n))),
+    }
+}
+
+/// Cuts `"12.5ms"` into `("12.5", "ms")`; blanks between them are allowed.
+fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str), ParseError> {
+    let trimmed = text.trim();
+    let end = trimmed
+        .char_indices()
+        .find(|&(i, c)| !(c.is_ascii_digit() || c == '.' || (i == 0 && (c == '-' || c == '+'))))
+        .map_or(trimmed.len(), |(i, _)| i);
+    let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
+    let digits = number.trim_start_matches(['-', '+']);
+    let well_formed = digits.bytes().any(|b| b.is_ascii_digit()) && digits.bytes().filter(|&b| b == b'.').count() <= 1;
+    if !well_formed {
+        return Err(ParseError::NotANumber { text: text.to_string(), expected });
+    }
+    if unit.is_empty() {
+        return Err(ParseError::MissingUnit { text: text.to_string(), expected });
+    }
+    Ok((number, unit))
+}
+
+/// The value of `plain` in the smallest unit, exactly. `text` is what messages quote.
+fn scaled(
+    text: &str,
+    plain: &str,
+    units: &[(&str, u64)],
+    expected: &'static str,
+    smallest: &'static str,
+) -> Result<u64, ParseError> {
+    let (number, unit) = split(plain, expected).map_err(|e| requote(e, text))?;
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(ParseError::WrongUnit { text: text.to_string(), unit: unit.to_string(), expected });
+    };
+    let too_large = || ParseError::TooLarge { text: text.to_string() };
+    let negative = number.starts_with('-');
+    let number = number.trim_start_matches(['-', '+']);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = |s: &str| if s.is_empty() { Ok(0u128) } else { s.parse::<u128>().map_err(|_| too_large()) };
+    let denominator = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_large)?;
+    let numerator = digits(whole)?
+        .checked_mul(denominator)
+        .and_then(|n| n.checked_add(digits(fraction).ok()?))
+        .and_then(|n| n.checked_mul(u128::from(factor)))
+        .ok_or_else(too_large)?;
+    if negative && numerator > 0 {
+        return Err(ParseError::Negative { text: text.to_string() });
+    }
+    if !numerator.is_multiple_of(denominator) {
+        return Err(ParseError::TooFine { text: text.to_string(), smallest });
+    }
+    u64::try_from(numerator / denominator).map_err(|_| too_large())
+}
+
+/// The same error, quoting what the person wrote and not our normal form of it.
+fn requote(error: ParseError, original: &str) -> ParseError {
+    let text = original.to_string();
+    match error {
+        ParseError::NotANumber { expected, .. } => ParseError::NotANumber { text, expected },
+        ParseError::MissingUnit { expected, .. } => ParseError::MissingUnit { text, expected },
+        other => other,
+    }
+}
+
+/// Prints `value` in the largest unit that needs at most three decimals, else in the smallest.
+fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let smallest = units.iter().find(|(_, factor)| *factor == 1).expect("each table has the unit 1");
+    for &(name, factor) in units.iter().filter(|(_, factor)| value >= *factor) {
+        let thousandths = u128::from(value) * 1000;
+        if thousandths.is_multiple_of(u128::from(factor)) {
+            let thousandths = thousandths / u128::from(factor);
+            let (whole, fraction) = (thousandths / 1000, thousandths % 1000);
+            if fraction == 0 {
+                return write!(f, "{whole}{name}");
+            }
+            let fraction = format!("{fraction:03}");
+            return write!(f, "{whole}.{}{name}", fraction.trim_end_matches('0'));
+        }
+    }
+    write!(f, "{value}{}", smallest.0)
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.as_bps(), RATE_UNITS)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Minutes and hours are understood but not printed: "90s" reads better than "1.5min".
+        print(f, self.as_ns(), &SPAN_UNITS[2..])
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Span::ns(self.as_ns()))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimal = [BYTE_UNITS[0], BYTE_UNITS[1], BYTE_UNITS[2], BYTE_UNITS[6]];
+        print(f, self.get(), &decimal)
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.get(), PACKET_UNITS)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Packets(n) => n.fmt(f),
+            Size::Bytes(n) => n.fmt(f),
+            Size::Bdp(x) => write!(f, "{x}bdp"),
+        }
+    }
+}

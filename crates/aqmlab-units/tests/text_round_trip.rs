@@ -1,0 +1,55 @@
+//! Texts round-trip, parse exactly, and say what would be right.
+use aqmlab_units::text::{ParseError, Size, parse_bytes, parse_packets, parse_rate, parse_size, parse_span};
+use aqmlab_units::{Bytes, LinkClock, Packets, Rate, Span};
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn printing_then_parsing_gives_the_same_value(n in any::<u64>()) {
+        prop_assert_eq!(parse_rate(&Rate::bps(n).to_string()), Ok(Rate::bps(n)));
+        prop_assert_eq!(parse_span(&Span::ns(n).to_string()), Ok(Span::ns(n)));
+        prop_assert_eq!(parse_bytes(&Bytes::new(n).to_string()), Ok(Bytes::new(n)));
+        prop_assert_eq!(parse_packets(&Packets::new(n).to_string()), Ok(Packets::new(n)));
+    }
+
+    #[test]
+    fn any_text_is_parsed_or_refused_without_panic(s in "\\PC*") {
+        let _ = (parse_rate(&s), parse_span(&s), parse_bytes(&s), parse_packets(&s), parse_size(&s));
+    }
+
+    #[test]
+    fn serialisation_times_sum_to_the_exact_time(rate in 1u64..400_000_000_000, sizes in prop::collection::vec(1u64..70_000, 1..200)) {
+        let mut clock = LinkClock::new(Rate::bps(rate));
+        let total: u128 = sizes.iter().map(|&s| u128::from(clock.serialise(Bytes::new(s)).as_ns())).sum();
+        let bits: u128 = sizes.iter().map(|&s| u128::from(s) * 8).sum();
+        prop_assert_eq!(total, bits * 1_000_000_000 / u128::from(rate));
+    }
+}
+
+#[test]
+fn decimals_are_exact() {
+    assert_eq!(parse_span("0.1ms"), Ok(Span::us(100)));
+    assert_eq!(parse_span("1.5 s"), Ok(Span::ms(1500)));
+    assert_eq!(parse_rate("1.544Mbit"), Ok(Rate::bps(1_544_000)));
+    assert_eq!(parse_rate("10Mbit/s"), Ok(Rate::mbit(10)));
+    assert_eq!(parse_rate("10Mbps"), Ok(Rate::mbit(10)));
+    assert_eq!(parse_bytes("128KiB"), Ok(Bytes::new(131_072)));
+    assert_eq!(parse_size("1.5bdp"), Ok(Size::Bdp(1.5)));
+    assert_eq!(parse_size("36p"), Ok(Size::Packets(Packets::new(36))));
+    assert_eq!(parse_size("123kB"), Ok(Size::Bytes(Bytes::new(123_000))));
+}
+
+#[test]
+fn messages_say_what_would_be_right() {
+    let say = |e: ParseError| e.to_string();
+    assert_eq!(
+        say(parse_rate("10MB").unwrap_err()),
+        "`10MB` has the unit `MB`, which does not fit here; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)"
+    );
+    assert_eq!(say(parse_span("40").unwrap_err()), "`40` has no unit; write a time such as \"40ms\" (ns, us, ms, s, min, h)");
+    assert_eq!(say(parse_span("-4ms").unwrap_err()), "`-4ms` is negative; it must be zero or more");
+    assert_eq!(say(parse_packets("1.5p").unwrap_err()), "`1.5p` is finer than 1 packet");
+    assert_eq!(say(parse_span("1e9s").unwrap_err()), "`1e9s` has the unit `e9s`, which does not fit here; write a time such as \"40ms\" (ns, us, ms, s, min, h)");
+    assert_eq!(say(parse_span("99999999999999s").unwrap_err()), "`99999999999999s` is too large");
+    assert_eq!(say(parse_rate("NaN").unwrap_err()), "`NaN` is not a number with a unit; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)");
+}
