@@ -1,0 +1,192 @@
+//! The plan: a scenario with everything resolved. What a host runs, and all that it needs to know.
+
+use aqmlab_params::Settings;
+use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
+use aqmlab_transport::Profile;
+use aqmlab_units::{Bytes, Rate, Span};
+
+/// A scenario file understood: one plan for each arm, and the seeds to run each with.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What the person calls it.
+    pub title: String,
+    /// The question that it answers; may be empty.
+    pub question: String,
+    /// The seeds, the same for every arm: `seed, seed + 1, ...`.
+    pub seeds: Vec<u64>,
+    /// The arms in the order of the file; one arm named `"main"` where the file names none.
+    pub arms: Vec<Plan>,
+    /// What is allowed but suspicious, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// One arm, fully resolved: every value explicit, every reference an index.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The experiment's title.
+    pub title: String,
+    /// The arm's name.
+    pub arm: String,
+    /// Measurement begins here; before, the network warms up.
+    pub warmup: Span,
+    /// When the run ends.
+    pub stop: Stop,
+    /// Names of routers.
+    pub nodes: Vec<String>,
+    /// Directed links, each with one queue in front.
+    pub links: Vec<LinkPlan>,
+    /// Traffic classes.
+    pub classes: Vec<ClassPlan>,
+    /// What to record how often.
+    pub record: RecordPlan,
+}
+
+/// When a run ends: at the first of these that comes true. `at` always holds, so that every run ends.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// At this time.
+    pub at: Span,
+    /// When this many flows of a class have completed.
+    pub completed: Option<CountStop>,
+    /// When a count at a queue has been reached.
+    pub condition: Option<QueueStop>,
+}
+
+/// Stop when `count` flows of class `class` have completed.
+#[derive(Clone, Debug)]
+pub struct CountStop {
+    /// Index into [`Plan::classes`].
+    pub class: usize,
+    /// That many.
+    pub count: u64,
+}
+
+/// Stop when `quantity` at link `link` reaches `count` (counted from the end of the warm-up).
+#[derive(Clone, Debug)]
+pub struct QueueStop {
+    /// Index into [`Plan::links`].
+    pub link: usize,
+    /// What is counted.
+    pub quantity: QueueCount,
+    /// That many packets.
+    pub count: u64,
+}
+
+/// What a stop condition counts at a queue, in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueCount {
+    /// packets that arrived
+    Arrivals,
+    /// packets dropped for any reason
+    Drops,
+    /// packets marked
+    Marks,
+    /// packets waiting now (a level, not a count)
+    Backlog,
+}
+
+/// A link in one direction: a queue, a serialiser, a delay.
+#[derive(Clone, Debug)]
+pub struct LinkPlan {
+    /// Its name, also the name of its queue in recordings: `"bottleneck"`, `"a-b"`.
+    pub name: String,
+    /// Index of the node that it leaves.
+    pub from: usize,
+    /// Index of the node that it reaches.
+    pub to: usize,
+    /// Capacity.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Added to each packet's network-layer length when it is serialised.
+    pub overhead: Bytes,
+    /// The queue in front of it.
+    pub queue: QueuePlan,
+    /// Packets that meet an accident here, by arrival number (the first is 1), before the queue sees them.
+    pub faults: Faults,
+}
+
+/// A discipline with its effective parameters.
+#[derive(Clone, Debug)]
+pub struct QueuePlan {
+    /// The registry's name of it: `"red"`.
+    pub kind: &'static str,
+    /// Effective parameters, nothing automatic left.
+    pub settings: Settings,
+    /// What the parameters were resolved against.
+    pub link: aqmlab_qdisc::LinkContext,
+}
+
+/// Deterministic accidents on a link, for teaching and for exactness tests.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Arrivals lost, ascending.
+    pub drop: Vec<u64>,
+    /// Arrivals marked CE if they are ECN-capable, ascending.
+    pub mark: Vec<u64>,
+}
+
+/// Flows that are alike.
+#[derive(Clone, Debug)]
+pub struct ClassPlan {
+    /// The class's name in recordings.
+    pub name: String,
+    /// How many flows.
+    pub count: u64,
+    /// Links from source to destination, in order.
+    pub path: Vec<usize>,
+    /// Links back, in order.
+    pub return_path: Vec<usize>,
+    /// When each flow starts.
+    pub start: Distribution,
+    /// When each flow stops sending, if before the end of the run.
+    pub stop_at: Option<Span>,
+    /// The dedicated access link at each end of each flow, if there is one.
+    pub access: Option<Access>,
+    /// Loss probability of a flow's data packets on its source access link.
+    pub access_loss: f64,
+    /// What flows do.
+    pub workload: Workload,
+}
+
+/// Each flow's own link at both ends; it never drops (its buffer is unlimited).
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Rate of each of the four directions.
+    pub rate: Rate,
+    /// Base round-trip time over flows: twice the propagation delay of path and access links together. Each
+    /// access link has a quarter of what the path's propagation leaves of it.
+    pub rtt: Distribution,
+}
+
+/// What the flows of a class do.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// A TCP connection that sends `bytes` and closes, or sends for ever.
+    Bulk {
+        /// `None` never ends.
+        bytes: Option<Bytes>,
+        /// The endpoints' effective parameters.
+        tcp: Box<Profile>,
+        /// The same as settings, with origins.
+        tcp_settings: Settings,
+    },
+    /// UDP packets at a rate.
+    Packets {
+        /// Network-layer rate.
+        rate: Rate,
+        /// Packet sizes, headers included.
+        sizes: PacketSizes,
+        /// Constant or Poisson.
+        spacing: Spacing,
+    },
+}
+
+/// What to record, how often; zero means not at all.
+#[derive(Clone, Debug)]
+pub struct RecordPlan {
+    /// Interval of queue and law samples.
+    pub queues: Span,
+    /// Interval of per-flow samples.
+    pub flows: Span,
+}
