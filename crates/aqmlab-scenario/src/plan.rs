@@ -1,6 +1,6 @@
 //! The plan: a scenario with everything resolved. What a host runs, and all that it needs to know.
 
-use aqmlab_params::Settings;
+use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -39,6 +39,26 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// What to record how often.
     pub record: RecordPlan,
+    /// Every value of this arm as a person reads it, with where it came from; empty in a plan built by hand.
+    pub parameters: Vec<Parameter>,
+}
+
+/// One effective parameter: what `aqmlab show` and the report print.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Where it stands, or would stand, in a scenario file: `topology.queue.min_th`, `traffic.ftp.start`. An
+    /// arm addresses it so.
+    pub path: String,
+    /// Its value with unit, as it would be written.
+    pub value: String,
+    /// Where the value came from.
+    pub origin: Origin,
+    /// Paper or RFC section of the parameter and its default.
+    pub source: &'static str,
+    /// What it does, in one sentence.
+    pub help: &'static str,
+    /// Other tools' names for it.
+    pub aliases: &'static [Alias],
 }
 
 /// When a run ends: at the first of these that comes true. `at` always holds, so that every run ends.
