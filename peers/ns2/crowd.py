@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What does ns-2.35 say about a dumbbell full of NewReno flows?
+
+Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv and one row a cell and metric
+to summary.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove
+the file to start afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 % interval of the mean of each
+of its watched metrics is no wider than WIDEST of that mean.
+
+    python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WARMUP_S = 20
+END_S = 120
+FEWEST = 40
+MOST = 100
+STEP = 20  # seeds added at a time to a cell whose interval is still too wide
+WIDEST = 0.05  # width of the 90 % interval of the mean, as a share of the mean
+CONFIDENCE = 0.90
+STALLED_SHARE = 0.05  # a flow below this share of an equal split counts as stalled
+
+CELLS = [
+    ("droptail", 10),
+    ("droptail", 50),
+    ("red", 10),
+    ("red", 50),
+    ("red-nowait", 10),
+    ("red-nowait", 50),
+    ("red-ecn", 50),
+    ("red-ecn-markall", 50),
+]
+
+WATCHED = ["drop_percent", "mean_queue_packets"]
+METRICS = [
+    "goodput_bps",
+    "drop_percent",
+    "mark_percent",
+    "mean_queue_packets",
+    "mean_queue_bytes",
+    "mean_avg_packets",
+    "utilisation",
+    "jain",
+    "timeouts_per_flow",
+    "window_cuts_per_flow",
+    "ecn_responses_per_flow",
+    "stalled_flows",
+]
+COUNTS = [
+    "arrivals",
+    "drops",
+    "early_drops",
+    "tail_drops",
+    "marks",
+    "departures",
+    "sent_packets",
+    "resent_packets",
+    "ack_drops",
+]
+COLUMNS = ["case", "flows", "seed", "warmup_s", "end_s", *METRICS, *COUNTS, "mean_base_rtt_s"]
+
+
+def run_once(case: str, flows: int, seed: int) -> dict:
+    """One run of ns, as a row of crowd.csv."""
+    arguments = [case, flows, seed, END_S, WARMUP_S]
+    command = ["nice", "-n", "19", "ns", str(HERE / "crowd.tcl"), *map(str, arguments)]
+    # Every run in a group of its own, so that an interrupt ends the campaign between two rows.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+    if done.returncode != 0 or not done.stdout.startswith("{"):
+        raise RuntimeError(f"ns failed for {arguments}: {done.stderr.strip() or done.stdout.strip()}")
+    result = json.loads(done.stdout)
+    if result["ack_drops"] != 0:
+        raise RuntimeError(f"{arguments}: {result['ack_drops']} ACKs lost on the way back, which must be lossless")
+    goodputs = result["flow_goodput_bps"]
+    equal_split = sum(goodputs) / flows
+    result["stalled_flows"] = sum(each < STALLED_SHARE * equal_split for each in goodputs)
+    result["mean_base_rtt_s"] = f"{statistics.fmean(result['flow_base_rtt_s']):.9f}"
+    return {column: "" if result[column] is None else str(result[column]) for column in COLUMNS}
+
+
+def student_quantile(probability: float, degrees: int) -> float:
+    """Quantile of Student's t: Cornish-Fisher series, Abramowitz and Stegun 26.7.5; good to 1e-5 from 20 degrees on."""
+    x = statistics.NormalDist().inv_cdf(probability)
+    g1 = (x**3 + x) / 4
+    g2 = (5 * x**5 + 16 * x**3 + 3 * x) / 96
+    g3 = (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384
+    return x + g1 / degrees + g2 / degrees**2 + g3 / degrees**3
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Mean and half width of its CONFIDENCE interval."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, math.inf
+    quantile = student_quantile((1 + CONFIDENCE) / 2, len(values) - 1)
+    return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def numbers(rows: list[dict], metric: str) -> list[float]:
+    return [float(row[metric]) for row in rows if row[metric] != ""]
+
+
+def too_wide(rows: list[dict]) -> bool:
+    for metric in WATCHED:
+        mean, half = interval(numbers(rows, metric))
+        if mean > 0 and 2 * half / mean > WIDEST:
+            return True
+    return False
+
+
+class Table:
+    """crowd.csv: rows by (case, flows, seed), rewritten whole after every batch."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.rows: dict[tuple[str, int, int], dict] = {}
+        if path.exists():
+            with path.open(newline="") as file:
+                for row in csv.DictReader(file):
+                    self.add(row)
+
+    def add(self, row: dict) -> None:
+        self.rows[row["case"], int(row["flows"]), int(row["seed"])] = row
+
+    def of_cell(self, case: str, flows: int) -> list[dict]:
+        return [row for key, row in sorted(self.rows.items()) if key[:2] == (case, flows)]
+
+    def write(self) -> None:
+        write_csv(self.path, COLUMNS, [row for _, row in sorted(self.rows.items())])
+
+
+def write_csv(path: Path, columns: list[str], rows: list[dict]) -> None:
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(temporary, path)
+
+
+def fill_cell(table: Table, pool: ThreadPoolExecutor, case: str, flows: int, fewest: int, most: int) -> None:
+    target = fewest
+    while True:
+        missing = [seed for seed in range(1, target + 1) if (case, flows, seed) not in table.rows]
+        for row in pool.map(lambda seed: run_once(case, flows, seed), missing):
+            table.add(row)
+        table.write()
+        rows = table.of_cell(case, flows)
+        wide = too_wide(rows)
+        print(f"{case} {flows}: {len(rows)} seeds{', interval still wide' if wide else ''}", file=sys.stderr)
+        if not wide or target >= most:
+            return
+        target = min(most, max(target, len(rows)) + STEP)
+
+
+def summary_rows(table: Table, cells: list[tuple[str, int]]) -> list[dict]:
+    out = []
+    for case, flows in cells:
+        rows = table.of_cell(case, flows)
+        for metric in METRICS:
+            values = numbers(rows, metric)
+            if values:
+                mean, half = interval(values)
+                low, high = f"{mean - half:.6g}", f"{mean + half:.6g}"
+                out.append(dict(case=case, flows=flows, metric=metric, runs=len(values), mean=f"{mean:.6g}",
+                                low_90=low, high_90=high, stdev=f"{statistics.stdev(values):.6g}"))
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=HERE.parent.parent / "vectors" / "ns2-crowd")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--fewest", type=int, default=FEWEST)
+    parser.add_argument("--most", type=int, default=MOST)
+    parser.add_argument("--cell", action="append", metavar="CASE:FLOWS")
+    arguments = parser.parse_args()
+
+    cells = CELLS
+    if arguments.cell:
+        cells = [(case, int(flows)) for case, flows in (text.split(":") for text in arguments.cell)]
+    table = Table(arguments.out / "crowd.csv")
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for case, flows in cells:
+            fill_cell(table, pool, case, flows, arguments.fewest, arguments.most)
+    known = sorted({key[:2] for key in table.rows})
+    columns = ["case", "flows", "metric", "runs", "mean", "low_90", "high_90", "stdev"]
+    write_csv(arguments.out / "summary.csv", columns, summary_rows(table, known))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
