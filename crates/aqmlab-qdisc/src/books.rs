@@ -1,0 +1,339 @@
+//! What a port counts: every packet's fate, exact time integrals, histograms.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use aqmlab_units::{Bytes, Instant, Span};
+
+use crate::{Backlog, Cause, Ecn, Histogram, Packet, Reason};
+
+/// A number of packets and their bytes (network layer, headers included, without the link's overhead).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn count(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size.get();
+    }
+
+    fn uncount(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size.get();
+    }
+
+    /// Component-wise sum.
+    pub const fn plus(self, other: Tally) -> Tally {
+        Tally { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
+    /// What a queue holds, as a tally.
+    pub const fn of(backlog: Backlog) -> Tally {
+        Tally { packets: backlog.packets.get(), bytes: backlog.bytes.get() }
+    }
+}
+
+/// The fates of one class's packets, indexed by [`Reason`] where there are several.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ClassBooks {
+    /// Waiting or in transmission when the measurement began.
+    pub initial: Tally,
+    /// Arrived since.
+    pub arrived: Tally,
+    /// Of these, ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    pub arrived_ect: Tally,
+    /// Transmitted entirely.
+    pub departed: Tally,
+    /// Lost, by reason (`reason as usize`).
+    pub dropped: [Tally; Reason::ALL.len()],
+    /// Marked with CE, by reason (`reason as usize`).
+    pub marked: [Tally; Reason::ALL.len()],
+    /// Waiting or in transmission now.
+    pub held: Tally,
+    /// Queueing delay of each packet that began its transmission: dequeue minus enqueue, in ns.
+    pub sojourn_ns: Histogram,
+    /// The exact sum of these, in ns.
+    pub sojourn_sum_ns: u128,
+}
+
+impl ClassBooks {
+    /// Lost for whatever reason.
+    pub fn dropped_total(&self) -> Tally {
+        self.dropped.iter().fold(Tally::default(), |sum, t| sum.plus(*t))
+    }
+
+    /// Marked for whatever reason.
+    pub fn marked_total(&self) -> Tally {
+        self.marked.iter().fold(Tally::default(), |sum, t| sum.plus(*t))
+    }
+}
+
+/// A quantity over time, integrated exactly.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TimeWeighted {
+    /// Its integral, in units times ns.
+    pub integral: u128,
+    /// The integral of its square.
+    pub integral_of_square: u128,
+    /// The least value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
+    pub min: u64,
+    /// The greatest such value.
+    pub max: u64,
+    /// How long each value lasted, in ns.
+    pub histogram: Histogram,
+}
+
+impl TimeWeighted {
+    fn new() -> Self {
+        TimeWeighted { min: u64::MAX, ..TimeWeighted::default() }
+    }
+
+    #[inline]
+    fn held_for(&mut self, value: u64, ns: u64) {
+        let area = u128::from(value) * u128::from(ns);
+        self.integral += area;
+        self.integral_of_square += area * u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.histogram.add(value, ns);
+    }
+
+    /// Mean over `span`; NaN if that is zero.
+    pub fn mean(&self, span: Span) -> f64 {
+        self.integral as f64 / span.as_ns() as f64
+    }
+
+    /// Variance over `span`; NaN if that is zero.
+    pub fn variance(&self, span: Span) -> f64 {
+        let mean = self.mean(span);
+        (self.integral_of_square as f64 / span.as_ns() as f64 - mean * mean).max(0.0)
+    }
+}
+
+/// The books of one port over one measured interval.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Books {
+    from: Instant,
+    /// Integrals are complete up to here.
+    until: Instant,
+    backlog: Backlog,
+    sending: bool,
+    /// In transmission at `from`: its sojourn was over before the measurement began.
+    initial_sending: u64,
+    classes: Vec<ClassBooks>,
+    backlog_packets: TimeWeighted,
+    backlog_bytes: TimeWeighted,
+    busy: Span,
+}
+
+/// An accounting identity that does not hold. The text names it with both sides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Imbalance(pub String);
+
+impl core::fmt::Display for Imbalance {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Imbalance {}
+
+impl Books {
+    /// Empty books of a port with `classes` classes (at least one), measuring from [`Instant::ZERO`].
+    pub(crate) fn new(classes: usize) -> Self {
+        Books {
+            from: Instant::ZERO,
+            until: Instant::ZERO,
+            backlog: Backlog::default(),
+            sending: false,
+            initial_sending: 0,
+            classes: alloc::vec![ClassBooks::default(); classes.max(1)],
+            backlog_packets: TimeWeighted::new(),
+            backlog_bytes: TimeWeighted::new(),
+            busy: Span::ZERO,
+        }
+    }
+
+    /// Cuts off what was before `now`: all figures start anew, what the port holds is carried in.
+    pub(crate) fn measure_from(&mut self, now: Instant) {
+        self.settle(now);
+        self.from = now;
+        self.initial_sending = u64::from(self.sending);
+        for class in &mut self.classes {
+            *class = ClassBooks { initial: class.held, held: class.held, ..ClassBooks::default() };
+        }
+        self.backlog_packets = TimeWeighted::new();
+        self.backlog_bytes = TimeWeighted::new();
+        self.busy = Span::ZERO;
+    }
+
+    /// Completes the integrals up to `now`.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Instant) {
+        let ns = now.saturating_since(self.until).as_ns();
+        if ns == 0 {
+            return;
+        }
+        self.backlog_packets.held_for(self.backlog.packets.get(), ns);
+        self.backlog_bytes.held_for(self.backlog.bytes.get(), ns);
+        if self.sending {
+            self.busy += Span::ns(ns);
+        }
+        self.until = now;
+    }
+
+    /// From now on the port looks like this.
+    #[inline]
+    pub(crate) fn changed(&mut self, backlog: Backlog, sending: bool) {
+        self.backlog = backlog;
+        self.sending = sending;
+    }
+
+    #[inline]
+    pub(crate) fn arrived(&mut self, class: usize, size: Bytes, ecn: Ecn) {
+        let books = &mut self.classes[class];
+        books.arrived.count(size);
+        books.held.count(size);
+        if ecn.is_capable() {
+            books.arrived_ect.count(size);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn began_transmission(&mut self, class: usize, sojourn: Span) {
+        let books = &mut self.classes[class];
+        books.sojourn_ns.add(sojourn.as_ns(), 1);
+        books.sojourn_sum_ns += u128::from(sojourn.as_ns());
+    }
+
+    #[inline]
+    pub(crate) fn departed(&mut self, class: usize, size: Bytes) {
+        let books = &mut self.classes[class];
+        books.departed.count(size);
+        books.held.uncount(size);
+    }
+
+    pub(crate) fn dropped(&mut self, class: usize, size: Bytes, at: Cause) {
+        let books = &mut self.classes[class];
+        books.dropped[at.reason as usize].count(size);
+        books.held.uncount(size);
+    }
+
+    pub(crate) fn marked(&mut self, class: usize, size: Bytes, at: Cause) {
+        self.classes[class].marked[at.reason as usize].count(size);
+    }
+
+    /// When the measured interval began.
+    pub const fn from(&self) -> Instant {
+        self.from
+    }
+
+    /// Up to when the integrals are complete: the port's last event or [`crate::Port::settle`].
+    pub const fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// The length of the measured interval.
+    pub const fn span(&self) -> Span {
+        self.until.saturating_since(self.from)
+    }
+
+    /// One class's books.
+    ///
+    /// # Panics
+    /// If the port was made for fewer classes.
+    pub fn class(&self, class: usize) -> &ClassBooks {
+        &self.classes[class]
+    }
+
+    /// All classes in order.
+    pub fn classes(&self) -> &[ClassBooks] {
+        &self.classes
+    }
+
+    /// The sum over all classes.
+    pub fn total(&self) -> ClassBooks {
+        let mut sum = ClassBooks::default();
+        for class in &self.classes {
+            sum.initial = sum.initial.plus(class.initial);
+            sum.arrived = sum.arrived.plus(class.arrived);
+            sum.arrived_ect = sum.arrived_ect.plus(class.arrived_ect);
+            sum.departed = sum.departed.plus(class.departed);
+            sum.held = sum.held.plus(class.held);
+            for reason in Reason::ALL {
+                let i = reason as usize;
+                sum.dropped[i] = sum.dropped[i].plus(class.dropped[i]);
+                sum.marked[i] = sum.marked[i].plus(class.marked[i]);
+            }
+            sum.sojourn_ns.merge(&class.sojourn_ns);
+            sum.sojourn_sum_ns += class.sojourn_sum_ns;
+        }
+        sum
+    }
+
+    /// Waiting packets over time.
+    pub const fn backlog_packets(&self) -> &TimeWeighted {
+        &self.backlog_packets
+    }
+
+    /// Waiting bytes over time.
+    pub const fn backlog_bytes(&self) -> &TimeWeighted {
+        &self.backlog_bytes
+    }
+
+    /// How long the link was transmitting.
+    pub const fn busy(&self) -> Span {
+        self.busy
+    }
+
+    /// Checks the identities between what was counted, what the discipline says that it holds, and what
+    /// the link is sending (`None`: nothing).
+    ///
+    /// # Errors
+    /// The first identity that fails.
+    pub(crate) fn check<P: Packet>(&self, backlog: Backlog, sending: Option<&P>) -> Result<(), Imbalance> {
+        let on_wire = sending.map_or(Tally::default(), |p| Tally { packets: 1, bytes: p.wire_len().get() });
+        let total = self.total();
+        for (number, class) in self.classes.iter().enumerate() {
+            let came = class.initial.plus(class.arrived);
+            let went = class.departed.plus(class.dropped_total()).plus(class.held);
+            equal(came, went, || format!("class {number}: initial + arrived = departed + dropped + held"))?;
+        }
+        let held = Tally::of(backlog).plus(on_wire);
+        equal(total.held, held, || "arrived and not yet gone = backlog + in transmission".into())?;
+        equal(Tally::of(self.backlog), Tally::of(backlog), || {
+            "backlog in the books = backlog of the discipline".into()
+        })?;
+        let began = total.departed.packets + on_wire.packets - self.initial_sending;
+        equal(total.sojourn_ns.total(), began, || "sojourn times = transmissions begun".into())?;
+        let span = self.span().as_ns();
+        equal(self.backlog_packets.histogram.total(), span, || {
+            "time in the packet histogram = measured time".into()
+        })?;
+        equal(self.backlog_bytes.histogram.total(), span, || {
+            "time in the byte histogram = measured time".into()
+        })?;
+        if self.busy > self.span() {
+            return Err(Imbalance(format!("busy {} exceeds the measured {}", self.busy, self.span())));
+        }
+        Ok(())
+    }
+}
+
+fn equal<T: PartialEq + core::fmt::Debug>(
+    left: T,
+    right: T,
+    identity: impl Fn() -> String,
+) -> Result<(), Imbalance> {
+    if left == right {
+        return Ok(());
+    }
+    Err(Imbalance(format!("{}: {left:?} against {right:?}", identity())))
+}

@@ -1,0 +1,59 @@
+//! What a discipline's automatic parameters may be computed from.
+
+use alloc::format;
+
+use aqmlab_params::ParamError;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets, Rate, Span};
+
+/// The link behind a queue and the path across it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LinkContext {
+    /// The link's rate, above zero.
+    pub rate: Rate,
+    /// The link's one-way propagation delay.
+    pub delay: Span,
+    /// Base round-trip time of the path that crosses the link: propagation only, no queueing. It gives
+    /// `bdp` a meaning; `None` where no path is known.
+    pub rtt: Option<Span>,
+    /// Mean packet size at the network layer, above zero.
+    pub mean_packet: Bytes,
+}
+
+impl LinkContext {
+    /// `C` of the AQM papers: packets of mean size per second.
+    pub fn packets_per_s(&self) -> f64 {
+        self.rate.packets_per_s(self.mean_packet)
+    }
+
+    /// The size in bytes that `multiple` bandwidth-delay products are, not rounded.
+    ///
+    /// # Errors
+    /// If the path's round-trip time is not known.
+    pub fn bdp_bytes(&self, name: &'static str, multiple: f64) -> Result<f64, ParamError> {
+        let rtt = self.rtt.ok_or_else(|| {
+            ParamError::new(
+                name,
+                format!(
+                    "{name} `{}` needs a round-trip time, and no path crosses this link; write packets or bytes",
+                    Size::Bdp(multiple)
+                ),
+            )
+        })?;
+        Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
+    }
+
+    /// `size` with bandwidth-delay products turned into packets of mean size, rounded to the nearest and at
+    /// least one; sizes in packets or bytes stay as they are.
+    ///
+    /// # Errors
+    /// As [`LinkContext::bdp_bytes`], and if the result does not fit.
+    pub fn absolute(&self, name: &'static str, size: Size) -> Result<Size, ParamError> {
+        let Size::Bdp(multiple) = size else { return Ok(size) };
+        let packets = self.bdp_bytes(name, multiple)? / self.mean_packet.as_f64();
+        if packets >= 1e15 {
+            return Err(ParamError::new(name, format!("{name} `{size}` is too large")));
+        }
+        Ok(Size::Packets(Packets::new(((packets + 0.5) as u64).max(1))))
+    }
+}

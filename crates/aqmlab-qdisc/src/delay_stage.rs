@@ -1,0 +1,147 @@
+//! A stage of pipes that holds the packets: per-flow delay, rate and loss for hosts without events.
+
+use alloc::collections::BinaryHeap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+use aqmlab_units::{Bytes, Instant, Packets};
+
+use crate::books::{Imbalance, Tally};
+use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
+
+/// Delays each packet by the pipe that its rule names: dummynet, the papers' DelayBox.
+///
+/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time, equal
+/// times in order of arrival. Losses of a pipe are reported as [`Reason::Injected`], packets beyond the cap
+/// as [`Reason::Overflow`] and counted apart.
+pub struct DelayStage<P, Rule> {
+    pipes: Vec<Pipe>,
+    rule: Rule,
+    cap: Packets,
+    held: BinaryHeap<Reverse<Held<P>>>,
+    held_bytes: Bytes,
+    next_number: u64,
+    books: StageBooks,
+}
+
+/// What a delay stage has counted since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StageBooks {
+    /// Entered.
+    pub arrived: Tally,
+    /// Came out.
+    pub departed: Tally,
+    /// Lost in a pipe.
+    pub lost: Tally,
+    /// Refused because the stage was full.
+    pub overflowed: Tally,
+}
+
+struct Held<P> {
+    due: Instant,
+    number: u64,
+    packet: P,
+}
+
+impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
+    /// A stage of `pipes`; `rule` tells each packet's, as an index. At most `cap` packets are held.
+    pub fn new(pipes: Vec<Pipe>, rule: Rule, cap: Packets) -> Self {
+        let (held, books) = (BinaryHeap::new(), StageBooks::default());
+        DelayStage { pipes, rule, cap, held, held_bytes: Bytes::ZERO, next_number: 0, books }
+    }
+
+    /// A packet enters.
+    ///
+    /// # Panics
+    /// If the rule names a pipe that does not exist.
+    pub fn accept(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        let size = pkt.wire_len();
+        add(&mut self.books.arrived, size);
+        if self.held.len() as u64 >= self.cap.get() {
+            add(&mut self.books.overflowed, size);
+            obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+            return;
+        }
+        match self.pipes[(self.rule)(&pkt)].pass(now, size) {
+            Passage::Lost => {
+                add(&mut self.books.lost, size);
+                obs.dropped(now, pkt, Cause::of(Reason::Injected));
+            }
+            Passage::Due(due) => {
+                self.held.push(Reverse(Held { due, number: self.next_number, packet: pkt }));
+                self.held_bytes += size;
+                self.next_number += 1;
+            }
+        }
+    }
+
+    /// The next packet that is due at `now`, with the instant at which it was; call until `None`.
+    pub fn release(&mut self, now: Instant) -> Option<(Instant, P)> {
+        if self.deadline()? > now {
+            return None;
+        }
+        let Reverse(Held { due, packet, .. }) = self.held.pop()?;
+        self.held_bytes -= packet.wire_len();
+        add(&mut self.books.departed, packet.wire_len());
+        Some((due, packet))
+    }
+
+    /// When the next packet is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.held.peek().map(|Reverse(h)| h.due)
+    }
+
+    /// What is held.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: Packets::new(self.held.len() as u64), bytes: self.held_bytes }
+    }
+
+    /// The counts.
+    pub const fn books(&self) -> &StageBooks {
+        &self.books
+    }
+
+    /// Checks that arrived = departed + lost + overflowed + held, in packets and bytes.
+    ///
+    /// # Errors
+    /// The identity with both sides, if it fails.
+    pub fn check_books(&self) -> Result<(), Imbalance> {
+        let StageBooks { arrived, departed, lost, overflowed } = self.books;
+        let gone = departed.plus(lost).plus(overflowed).plus(Tally::of(self.backlog()));
+        if arrived == gone {
+            return Ok(());
+        }
+        Err(Imbalance(format!("arrived = departed + lost + overflowed + held: {arrived:?} against {gone:?}")))
+    }
+}
+
+fn add(tally: &mut Tally, size: Bytes) {
+    *tally = tally.plus(Tally { packets: 1, bytes: size.get() });
+}
+
+impl<P> Held<P> {
+    fn key(&self) -> (Instant, u64) {
+        (self.due, self.number)
+    }
+}
+
+impl<P> PartialEq for Held<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<P> Eq for Held<P> {}
+
+impl<P> PartialOrd for Held<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<P> Ord for Held<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}

@@ -1,0 +1,132 @@
+//! DropTail: one queue, and the packet that finds it full is lost.
+
+use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
+use aqmlab_units::{Instant, Packets, Rate};
+
+use crate::registry::{Decides, Info, Maturity};
+use crate::resolve::{self, LIMIT_RULES};
+use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
+
+/// A first-in first-out queue with a limit. Drops are [`Reason::Overflow`]; nothing is ever marked.
+#[derive(Clone, Debug)]
+pub struct DropTail<P> {
+    limit: Limit,
+    queue: Fifo<P>,
+}
+
+impl<P: Packet> DropTail<P> {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> Self {
+        DropTail { limit, queue: Fifo::for_limit(limit) }
+    }
+
+    /// A queue with effective parameters, as [`Info::resolve`] returns them.
+    ///
+    /// # Errors
+    /// If a parameter is missing or still automatic.
+    pub fn build(effective: &Settings) -> Result<Self, ParamError> {
+        Ok(DropTail::new(resolve::limit(effective)?))
+    }
+}
+
+impl<P: Packet> Qdisc<P> for DropTail<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        if self.limit.admits(self.queue.backlog(), pkt.wire_len()) {
+            self.queue.push(pkt);
+        } else {
+            obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Instant, _obs: &mut dyn Observer<P>) -> Option<P> {
+        self.queue.pop()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// DropTail has no law, and so no values of one.
+    fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
+}
+
+/// DropTail's entry in the catalogue.
+pub(crate) const INFO: Info = Info {
+    name: "droptail",
+    title: "DropTail",
+    summary: "one first-in first-out queue; the packet that finds it full is lost",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: PARAMS,
+    presets: &[],
+    resolve,
+};
+
+static PARAMS: &[Param] = &[
+    Param {
+        name: "limit",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Bdp(1.0),
+        aliases: &[Alias { of: "ns-2", name: "limit_" }, Alias { of: "ns-3", name: "MaxSize" }],
+        source: "one bandwidth-delay product: Villamizar and Song 1994",
+        help: "buffer size without the packet in transmission; a multiple of the bandwidth-delay product \
+               becomes packets of mean size, rounded to the nearest",
+    },
+    resolve::LIMIT_RULE,
+];
+
+fn resolve(settings: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut effective = resolve::completed(PARAMS, settings);
+    resolve::absolute_size(&mut effective, "limit", link)?;
+    resolve::check_buffer(&effective, link.mean_packet)?;
+    debug_assert!(LIMIT_RULES.contains(&effective.choice("limit_rule")?));
+    Ok(effective)
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_params::{Origin, Value};
+    use aqmlab_units::text::Size;
+    use aqmlab_units::{Bytes, Span};
+
+    use super::*;
+
+    const LINK: LinkContext = LinkContext {
+        rate: Rate::mbit(10),
+        delay: Span::ms(5),
+        rtt: Some(Span::ms(80)),
+        mean_packet: Bytes::new(1500),
+    };
+
+    #[test]
+    fn the_default_is_one_bdp_in_packets_of_mean_size_rounded_to_the_nearest() {
+        let effective = resolve(&Settings::default(), &LINK).unwrap();
+        // 10 Mbit/s * 80 ms = 100 000 B = 66.67 packets of 1500 B.
+        assert_eq!(effective.size("limit"), Ok(Size::Packets(Packets::new(67))));
+        assert_eq!(resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
+    }
+
+    #[test]
+    fn a_multiple_of_the_bdp_needs_a_path() {
+        let error = resolve(&Settings::default(), &LinkContext { rtt: None, ..LINK }).unwrap_err();
+        assert_eq!(error.name, "limit");
+        assert!(error.message.contains("needs a round-trip time"), "{error}");
+    }
+
+    #[test]
+    fn a_buffer_below_one_packet_is_refused() {
+        let mut settings = Settings::default();
+        settings.set("limit", Value::Size(Size::Bytes(Bytes::new(1000))), Origin::Given);
+        let error = resolve(&settings, &LINK).unwrap_err();
+        assert_eq!(error.message, "limit `1kB` is smaller than one packet of `1.5kB`");
+    }
+}

@@ -1,0 +1,52 @@
+//! The enum of all built-in disciplines.
+
+use alloc::boxed::Box;
+
+use aqmlab_units::{Instant, Rate};
+
+use crate::disc::DropTail;
+use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
+
+/// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
+/// call and no box; [`Discipline::Custom`] takes a user's own.
+#[non_exhaustive]
+pub enum Discipline<P: Packet> {
+    /// [`DropTail`]
+    DropTail(DropTail<P>),
+    /// Anything else.
+    Custom(Box<dyn Qdisc<P> + Send>),
+}
+
+macro_rules! each {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            Discipline::DropTail($inner) => $call,
+            Discipline::Custom($inner) => $call,
+        }
+    };
+}
+
+impl<P: Packet> Qdisc<P> for Discipline<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        each!(self, d => d.enqueue(now, pkt, obs))
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        each!(self, d => d.dequeue(now, obs))
+    }
+    #[inline]
+    fn deadline(&self) -> Option<Instant> {
+        each!(self, d => d.deadline())
+    }
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        each!(self, d => d.rate_changed(now, rate))
+    }
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        each!(self, d => d.backlog())
+    }
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        each!(self, d => d.observe(now, out))
+    }
+}

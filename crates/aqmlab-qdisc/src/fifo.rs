@@ -1,0 +1,61 @@
+//! A first-in first-out queue that knows its length in packets and bytes.
+
+use alloc::collections::VecDeque;
+
+use aqmlab_units::{Bytes, Packets};
+
+use crate::{Backlog, Limit, Packet};
+
+/// Packets in order of arrival. A discipline that acts on waiting times keeps a `Fifo<Stamped<P>>`, which
+/// stores the arrival time beside each packet.
+#[derive(Clone, Debug)]
+pub struct Fifo<P> {
+    waiting: VecDeque<P>,
+    bytes: Bytes,
+}
+
+/// Room that is reserved at once; longer queues grow by doubling when they first get there.
+const RESERVED_AT_MOST: usize = 4096;
+/// The smallest packet that reservations count with: an acknowledgement without options.
+const SMALL_PACKET: Bytes = Bytes::new(40);
+
+impl<P: Packet> Fifo<P> {
+    /// An empty queue with room for what `limit` lets in (up to a few thousand packets), so that a queue in
+    /// steady state never allocates.
+    pub fn for_limit(limit: Limit) -> Self {
+        let room = limit.packets_at_most(SMALL_PACKET).min(RESERVED_AT_MOST);
+        Fifo { waiting: VecDeque::with_capacity(room), bytes: Bytes::ZERO }
+    }
+
+    /// Appends a packet.
+    #[inline]
+    pub fn push(&mut self, pkt: P) {
+        self.bytes += pkt.wire_len();
+        self.waiting.push_back(pkt);
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub fn pop(&mut self) -> Option<P> {
+        let pkt = self.waiting.pop_front()?;
+        self.bytes -= pkt.wire_len();
+        Some(pkt)
+    }
+
+    /// The oldest packet.
+    pub fn head(&self) -> Option<&P> {
+        self.waiting.front()
+    }
+
+    /// What waits.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: Packets::new(self.waiting.len() as u64), bytes: self.bytes }
+    }
+
+    /// Does nothing wait?
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

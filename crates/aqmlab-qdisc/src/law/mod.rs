@@ -1,0 +1,1 @@
+//! Control laws: numbers in, verdict out. They never see a packet.

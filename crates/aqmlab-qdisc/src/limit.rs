@@ -1,0 +1,72 @@
+//! Buffer limits: when is there no room for one more packet?
+
+use aqmlab_units::{Bytes, Packets};
+
+use crate::Backlog;
+
+/// The limit of a buffer. The packet in transmission does not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// At most this many packets.
+    Packets(Packets),
+    /// At most this many bytes: a packet that does not fit entirely is refused (Linux bfifo).
+    Bytes(Bytes),
+    /// Refuses once the backlog has reached this many bytes, whatever the size of the arrival (ns-2 with
+    /// its queue in bytes), so that the backlog ends less than one packet above it.
+    BytesReached(Bytes),
+}
+
+impl Limit {
+    /// Is there room for a packet of `size` behind `backlog`?
+    #[inline]
+    pub fn admits(self, backlog: Backlog, size: Bytes) -> bool {
+        match self {
+            Limit::Packets(most) => backlog.packets < most,
+            Limit::Bytes(most) => backlog.bytes.get().saturating_add(size.get()) <= most.get(),
+            Limit::BytesReached(level) => backlog.bytes < level,
+        }
+    }
+
+    /// Is `backlog` one that this limit can have let through, with no packet above `largest`?
+    pub fn holds(self, backlog: Backlog, largest: Bytes) -> bool {
+        match self {
+            Limit::Packets(most) => backlog.packets <= most,
+            Limit::Bytes(most) => backlog.bytes <= most,
+            Limit::BytesReached(level) => backlog.bytes.get() < level.get().saturating_add(largest.get()),
+        }
+    }
+
+    /// How many packets may wait at most, as far as the limit tells: what a queue reserves room for.
+    pub(crate) fn packets_at_most(self, smallest: Bytes) -> usize {
+        let packets = match self {
+            Limit::Packets(most) => most.get(),
+            Limit::Bytes(most) | Limit::BytesReached(most) => most.get() / smallest.get().max(1) + 1,
+        };
+        usize::try_from(packets).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backlog(packets: u64, bytes: u64) -> Backlog {
+        Backlog { packets: Packets::new(packets), bytes: Bytes::new(bytes) }
+    }
+
+    #[test]
+    fn each_limit_refuses_at_its_own_edge() {
+        let size = Bytes::new(100);
+        assert!(Limit::Packets(Packets::new(3)).admits(backlog(2, 5000), size));
+        assert!(!Limit::Packets(Packets::new(3)).admits(backlog(3, 300), size));
+        assert!(Limit::Bytes(Bytes::new(1000)).admits(backlog(9, 900), size));
+        assert!(!Limit::Bytes(Bytes::new(1000)).admits(backlog(9, 901), size));
+        assert!(Limit::BytesReached(Bytes::new(1000)).admits(backlog(9, 999), size));
+        assert!(!Limit::BytesReached(Bytes::new(1000)).admits(backlog(10, 1000), size));
+    }
+
+    #[test]
+    fn no_backlog_overflows_the_sum() {
+        assert!(!Limit::Bytes(Bytes::new(u64::MAX - 1)).admits(backlog(1, u64::MAX - 1), Bytes::new(2)));
+    }
+}

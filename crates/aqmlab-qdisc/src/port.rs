@@ -1,0 +1,205 @@
+//! A port: a discipline, the link behind it, and the books of both.
+
+use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
+
+use crate::books::{Books, Imbalance};
+use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Qdisc, Stamped};
+
+/// A discipline and its link, for any host.
+///
+/// There is exactly one buffer per hop, and it is the discipline; the one packet in transmission is the
+/// port's and is not in the backlog. The host drives it with three calls and one instant:
+///
+/// 1. a packet comes: [`Port::arrive`];
+/// 2. [`Port::next_event`] tells when to come back; at that instant (or as soon after as the host can)
+/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has ended
+///    and starts the next one; else (only shapers): [`Port::wake`].
+///
+/// A host of real time passes the ideal instants, those that `next_event` told, not its own lateness.
+pub struct Port<P: Classed> {
+    discipline: Discipline<Stamped<P>>,
+    clock: LinkClock,
+    overhead: Bytes,
+    sending: Option<Sending<P>>,
+    books: Books,
+}
+
+struct Sending<P> {
+    pkt: Stamped<P>,
+    ends: Instant,
+}
+
+/// A packet that has been transmitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it had arrived at this port.
+    pub arrived: Instant,
+    /// When the next transmission, which has just begun, will end; `None` if the link is idle now.
+    pub next_end: Option<Instant>,
+}
+
+impl<P: Classed> Port<P> {
+    /// A port with an idle link at `rate`. Each packet occupies the link for `overhead` more than its
+    /// length. `classes` is how many classes [`Classed::class`] tells apart, at least one.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
+        Port { discipline, clock: LinkClock::new(rate), overhead, sending: None, books: Books::new(classes) }
+    }
+
+    /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
+    /// discipline prefers) if the link was idle and has now begun one.
+    pub fn arrive(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant> {
+        self.books.settle(now);
+        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        self.discipline.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
+        if self.sending.is_some() {
+            self.note();
+            return None;
+        }
+        // The link was idle: a new back-to-back train begins.
+        self.clock.restart();
+        self.start(now, obs)
+    }
+
+    /// The transmission under way has ended: returns its packet and starts the next.
+    ///
+    /// # Panics
+    /// If nothing is being sent.
+    pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
+        let done = self.sending.take().expect("link_free is called when a transmission has ended");
+        debug_assert!(now >= done.ends, "the link is not free yet");
+        self.books.settle(now);
+        let Stamped { packet, arrived } = done.pkt;
+        self.books.departed(packet.class(), packet.wire_len());
+        let next_end = self.start(now, obs);
+        Departure { packet, arrived, next_end }
+    }
+
+    /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
+    /// has begun, if one has. Calling it at any other time does no harm.
+    pub fn wake(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+        if self.sending.is_some() {
+            return None;
+        }
+        self.books.settle(now);
+        self.clock.restart();
+        self.start(now, obs)
+    }
+
+    /// The link's rate changes; a transmission under way keeps its end.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.clock.set_rate(rate);
+        self.discipline.rate_changed(now, rate);
+    }
+
+    /// Cuts off the past: all books start anew, what the port holds is carried in. State is kept.
+    pub fn measure_from(&mut self, now: Instant) {
+        self.books.measure_from(now);
+    }
+
+    /// Completes the books' integrals up to `now`; without it they end at the port's last event.
+    pub fn settle(&mut self, now: Instant) {
+        self.books.settle(now);
+    }
+
+    /// The absolute instant at which the host must come back; `None` if only an arrival can change
+    /// anything.
+    pub fn next_event(&self) -> Option<Instant> {
+        match &self.sending {
+            Some(sending) => Some(sending.ends),
+            None => self.discipline.deadline(),
+        }
+    }
+
+    /// Is a packet in transmission?
+    pub const fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// The packet in transmission.
+    pub fn in_transmission(&self) -> Option<&P> {
+        self.sending.as_ref().map(|s| &s.pkt.packet)
+    }
+
+    /// The link's rate.
+    pub const fn rate(&self) -> Rate {
+        self.clock.rate()
+    }
+
+    /// What waits, without the packet in transmission.
+    pub fn backlog(&self) -> Backlog {
+        self.discipline.backlog()
+    }
+
+    /// The discipline.
+    pub const fn discipline(&self) -> &Discipline<Stamped<P>> {
+        &self.discipline
+    }
+
+    /// Appends the law's values as of `now`.
+    pub fn observe(&self, now: Instant, out: &mut LawSamples) {
+        self.discipline.observe(now, out);
+    }
+
+    /// The books, complete up to [`Books::until`].
+    pub const fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Do the books balance? Conservation in packets and bytes per class and in sum against what the
+    /// discipline says that it holds; measured time against histograms; sojourn times against
+    /// transmissions.
+    ///
+    /// # Errors
+    /// The identity that fails.
+    pub fn check_books(&self) -> Result<(), Imbalance> {
+        self.books.check(self.discipline.backlog(), self.in_transmission())
+    }
+
+    /// Asks the discipline for a packet and puts it on the idle link.
+    fn start(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        let ends = match self.discipline.dequeue(now, &mut clerk) {
+            Some(pkt) => {
+                self.books.began_transmission(pkt.packet.class(), now.saturating_since(pkt.arrived));
+                let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
+                self.sending = Some(Sending { pkt, ends });
+                Some(ends)
+            }
+            None => None,
+        };
+        self.note();
+        ends
+    }
+
+    #[inline]
+    fn note(&mut self) {
+        self.books.changed(self.discipline.backlog(), self.sending.is_some());
+    }
+}
+
+/// Enters each fate into the books and hands it on to the host.
+struct Clerk<'a, P> {
+    books: &'a mut Books,
+    host: &'a mut dyn Observer<P>,
+}
+
+impl<P: Classed> Observer<Stamped<P>> for Clerk<'_, P> {
+    fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
+        self.books.dropped(pkt.packet.class(), pkt.wire_len(), at);
+        self.host.dropped(now, pkt.packet, at);
+    }
+
+    fn marked(&mut self, now: Instant, pkt: &Stamped<P>, at: Cause) {
+        self.books.marked(pkt.packet.class(), pkt.wire_len(), at);
+        self.host.marked(now, &pkt.packet, at);
+    }
+}

@@ -1,0 +1,85 @@
+//! What the tables of several disciplines share: defaults, presets, buffer limits.
+
+use alloc::borrow::Cow;
+use alloc::format;
+
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_units::Bytes;
+use aqmlab_units::text::Size;
+
+use crate::registry::Preset;
+use crate::{Limit, LinkContext};
+
+/// When a byte buffer is full.
+pub(crate) const LIMIT_RULES: &[&str] = &["fits", "reached"];
+
+/// The parameter of every discipline with a buffer limit.
+pub(crate) const LIMIT_RULE: Param = Param {
+    name: "limit_rule",
+    kind: Kind::Choice(LIMIT_RULES),
+    default: Default::Choice("fits"),
+    aliases: &[],
+    source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes",
+    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the \
+           backlog has come up to it",
+};
+
+/// `given` in the table's order with defaults for what is missing.
+pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
+    let mut all = Settings::defaults(table);
+    for s in given.iter() {
+        all.set(s.name, s.value.clone(), s.origin.clone());
+    }
+    all
+}
+
+/// Puts the preset's values wherever the scenario gave none.
+pub(crate) fn apply_preset(settings: &mut Settings, preset: &Preset) {
+    for (name, value) in preset.values {
+        if !settings.is_given(name) {
+            settings.set(name, value.clone(), Origin::Profile(Cow::Borrowed(preset.name)));
+        }
+    }
+}
+
+/// Turns bandwidth-delay products into packets.
+pub(crate) fn absolute_size(
+    settings: &mut Settings,
+    name: &'static str,
+    link: &LinkContext,
+) -> Result<(), ParamError> {
+    let written = settings.size(name)?;
+    let size = link.absolute(name, written)?;
+    if size != written {
+        let rule = format!("{written} in packets of {}, rounded to the nearest", link.mean_packet);
+        settings.set(name, Value::Size(size), Origin::Derived(Cow::Owned(rule)));
+    }
+    Ok(())
+}
+
+/// A buffer must hold at least one packet of mean size.
+pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
+    let limit = effective.size("limit")?;
+    let too_small = match limit {
+        Size::Packets(n) => n.is_zero(),
+        Size::Bytes(n) => n < mean_packet,
+        Size::Bdp(_) => false,
+    };
+    if too_small {
+        let message = format!("limit `{limit}` is smaller than one packet of `{mean_packet}`");
+        return Err(ParamError::new("limit", message));
+    }
+    Ok(())
+}
+
+/// The limit that effective parameters describe.
+pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
+    match (effective.size("limit")?, effective.choice("limit_rule")?) {
+        (Size::Packets(n), _) => Ok(Limit::Packets(n)),
+        (Size::Bytes(n), "reached") => Ok(Limit::BytesReached(n)),
+        (Size::Bytes(n), _) => Ok(Limit::Bytes(n)),
+        (size @ Size::Bdp(_), _) => {
+            Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A packet with its time of arrival beside it.
+
+use aqmlab_units::{Bytes, Instant};
+
+use crate::{Dscp, Ecn, Packet, Side};
+
+/// A packet that a [`crate::Port`] keeps books on: it can be told which class it belongs to.
+pub trait Classed: Packet {
+    /// The class, a small index below the number of classes that the port was made for: a flow class of a
+    /// scenario, or 0 where there is one.
+    fn class(&self) -> usize {
+        0
+    }
+}
+
+/// A packet and when it arrived. The port wraps each packet in it, so that every discipline's queueing
+/// delay is measured, also that of one which has never heard of arrival times; a discipline whose law is
+/// about waiting times keeps one of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamped<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it arrived.
+    pub arrived: Instant,
+}
+
+impl<P: Packet> Packet for Stamped<P> {
+    #[inline]
+    fn wire_len(&self) -> Bytes {
+        self.packet.wire_len()
+    }
+    #[inline]
+    fn flow_hash(&self, salt: u64) -> u64 {
+        self.packet.flow_hash(salt)
+    }
+    #[inline]
+    fn host_hash(&self, side: Side, salt: u64) -> u64 {
+        self.packet.host_hash(side, salt)
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn()
+    }
+    #[inline]
+    fn mark_ce(&mut self) {
+        self.packet.mark_ce();
+    }
+    #[inline]
+    fn dscp(&self) -> Dscp {
+        self.packet.dscp()
+    }
+    #[inline]
+    fn set_dscp(&mut self, dscp: Dscp) {
+        self.packet.set_dscp(dscp);
+    }
+}
