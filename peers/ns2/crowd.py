@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What does ns-2.35 say about a dumbbell full of NewReno flows?
 
-Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv and one row a cell and metric
-to summary.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove
+Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv, one row a cell and metric to
+summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove
 the file to start afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 % interval of the mean of each
 of its watched metrics is no wider than WIDEST of that mean.
 
@@ -33,6 +33,8 @@ STALLED_SHARE = 0.05  # a flow below this share of an equal split counts as stal
 CELLS = [
     ("droptail", 10),
     ("droptail", 50),
+    ("droptail-jitter", 10),
+    ("droptail-jitter", 50),
     ("red", 10),
     ("red", 50),
     ("red-nowait", 10),
@@ -68,10 +70,11 @@ COUNTS = [
     "ack_drops",
 ]
 COLUMNS = ["case", "flows", "seed", "warmup_s", "end_s", *METRICS, *COUNTS, "mean_base_rtt_s"]
+SCENE_COLUMNS = ["seed", "flow", "base_rtt_s", "start_s"]
 
 
-def run_once(case: str, flows: int, seed: int) -> dict:
-    """One run of ns, as a row of crowd.csv."""
+def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
+    """One run of ns, as a row of crowd.csv and the rows of scenes.csv."""
     arguments = [case, flows, seed, END_S, WARMUP_S]
     command = ["nice", "-n", "19", "ns", str(HERE / "crowd.tcl"), *map(str, arguments)]
     # Every run in a group of its own, so that an interrupt ends the campaign between two rows.
@@ -85,7 +88,13 @@ def run_once(case: str, flows: int, seed: int) -> dict:
     equal_split = sum(goodputs) / flows
     result["stalled_flows"] = sum(each < STALLED_SHARE * equal_split for each in goodputs)
     result["mean_base_rtt_s"] = f"{statistics.fmean(result['flow_base_rtt_s']):.9f}"
-    return {column: "" if result[column] is None else str(result[column]) for column in COLUMNS}
+    row = {column: "" if result[column] is None else str(result[column]) for column in COLUMNS}
+    draws = zip(result["flow_base_rtt_s"], result["flow_start_s"])
+    scene = [
+        dict(seed=str(seed), flow=str(flow), base_rtt_s=f"{rtt:.9f}", start_s=f"{start:.9f}")
+        for flow, (rtt, start) in enumerate(draws)
+    ]
+    return row, scene
 
 
 def student_quantile(probability: float, degrees: int) -> float:
@@ -119,24 +128,39 @@ def too_wide(rows: list[dict]) -> bool:
 
 
 class Table:
-    """crowd.csv: rows by (case, flows, seed), rewritten whole after every batch."""
+    """crowd.csv: rows by (case, flows, seed), and scenes.csv: rows by (seed, flow). Rewritten whole after every batch."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, folder: Path):
+        self.path = folder / "crowd.csv"
+        self.scenes_path = folder / "scenes.csv"
         self.rows: dict[tuple[str, int, int], dict] = {}
-        if path.exists():
-            with path.open(newline="") as file:
-                for row in csv.DictReader(file):
-                    self.add(row)
+        self.scenes: dict[tuple[int, int], dict] = {}
+        for row in read_csv(self.path):
+            self.add(row)
+        for row in read_csv(self.scenes_path):
+            self.add_scene(row)
 
     def add(self, row: dict) -> None:
         self.rows[row["case"], int(row["flows"]), int(row["seed"])] = row
+
+    def add_scene(self, row: dict) -> None:
+        known = self.scenes.setdefault((int(row["seed"]), int(row["flow"])), row)
+        if known != row:
+            raise RuntimeError(f"one seed, two scenes: {known} and {row}")
 
     def of_cell(self, case: str, flows: int) -> list[dict]:
         return [row for key, row in sorted(self.rows.items()) if key[:2] == (case, flows)]
 
     def write(self) -> None:
         write_csv(self.path, COLUMNS, [row for _, row in sorted(self.rows.items())])
+        write_csv(self.scenes_path, SCENE_COLUMNS, [row for _, row in sorted(self.scenes.items())])
+
+
+def read_csv(path: Path) -> list[dict]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_csv(path: Path, columns: list[str], rows: list[dict]) -> None:
@@ -152,8 +176,10 @@ def fill_cell(table: Table, pool: ThreadPoolExecutor, case: str, flows: int, few
     target = fewest
     while True:
         missing = [seed for seed in range(1, target + 1) if (case, flows, seed) not in table.rows]
-        for row in pool.map(lambda seed: run_once(case, flows, seed), missing):
+        for row, scene in pool.map(lambda seed: run_once(case, flows, seed), missing):
             table.add(row)
+            for each in scene:
+                table.add_scene(each)
         table.write()
         rows = table.of_cell(case, flows)
         wide = too_wide(rows)
@@ -189,7 +215,7 @@ def main() -> int:
     cells = CELLS
     if arguments.cell:
         cells = [(case, int(flows)) for case, flows in (text.split(":") for text in arguments.cell)]
-    table = Table(arguments.out / "crowd.csv")
+    table = Table(arguments.out)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for case, flows in cells:
             fill_cell(table, pool, case, flows, arguments.fewest, arguments.most)

@@ -4,6 +4,7 @@
 #
 # CASE is one of
 #   droptail         drop-tail bottleneck
+#   droptail-jitter  the same, every send put off by up to one packet time (overhead_): no phase effects
 #   red              gentle RED, wait_ true (ns-2's default spacing of drops)
 #   red-nowait       gentle RED, wait_ false (the uniform spacing of Floyd and Jacobson, 1993)
 #   red-ecn          as red, ECN on at queue and agents, other values ns-2's defaults
@@ -38,10 +39,13 @@ set red_min_th          15
 set red_max_th          45
 set red_max_p           0.1
 set red_weight          0.002
+set packet_time_s       [expr {$wire_bytes * 8 / $bottleneck_bps}]
+set jitter_s            0
 set avg_sample_s        0.010   ;# how often RED's average is read
 
 switch -exact -- $case {
     droptail        { set discipline DropTail; set ecn 0; set wait true }
+    droptail-jitter { set discipline DropTail; set ecn 0; set wait true; set jitter_s $packet_time_s }
     red             { set discipline RED; set ecn 0; set wait true }
     red-nowait      { set discipline RED; set ecn 0; set wait false }
     red-ecn         { set discipline RED; set ecn 1; set wait true; set use_mark_p true }
@@ -69,7 +73,7 @@ Agent/TCP set tcpip_base_hdr_size_ $header_bytes
 Agent/TCP set useHeaders_      true
 Agent/TCP set window_          $window_packets
 Agent/TCP set minrto_          0.2
-Agent/TCP set overhead_        0
+Agent/TCP set overhead_        $jitter_s
 Agent/TCP set ecn_             $ecn
 
 # ---- randomness: three streams of MRG32k3a, each advanced to its SEED-th substream, which never overlap ----------
@@ -115,10 +119,13 @@ proc access_link {ns a b delay_s} {
 }
 
 for {set i 0} {$i < $flows} {incr i} {
-    set base_rtt_s [$rtt_stream uniform $base_rtt_low_s $base_rtt_high_s]
-    set start_s    [$start_stream uniform 0 $start_span_s]
-    set rtt_of($i) $base_rtt_s
-    set access_delay_s [expr {($base_rtt_s / 2 - $bottleneck_delay_s) / 2}]
+    # Whole nanoseconds for the start and for each of the four access delays, so that another simulator can be given
+    # the very same scene.
+    set base_rtt_s [format %.9f [expr {round([$rtt_stream uniform $base_rtt_low_s $base_rtt_high_s] * 250e6) / 250e6}]]
+    set start_s    [format %.9f [$start_stream uniform 0 $start_span_s]]
+    set rtt_of($i)   $base_rtt_s
+    set start_of($i) $start_s
+    set access_delay_s [format %.9f [expr {($base_rtt_s / 2 - $bottleneck_delay_s) / 2}]]
 
     set sender   [$ns node]
     set receiver [$ns node]
@@ -185,14 +192,14 @@ proc sum_of {name} {
 proc json_list {values} { return "\[[join $values ,]\]" }
 
 proc report {} {
-    global before delta flows case seed warmup_s end_s bottleneck_bps payload_bytes wire_bytes rtt_of
+    global before delta flows case seed warmup_s end_s bottleneck_bps payload_bytes wire_bytes rtt_of start_of
     global avg_sum avg_samples
     array set after [snapshot]
     foreach name [array names after] { set delta($name) [expr {$after($name) - $before($name)}] }
     set span [expr {double($end_s - $warmup_s)}]
 
     # The sink counts wire bytes handed over in order; a SYN (40 B) inside the interval falls to the integer division.
-    set goodputs {}; set timeouts {}; set rtts {}
+    set goodputs {}; set timeouts {}; set rtts {}; set starts {}
     set sum 0.0; set squares 0.0
     for {set i 0} {$i < $flows} {incr i} {
         set segments [expr {int($delta(delivered,$i)) / $wire_bytes}]
@@ -201,7 +208,8 @@ proc report {} {
         set squares [expr {$squares + $bps * $bps}]
         lappend goodputs [format %.1f $bps]
         lappend timeouts $delta(timeouts,$i)
-        lappend rtts [format %.9f $rtt_of($i)]
+        lappend rtts $rtt_of($i)
+        lappend starts $start_of($i)
     }
     set jain [expr {$squares > 0 ? $sum * $sum / ($flows * $squares) : 0.0}]
     set avg null
@@ -226,7 +234,7 @@ proc report {} {
         "\"ecn_responses_per_flow\":[format %.4f [expr {double([sum_of ecn_cuts]) / $flows}]]" \
         "\"ack_drops\":$after(back_drops)" \
         "\"flow_goodput_bps\":[json_list $goodputs]" "\"flow_timeouts\":[json_list $timeouts]" \
-        "\"flow_base_rtt_s\":[json_list $rtts]"]
+        "\"flow_base_rtt_s\":[json_list $rtts]" "\"flow_start_s\":[json_list $starts]"]
     puts "{[join $fields ,]}"
     exit 0
 }

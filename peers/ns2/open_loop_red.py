@@ -18,18 +18,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ARRIVALS = 5000
 
-# name: offered load while on, seconds on, seconds off (0: always on), wait_, seed
+# name: offered load while on, seconds on, seconds off (0: always on), wait_, limit_, seed
 TRACES = {
-    "idle": (0.5, 1, 0, 1, 11),
-    "bursts": (2.0, 1, 1, 1, 12),
-    "overload": (1.2, 1, 0, 1, 13),
-    "overload_nowait": (1.2, 1, 0, 0, 13),
-    "near": (0.95, 1, 0, 1, 14),
-    "flood": (40.0, 0.1, 1, 1, 15),
+    "idle": (0.5, 1, 0, 1, 60, 11),
+    "bursts": (2.0, 1, 1, 1, 60, 12),
+    "overload": (1.2, 1, 0, 1, 60, 13),
+    "overload_nowait": (1.2, 1, 0, 0, 60, 13),
+    "near": (0.95, 1, 0, 1, 60, 14),
+    "flood": (3.0, 1, 1, 1, 20, 15),
 }
 
 SERVICE_NS = 8_000_000  # 1000 B at 1 Mbit/s
-LIMIT = 60
 MIN_TH = 5.0
 MAX_TH = 15.0
 MAX_P = 0.1
@@ -43,6 +42,7 @@ class Replay:
     """RED, gentle, in packets, as ns-2 has it; and the link below it."""
 
     wait: bool
+    limit: int
     draws: list[float]
     avg: float = 0.0
     prob: float = 0.0
@@ -78,7 +78,7 @@ class Replay:
                     self.count = 0
         else:
             self.was_above = False
-        if waiting >= LIMIT:
+        if waiting >= self.limit:
             self.count = 0
             return waiting, "full", draw
         if early:
@@ -122,7 +122,7 @@ def record(settings: tuple) -> list[dict]:
     """Runs ns and replays it; raises at the first arrival on which the two disagree."""
     command = ["nice", "-n", "19", "ns", str(HERE / "open_loop_red.tcl"), *map(str, settings), str(ARRIVALS)]
     lines = [line.split() for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
-    replay = Replay(wait=bool(settings[3]), draws=[float(line[1]) for line in lines if line[0] == "U"])
+    replay = Replay(wait=bool(settings[3]), limit=settings[4], draws=[float(line[1]) for line in lines if line[0] == "U"])
     rows = []
     for number, (_, at_ns, waiting, avg, prob, fate) in enumerate(line for line in lines if line[0] == "A"):
         ours_waiting, ours_fate, draw = replay.arrive(int(at_ns))
@@ -142,8 +142,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=HERE.parent.parent / "vectors" / "ns2-red-open-loop")
     out = parser.parse_args().out
-    for name, (load, on_s, off_s, wait, seed) in TRACES.items():
-        rows = record((load, on_s, off_s, wait, seed))
+    for name, settings in TRACES.items():
+        rows = record(settings)
         with (out / f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()

@@ -1,25 +1,24 @@
 # One slow RED link of ns-2.35 under an open load: UDP datagrams at Poisson instants, nobody reacts to a drop.
 #
-#   ns open_loop_red.tcl LOAD ON_S OFF_S WAIT SEED ARRIVALS
+#   ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS
 #
 # LOAD is the offered load while arrivals are on (1 = the link's rate); they are on for ON_S, off for OFF_S, in turn
-# (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1). Arrival instants are whole nanoseconds.
+# (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1), LIMIT its limit_. Arrival instants are whole nanoseconds.
 #
 # Prints one line an arrival, `A arrival_ns waiting avg prob fate`, then the uniform draws that RED's generator gives,
 # `U value`, in order: RED takes one at an arrival only when it needs one. `waiting` is the queue before the arrival,
 # without the packet in transmission; `avg` and `prob` (before spacing) are RED's after it; fate is admitted, early
 # or full.
 
-if {$argc != 6} {
-    puts stderr "usage: ns open_loop_red.tcl LOAD ON_S OFF_S WAIT SEED ARRIVALS"
+if {$argc != 7} {
+    puts stderr "usage: ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS"
     exit 2
 }
-lassign $argv load on_s off_s wait seed arrivals
+lassign $argv load on_s off_s wait limit seed arrivals
 
 set link_bps    1e6
 set delay_s     0.001
 set wire_bytes  1000    ;# ns-2's UDP adds no header
-set limit       60
 set tcl_precision 17
 
 Queue/RED set bytes_          false
