@@ -2,9 +2,10 @@
 """What does ns-2.35 say about a dumbbell full of NewReno flows?
 
 Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv, one row a cell and metric to
-summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove
-the file to start afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 % interval of the mean of each
-of its watched metrics is no wider than WIDEST of that mean.
+summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all cases) to scenes.csv. Rows
+already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove the files to start
+afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 % interval of the mean of each of its watched
+metrics is no wider than WIDEST of that mean.
 
     python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
 """
@@ -128,7 +129,7 @@ def too_wide(rows: list[dict]) -> bool:
 
 
 class Table:
-    """crowd.csv: rows by (case, flows, seed), and scenes.csv: rows by (seed, flow). Rewritten whole after every batch."""
+    """crowd.csv, rows by (case, flows, seed), and scenes.csv, by (seed, flow); rewritten whole after every batch."""
 
     def __init__(self, folder: Path):
         self.path = folder / "crowd.csv"

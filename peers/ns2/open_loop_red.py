@@ -89,7 +89,7 @@ class Replay:
         return waiting, "admitted", draw
 
     def age(self, now_ns: int, waiting: int) -> None:
-        """One step of the average, after as many empty steps as packets could have been sent while the link was idle."""
+        """One step of the average, after an empty step for each packet that the idle link could have sent."""
         if self.idle_since_ns is not None:
             for _ in range(int(PACKETS_A_SECOND * ((now_ns - self.idle_since_ns) / 1e9))):
                 self.avg *= 1.0 - WEIGHT
@@ -121,7 +121,8 @@ def agree(ours: float, theirs: float) -> bool:
 def record(settings: tuple) -> list[dict]:
     """Runs ns and replays it; raises at the first arrival on which the two disagree."""
     command = ["nice", "-n", "19", "ns", str(HERE / "open_loop_red.tcl"), *map(str, settings), str(ARRIVALS)]
-    lines = [line.split() for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in printed.splitlines()]
     replay = Replay(wait=bool(settings[3]), limit=settings[4], draws=[float(line[1]) for line in lines if line[0] == "U"])
     rows = []
     for number, (_, at_ns, waiting, avg, prob, fate) in enumerate(line for line in lines if line[0] == "A"):
@@ -132,9 +133,8 @@ def record(settings: tuple) -> list[dict]:
                 f"arrival {number} at {at_ns} ns: ns-2 {waiting} {avg} {prob} {fate},"
                 f" replay {ours_waiting} {replay.avg:.9g} {replay.prob:.9g} {ours_fate}"
             )
-        rows.append(
-            dict(arrival_ns=at_ns, waiting=waiting, avg=avg, prob=prob, u="" if draw is None else repr(draw), fate=fate)
-        )
+        shown = "" if draw is None else repr(draw)
+        rows.append(dict(arrival_ns=at_ns, waiting=waiting, avg=avg, prob=prob, u=shown, fate=fate))
     return rows
 
 
@@ -149,8 +149,9 @@ def main() -> int:
             writer.writeheader()
             writer.writerows(rows)
         fates = [row["fate"] for row in rows]
+        early, full = fates.count("early"), fates.count("full")
         draws = sum(row["u"] != "" for row in rows)
-        print(f"{name}: {len(rows)} arrivals, {fates.count('early')} early, {fates.count('full')} full, {draws} draws, agreed")
+        print(f"{name}: {len(rows)} arrivals, {early} early, {full} full, {draws} draws, agreed")
     return 0
 
 
