@@ -1,1 +1,31 @@
-//! (in preparation)
+//! What a run leaves behind: typed column tables, a manifest, and a directory that is written whole or not
+//! at all. `docs/recording.md` describes the files; [`schema`] is the same in code.
+//!
+//! A host fills a [`Table`] per [`schema`], puts them in a [`Recording`] and calls [`Recording::write`].
+//! Nothing here knows which host it was, reads a clock or interprets a value.
+//!
+//! ```
+//! use aqmlab_recording::{schema, Table};
+//!
+//! let mut law = Table::new(&schema::LAW);
+//! law.push([10_000_000u64.into(), "bottleneck".into(), "avg".into(), 12.5.into()]);
+//! assert_eq!(law.rows(), 1);
+//! ```
+
+mod column;
+mod digest;
+mod directory;
+mod error;
+mod manifest;
+mod parquet_file;
+mod recording;
+pub mod schema;
+mod table;
+
+pub use column::{Cell, Column, ColumnData, Dictionary, Type};
+pub use digest::{Digest, canonical_json, json_digest};
+pub use error::RecordingError;
+pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, StoppedBy};
+pub use recording::Recording;
+pub use schema::Schema;
+pub use table::Table;

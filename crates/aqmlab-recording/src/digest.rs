@@ -1,0 +1,156 @@
+//! Digests: what two runs must share to be called the same.
+
+use std::fmt;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256. Prints as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Digest(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The canonical text of a JSON value: object keys in byte order, no blanks, numbers as `serde_json` prints
+/// them (the shortest text that reads back as the same number).
+pub fn canonical_json(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+/// The digest of a JSON value: of its canonical text.
+pub fn json_digest(value: &Value) -> Digest {
+    Digest::of(canonical_json(value).as_bytes())
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            // Sorted here, for whether a map keeps the order of insertion is a feature that any crate of a
+            // build can switch on.
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            out.push('{');
+            for (i, (key, item)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                write_canonical(item, out);
+            }
+            out.push('}');
+        }
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+/// Feeds typed values to SHA-256, by way of a buffer: one call a value would cost more than the hashing.
+pub(crate) struct Hasher {
+    sha: Sha256,
+    buffer: Vec<u8>,
+}
+
+const BUFFER_BYTES: usize = 1 << 14;
+
+impl Hasher {
+    pub(crate) fn new() -> Self {
+        Hasher { sha: Sha256::new(), buffer: Vec::with_capacity(BUFFER_BYTES) }
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.bytes(&[value]);
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn i64(&mut self, value: i64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u128(&mut self, value: u128) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f64(&mut self, value: f64) {
+        let canonical = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
+        self.u64(canonical);
+    }
+
+    pub(crate) fn text(&mut self, value: &str) {
+        self.u64(value.len() as u64);
+        self.bytes(value.as_bytes());
+    }
+
+    pub(crate) fn optional<T>(&mut self, value: Option<T>, hash: impl FnOnce(&mut Self, T)) {
+        match value {
+            Some(value) => {
+                self.u8(1);
+                hash(self, value);
+            }
+            None => self.u8(0),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Digest {
+        self.sha.update(&self.buffer);
+        Digest(self.sha.finalize().into())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
+            self.sha.update(&self.buffer);
+            self.buffer.clear();
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_digest_is_sha_256() {
+        // FIPS 180-4 example: SHA-256("abc")
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(Digest::of(b"abc").to_string(), expected);
+    }
+
+    #[test]
+    fn the_canonical_text_sorts_keys_at_every_depth() {
+        let value = json!({"b": [1, {"z": null, "a": 0.1}], "a": "\"\u{e9}"});
+        assert_eq!(canonical_json(&value), r#"{"a":"\"é","b":[1,{"a":0.1,"z":null}]}"#);
+    }
+}

@@ -1,0 +1,79 @@
+//! A directory that appears whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::RecordingError;
+
+/// A directory under a temporary name beside its future one. Dropped unpublished, it is removed.
+pub(crate) struct Staged {
+    temporary: PathBuf,
+    target: PathBuf,
+    published: bool,
+}
+
+impl Staged {
+    /// Begins the directory `target`, which must not exist; its parents are created.
+    pub(crate) fn create(target: &Path) -> Result<Self, RecordingError> {
+        if target.symlink_metadata().is_ok() {
+            return Err(RecordingError::Exists { path: target.to_path_buf() });
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(RecordingError::io("create directory", parent))?;
+        }
+        let temporary = temporary_name(target);
+        fs::create_dir(&temporary).map_err(RecordingError::io("create directory", &temporary))?;
+        Ok(Staged { temporary, target: target.to_path_buf(), published: false })
+    }
+
+    /// Writes one file and waits until it is on the disk.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
+        let path = self.temporary.join(name);
+        // The message names the file as it would be called: the temporary name is gone when it is read.
+        let failed = |source| RecordingError::Io { operation: "write", path: self.target.join(name), source };
+        let mut file = File::create(&path).map_err(failed)?;
+        file.write_all(bytes).map_err(failed)?;
+        file.sync_all().map_err(failed)
+    }
+
+    /// Gives the directory its name.
+    pub(crate) fn publish(mut self) -> Result<(), RecordingError> {
+        sync_directory(&self.temporary).map_err(RecordingError::io("write", &self.target))?;
+        // Renaming onto an empty directory would succeed; one with files in it refuses.
+        fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
+                RecordingError::Exists { path: self.target.clone() }
+            }
+            _ => RecordingError::Io { operation: "create directory", path: self.target.clone(), source },
+        })?;
+        self.published = true;
+        let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        sync_directory(parent).map_err(RecordingError::io("write", parent))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.published {
+            // The error that brought us here is the one to tell.
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// A name beside `target` that no other writer uses: `.seed-1.partial-4711-0`.
+fn temporary_name(target: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".partial-{}-{number}", std::process::id()));
+    target.with_file_name(name)
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,77 @@
+//! Why a recording was not written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a recording was not written. No part of it is left behind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The directory is already there; recordings are never overwritten.
+    #[error("`{}` exists already; a recording is never overwritten", path.display())]
+    Exists {
+        /// the directory
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("cannot {operation} `{}`: {}", path.display(), reason(source))]
+    Io {
+        /// what was tried: `"write"`
+        operation: &'static str,
+        /// on which file or directory
+        path: PathBuf,
+        /// what the system said
+        source: io::Error,
+    },
+    /// A table could not be encoded.
+    #[error("cannot encode table `{table}`: {message}")]
+    Encoding {
+        /// the table
+        table: &'static str,
+        /// what the encoder said
+        message: String,
+    },
+    /// A value does not fit into its column's file format.
+    #[error("`{value}` in column `{column}` of table `{table}` is too large to record")]
+    TooLarge {
+        /// the table
+        table: &'static str,
+        /// the column
+        column: &'static str,
+        /// the value
+        value: u128,
+    },
+}
+
+impl RecordingError {
+    pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| RecordingError::Io { operation, path, source }
+    }
+
+    /// Is it this machine that cannot (disk full, quota, permission, read-only), not the run?
+    pub fn is_host_limit(&self) -> bool {
+        use io::ErrorKind as Kind;
+        let RecordingError::Io { source, .. } = self else { return false };
+        matches!(
+            source.kind(),
+            Kind::StorageFull
+                | Kind::QuotaExceeded
+                | Kind::FileTooLarge
+                | Kind::PermissionDenied
+                | Kind::ReadOnlyFilesystem
+                | Kind::OutOfMemory
+        )
+    }
+}
+
+/// The plain words for what people meet most; the system's own message for the rest.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full".into(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        _ => error.to_string(),
+    }
+}

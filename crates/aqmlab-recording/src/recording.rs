@@ -1,0 +1,50 @@
+//! A recording and its way onto the disk.
+
+use std::path::Path;
+
+use crate::directory::Staged;
+use crate::error::RecordingError;
+use crate::manifest::Manifest;
+use crate::parquet_file;
+use crate::table::Table;
+
+/// What a run leaves behind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    /// What the run was.
+    pub manifest: Manifest,
+    /// What it measured.
+    pub tables: Vec<Table>,
+}
+
+impl Recording {
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Writes the directory `dir`: a Parquet file a table, and `manifest.json`. Parents are created. The
+    /// directory appears whole, under its name, or not at all; files are on the disk before it does.
+    ///
+    /// # Errors
+    /// If `dir` exists or the operating system refuses; nothing is left behind then.
+    pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
+        // Encoding comes first: whatever fails there fails before the disk is touched.
+        let files = self.encode()?;
+        let staged = Staged::create(dir)?;
+        for (name, bytes) in &files {
+            staged.write(name, bytes)?;
+        }
+        staged.publish()
+    }
+
+    fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
+        let mut files = Vec::with_capacity(self.tables.len() + 1);
+        for table in &self.tables {
+            files.push((format!("{}.parquet", table.name), parquet_file::encode(table)?));
+        }
+        let manifest = format!("{:#}\n", self.manifest.to_json(&self.tables));
+        files.push(("manifest.json".to_owned(), manifest.into_bytes()));
+        Ok(files)
+    }
+}

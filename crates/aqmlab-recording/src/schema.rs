@@ -1,0 +1,143 @@
+//! The tables of a recording. `docs/recording.md` tells what each column means; a test compares the two.
+
+use crate::column::Type::{self, F64, NullableF64, NullableU64, NullableU128, Str, U64};
+
+/// The name and the columns of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schema {
+    /// The table's name, also the stem of its file.
+    pub name: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [(&'static str, Type)],
+}
+
+/// Exact counts and integrals over the measured interval, a row for each queue and class.
+pub const SUMMARY: Schema = Schema {
+    name: "summary",
+    columns: &[
+        ("queue", Str),
+        ("class", Str),
+        ("arrivals_packets", U64),
+        ("arrivals_bytes", U64),
+        ("ect_arrivals_packets", U64),
+        ("ect_arrivals_bytes", U64),
+        ("departures_packets", U64),
+        ("departures_bytes", U64),
+        ("dropped_early_packets", U64),
+        ("dropped_early_bytes", U64),
+        ("dropped_forced_packets", U64),
+        ("dropped_forced_bytes", U64),
+        ("dropped_overflow_packets", U64),
+        ("dropped_overflow_bytes", U64),
+        ("dropped_injected_packets", U64),
+        ("dropped_injected_bytes", U64),
+        ("marked_early_packets", U64),
+        ("marked_early_bytes", U64),
+        ("marked_forced_packets", U64),
+        ("marked_forced_bytes", U64),
+        ("marked_overflow_packets", U64),
+        ("marked_overflow_bytes", U64),
+        ("marked_injected_packets", U64),
+        ("marked_injected_bytes", U64),
+        ("backlog_packets_integral_ns", NullableU128),
+        ("backlog_packets_sq_integral_ns", NullableU128),
+        ("backlog_bytes_integral_ns", NullableU128),
+        ("backlog_packets_min", NullableU64),
+        ("backlog_packets_max", NullableU64),
+        ("backlog_bytes_max", NullableU64),
+        ("busy_ns", NullableU64),
+        ("sojourn_sum_ns", NullableU128),
+        ("sojourn_count", NullableU64),
+        ("initial_backlog_packets", NullableU64),
+        ("final_backlog_packets", NullableU64),
+    ],
+};
+
+/// Bins of distributions over the measured interval.
+pub const HISTOGRAMS: Schema = Schema {
+    name: "histograms",
+    columns: &[("queue", Str), ("class", Str), ("kind", Str), ("low", U64), ("high", U64), ("weight", U64)],
+};
+
+/// One row: the run.
+pub const RUN: Schema = Schema {
+    name: "run",
+    columns: &[
+        ("t0_ns", U64),
+        ("t1_ns", U64),
+        ("events", U64),
+        ("packet_hops", U64),
+        ("sent_packets", U64),
+        ("delivered_packets", U64),
+        ("dropped_packets", U64),
+        ("in_flight_packets", U64),
+        ("sent_bytes", U64),
+        ("delivered_bytes", U64),
+        ("dropped_bytes", U64),
+        ("in_flight_bytes", U64),
+    ],
+};
+
+/// Samples of the queues.
+pub const QUEUES: Schema = Schema {
+    name: "queues",
+    columns: &[
+        ("t_ns", U64),
+        ("queue", Str),
+        ("backlog_packets", U64),
+        ("backlog_bytes", U64),
+        ("arrivals_packets", U64),
+        ("arrivals_bytes", U64),
+        ("departures_bytes", U64),
+        ("dropped_early_packets", U64),
+        ("dropped_overflow_packets", U64),
+        ("marked_packets", U64),
+    ],
+};
+
+/// Samples of the control laws.
+pub const LAW: Schema =
+    Schema { name: "law", columns: &[("t_ns", U64), ("queue", Str), ("name", Str), ("value", F64)] };
+
+/// A row for each flow.
+pub const FLOWS: Schema = Schema {
+    name: "flows",
+    columns: &[
+        ("flow", U64),
+        ("class", Str),
+        ("index", U64),
+        ("start_ns", U64),
+        ("end_ns", NullableU64),
+        ("base_rtt_ns", U64),
+        ("sent_segments", U64),
+        ("sent_bytes", U64),
+        ("delivered_bytes", U64),
+        ("retransmitted_segments", U64),
+        ("timeouts", U64),
+        ("fast_retransmits", U64),
+        ("ecn_reductions", U64),
+        ("ce_received", U64),
+        ("measured_delivered_bytes", U64),
+        ("measured_sent_bytes", U64),
+        ("measured_timeouts", U64),
+        ("measured_retransmitted_segments", U64),
+    ],
+};
+
+/// Samples of the flows.
+pub const FLOW_SERIES: Schema = Schema {
+    name: "flow_series",
+    columns: &[
+        ("t_ns", U64),
+        ("flow", U64),
+        ("cwnd_segments", F64),
+        ("ssthresh_segments", NullableF64),
+        ("srtt_ns", NullableU64),
+        ("flight_bytes", U64),
+        ("acked_bytes", U64),
+        ("delivered_bytes", U64),
+    ],
+};
+
+/// All of them.
+pub const ALL: &[&Schema] = &[&SUMMARY, &HISTOGRAMS, &RUN, &QUEUES, &LAW, &FLOWS, &FLOW_SERIES];

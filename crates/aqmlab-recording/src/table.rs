@@ -1,0 +1,84 @@
+//! Tables: columns of equal length.
+
+use crate::column::{Cell, Column, ColumnData};
+use crate::digest::{Digest, Hasher};
+use crate::schema::Schema;
+
+/// A table of a recording. Built row by row; held column by column.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its name, also the stem of its file.
+    pub name: &'static str,
+    /// Its columns, all of the same length.
+    pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(schema: &Schema) -> Self {
+        let column = |&(name, of)| Column { name, data: ColumnData::new(of) };
+        Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
+    }
+
+    /// Appends a row, values in the order of the schema.
+    ///
+    /// # Panics
+    /// If the row does not fit the schema in number or types: that is a mistake in the host's code.
+    pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
+        let mut columns = self.columns.iter_mut();
+        for cell in row {
+            let column =
+                columns.next().unwrap_or_else(|| panic!("a row of `{}` has too many values", self.name));
+            let fits = column.data.push(cell);
+            assert!(fits, "column `{}` of `{}` does not take {cell:?}", column.name, self.name);
+        }
+        assert!(columns.next().is_none(), "a row of `{}` has too few values", self.name);
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.data.len())
+    }
+
+    /// A column by name.
+    pub fn column(&self, name: &str) -> Option<&ColumnData> {
+        self.columns.iter().find(|column| column.name == name).map(|column| &column.data)
+    }
+
+    /// The SHA-256 of the table's logical content: names, types and values, not the bytes of any file.
+    ///
+    /// The hashed bytes, integers little-endian and a text as its length in bytes (u64) and its UTF-8: the
+    /// text `aqmlab-table-1`; the number of columns (u64); for each column its name and its type (u8, the
+    /// discriminant of [`crate::Type`]); the number of rows (u64); the values row by row, in the order of the
+    /// columns: u64, i64 and u128 as such, f64 as its IEEE 754 bits (every NaN as 0x7ff8000000000000), a name
+    /// as text; a value of a nullable column after a byte 1, an absent one as a byte 0.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Hasher::new();
+        hasher.text("aqmlab-table-1");
+        hasher.u64(self.columns.len() as u64);
+        for column in &self.columns {
+            hasher.text(column.name);
+            hasher.u8(column.data.type_of() as u8);
+        }
+        hasher.u64(self.rows() as u64);
+        for row in 0..self.rows() {
+            for column in &self.columns {
+                hash_value(&mut hasher, &column.data, row);
+            }
+        }
+        hasher.finish()
+    }
+}
+
+fn hash_value(hasher: &mut Hasher, data: &ColumnData, row: usize) {
+    match data {
+        ColumnData::U64(v) => hasher.u64(v[row]),
+        ColumnData::I64(v) => hasher.i64(v[row]),
+        ColumnData::F64(v) => hasher.f64(v[row]),
+        ColumnData::Str(v) => hasher.text(v.row(row)),
+        ColumnData::U128(v) => hasher.u128(v[row]),
+        ColumnData::NullableU64(v) => hasher.optional(v[row], Hasher::u64),
+        ColumnData::NullableF64(v) => hasher.optional(v[row], Hasher::f64),
+        ColumnData::NullableU128(v) => hasher.optional(v[row], Hasher::u128),
+    }
+}

@@ -1,0 +1,220 @@
+//! Recordings on the disk: whole or not at all, equal digests for equal content, no value bent.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use aqmlab_recording::{
+    Cell, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
+};
+use aqmlab_units::{Instant, Rate, Span};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// An empty folder of this test's own.
+fn scratch(test: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("aqmlab-recording-{test}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("the temporary folder is writable");
+    path
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(path)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn law(values: &[f64]) -> Table {
+    let mut table = Table::new(&schema::LAW);
+    for (i, &value) in values.iter().enumerate() {
+        table.push([(i as u64).into(), "bottleneck".into(), "avg".into(), value.into()]);
+    }
+    table
+}
+
+fn recording(tables: Vec<Table>) -> Recording {
+    let manifest = Manifest {
+        results_version: 1,
+        aqmlab_version: "0.1.0".into(),
+        host: "sim",
+        title: "a \"quoted\" title".into(),
+        arm: "red".into(),
+        seed: u64::MAX,
+        plan: json!({"arm": "red"}),
+        t0: Instant::from_ns(1),
+        t1: Instant::from_ns(2),
+        stopped_by: StoppedBy::Time,
+        links: vec![LinkInfo { name: "bottleneck".into(), rate: Rate::mbit(10), delay: Span::ms(20) }],
+        wall_s: 0.5,
+    };
+    Recording { manifest, tables }
+}
+
+#[test]
+fn a_recording_appears_whole_with_every_table_and_no_trace_of_its_making() {
+    let folder = scratch("whole");
+    let target = folder.join("red/seed-1");
+    recording(schema::ALL.iter().map(|s| Table::new(s)).collect()).write(&target).expect("written");
+    let mut expected: Vec<_> = schema::ALL.iter().map(|s| format!("{}.parquet", s.name)).collect();
+    expected.push("manifest.json".into());
+    expected.sort();
+    assert_eq!(names(&target), expected);
+    assert_eq!(names(&folder.join("red")), ["seed-1"]);
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
+    let folder = scratch("manifest");
+    let table = law(&[1.0, 2.0]);
+    let digest = table.digest().to_string();
+    recording(vec![table]).write(&folder.join("run")).expect("written");
+    let text = fs::read_to_string(folder.join("run/manifest.json")).expect("readable");
+    let manifest: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(manifest["tables"]["law"], json!({"rows": 2, "digest": digest}));
+    assert_eq!(manifest["seed"], json!(u64::MAX));
+    assert_eq!(
+        manifest["links"][0],
+        json!({"name": "bottleneck", "rate_bps": 10_000_000, "delay_ns": 20_000_000})
+    );
+    // printf '{"arm":"red"}' | sha256sum
+    let plan_digest = "a6f8d8e0faa227845fb33e010857c42e93ece3a98b83344cb5f261a449620396";
+    assert_eq!(manifest["plan_digest"], json!(plan_digest));
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let folder = scratch("exists");
+    let target = folder.join("run");
+    recording(vec![law(&[1.0])]).write(&target).expect("written");
+    let before = fs::read(target.join("law.parquet")).expect("readable");
+    let error = recording(vec![law(&[2.0])]).write(&target).expect_err("refused");
+    assert!(matches!(error, RecordingError::Exists { .. }), "{error}");
+    assert_eq!(fs::read(target.join("law.parquet")).expect("readable"), before);
+    assert_eq!(names(&folder), ["run"]);
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_value_beyond_the_format_is_refused_before_anything_is_written() {
+    let folder = scratch("large");
+    let mut table = Table::new(&schema::HISTOGRAMS);
+    table.push(["q".into(), "*".into(), "sojourn_ns".into(), 0u64.into(), 1u64.into(), (1u64 << 63).into()]);
+    let error = recording(vec![table]).write(&folder.join("run")).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "`9223372036854775808` in column `weight` of table `histograms` is too large to record"
+    );
+    assert!(!error.is_host_limit());
+    assert!(names(&folder).is_empty());
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
+    let folder = scratch("through-file");
+    fs::write(folder.join("file"), "x").expect("written");
+    let error = recording(vec![]).write(&folder.join("file/run")).expect_err("refused");
+    assert!(error.to_string().contains("file`"), "{error}");
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_full_disk_is_recognised_and_leaves_nothing() {
+    // /dev/full answers every write with ENOSPC. A recording cannot be made inside it, so the error is made
+    // the way the writer would meet it.
+    let source = fs::write("/dev/full", "x").expect_err("always full");
+    let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
+    assert!(error.is_host_limit());
+    assert_eq!(error.to_string(), "cannot write `run/law.parquet`: the disk is full");
+}
+
+#[test]
+fn equal_content_has_an_equal_digest_and_each_difference_another() {
+    let mut renamed = law(&[1.0, 2.0]);
+    renamed.columns[3].name = "other";
+    let distinct = [
+        law(&[1.0, 2.0]),
+        law(&[2.0, 1.0]),
+        law(&[1.0]),
+        law(&[]),
+        law(&[0.0]),
+        law(&[-0.0]),
+        law(&[f64::NAN]),
+        renamed,
+    ];
+    let mut digests: Vec<_> = distinct.iter().map(Table::digest).collect();
+    assert_eq!(law(&[1.0, 2.0]).digest(), digests[0]);
+    assert_eq!(law(&[-f64::NAN]).digest(), law(&[f64::NAN]).digest());
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), distinct.len());
+}
+
+#[test]
+fn an_absent_value_is_not_a_zero() {
+    const NULLABLE: Schema = Schema { name: "t", columns: &[("x", Type::NullableU64)] };
+    let digest = |cells: &[Option<u64>]| {
+        let mut table = Table::new(&NULLABLE);
+        cells.iter().for_each(|&cell| table.push([cell.into()]));
+        table.digest()
+    };
+    assert_ne!(digest(&[None]), digest(&[Some(0)]));
+    assert_ne!(digest(&[None, Some(1)]), digest(&[Some(1), None]));
+}
+
+#[test]
+#[should_panic(expected = "column `value` of `law` does not take U64(1)")]
+fn a_row_of_the_wrong_type_is_a_mistake_of_the_host() {
+    Table::new(&schema::LAW).push([0u64.into(), "q".into(), "avg".into(), 1u64.into()]);
+}
+
+#[test]
+#[should_panic(expected = "a row of `law` has too few values")]
+fn a_short_row_is_a_mistake_of_the_host() {
+    Table::new(&schema::LAW).push([0u64.into(), "q".into(), "avg".into()]);
+}
+
+/// `docs/recording.md` names every column of every table.
+#[test]
+fn the_document_names_every_column() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recording.md");
+    let text = fs::read_to_string(path).expect("the document is part of the repository");
+    for schema in schema::ALL {
+        let head = format!("| `{}.parquet` |", schema.name);
+        let row =
+            text.lines().find(|line| line.starts_with(&head)).unwrap_or_else(|| panic!("no row `{head}`"));
+        for (name, _) in schema.columns {
+            assert!(is_named(row, name), "`{name}` of `{}` is not in {path}", schema.name);
+        }
+    }
+}
+
+/// By its own name, or by a pattern: `dropped_r_packets` for each reason, the `_packets` columns `in _bytes`.
+fn is_named(row: &str, name: &str) -> bool {
+    let mut forms = vec![name.to_owned()];
+    for reason in ["early", "forced", "overflow", "injected"] {
+        forms.push(name.replace(&format!("_{reason}_"), "_r_"));
+    }
+    if row.contains("the same in `_bytes`") {
+        forms.push(name.replace("_bytes", "_packets"));
+    }
+    forms.iter().any(|form| row.contains(&format!("`{form}`")))
+}
+
+proptest! {
+    #[test]
+    fn a_dictionary_gives_back_what_was_pushed(names in prop::collection::vec("[a-c]{0,2}", 0..40)) {
+        const NAMES: Schema = Schema { name: "t", columns: &[("name", Type::Str)] };
+        let mut table = Table::new(&NAMES);
+        names.iter().for_each(|name| table.push([Cell::Str(name)]));
+        let Some(aqmlab_recording::ColumnData::Str(column)) = table.column("name") else {
+            return Err(TestCaseError::fail("no column of names"));
+        };
+        prop_assert_eq!(column.iter().collect::<Vec<_>>(), names);
+    }
+}
