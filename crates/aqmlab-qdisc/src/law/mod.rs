@@ -1,1 +1,14 @@
 //! Control laws: numbers in, verdict out. They never see a packet.
+//!
+//! Queue lengths are plain `f64` in whatever the discipline measures its queue in, packets or bytes;
+//! thresholds are in the same unit. Sizes of single packets are [`aqmlab_units::Bytes`].
+
+mod adaptive_red;
+mod average;
+mod red;
+mod spacing;
+
+pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, When};
+pub use average::{Average, IdleRule};
+pub use red::{Counting, Notice, RedLaw, RedParams, Verdict};
+pub use spacing::{ByteMode, Spacing, SpacingRule};

@@ -1,0 +1,175 @@
+//! RED's exponentially weighted average of the queue length, and how it ages while the link is idle.
+
+use aqmlab_units::Instant;
+
+/// What happens to the average over an idle time, in which no arrival could update it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdleRule {
+    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` mean packets could have
+    /// been sent, and nothing else at the arrival that ends the idle time.
+    Paper,
+    /// ns-2.35: the same `m` steps and the ordinary step of the arrival, `m + 1` in all.
+    Ns2,
+    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its first cell.
+    Linux,
+}
+
+/// The average queue length as of the last arrival.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Average {
+    value: f64,
+    weight: f64,
+    rule: IdleRule,
+    packets_per_s: f64,
+    idle_since: Option<Instant>,
+}
+
+impl Average {
+    /// An average of zero over a link that has been idle since the start. `weight` is w_q in (0, 1],
+    /// `packets_per_s` how many packets of mean size the link can send.
+    pub const fn new(weight: f64, rule: IdleRule, packets_per_s: f64) -> Self {
+        Average { value: 0.0, weight, rule, packets_per_s, idle_since: Some(Instant::ZERO) }
+    }
+
+    /// A packet finds `queued` waiting: returns the new average.
+    #[inline]
+    pub fn on_arrival(&mut self, now: Instant, queued: f64) -> f64 {
+        match self.idle_since.take() {
+            None => self.step(queued),
+            Some(_) if self.value == 0.0 => self.step(queued),
+            Some(since) => {
+                self.value = self.aged(since, now);
+                if self.rule == IdleRule::Ns2 {
+                    self.step(queued);
+                }
+            }
+        }
+        self.value
+    }
+
+    /// The link asked for a packet and there was none.
+    #[inline]
+    pub fn on_idle(&mut self, now: Instant) {
+        self.idle_since.get_or_insert(now);
+    }
+
+    /// The link sends `packets_per_s` from now on. What an idle time has done so far is kept; a fraction of
+    /// a virtual packet is lost.
+    pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
+        if packets_per_s == self.packets_per_s {
+            return;
+        }
+        if let Some(since) = self.idle_since {
+            self.value = self.aged(since, now);
+            self.idle_since = Some(now);
+        }
+        self.packets_per_s = packets_per_s;
+    }
+
+    /// The average as of `now`: that of the last arrival, aged if the link has been idle since.
+    pub fn at(&self, now: Instant) -> f64 {
+        self.idle_since.map_or(self.value, |since| self.aged(since, now))
+    }
+
+    /// Is the link idle?
+    pub const fn is_idle(&self) -> bool {
+        self.idle_since.is_some()
+    }
+
+    #[inline]
+    fn step(&mut self, queued: f64) {
+        self.value = self.value * (1.0 - self.weight) + self.weight * queued;
+    }
+
+    fn aged(&self, since: Instant, now: Instant) -> f64 {
+        let idle = now.saturating_since(since).as_secs_f64();
+        if self.rule == IdleRule::Linux {
+            return linux_aged(self.value, self.weight, self.packets_per_s, idle);
+        }
+        let virtual_packets = libm::floor(idle * self.packets_per_s);
+        self.value * libm::pow(1.0 - self.weight, virtual_packets)
+    }
+}
+
+/// The Linux approximation of (1 - w)^m, facts from iproute2 `tc_red_eval_idle_damping` and the kernel's
+/// `red_calc_qavg_from_idle_time`.
+///
+/// The time in microseconds is cut into cells of 2^c, 256 in all; each cell has a shift
+/// `floor(-ln(1 - w) t / t_packet)`, at most 31. (The logarithm is the natural one although the shift halves:
+/// the kernel ages the average faster than the formula it approximates.)
+// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits.
+fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
+    const DEEPEST: f64 = 31.0;
+    let per_us = -libm::log1p(-weight) * packets_per_s / 1e6;
+    let mut cell_log = 0;
+    while DEEPEST / per_us / f64::from(1u32 << cell_log) >= 512.0 && cell_log < 31 {
+        cell_log += 1;
+    }
+    let cell_us = f64::from(1u32 << cell_log);
+    let idle_us = libm::floor(idle_s * 1e6).min(255.0 * cell_us);
+    let cell = libm::floor(idle_us / cell_us);
+    let shift = if cell >= 255.0 { DEEPEST } else { libm::floor(cell * cell_us * per_us).min(DEEPEST) };
+    if shift >= 1.0 {
+        return libm::scalbn(avg, -(shift as i32));
+    }
+    avg - (avg * idle_us / cell_us).min(avg / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_units::Span;
+
+    use super::*;
+
+    fn at(seconds: f64) -> Instant {
+        Instant::ZERO + Span::try_from_secs_f64(seconds).unwrap()
+    }
+
+    fn warm(rule: IdleRule, weight: f64, value: f64, packets_per_s: f64) -> Average {
+        Average { value, weight, rule, packets_per_s, idle_since: None }
+    }
+
+    #[test]
+    fn known_answer_steps() {
+        let mut average = warm(IdleRule::Paper, 0.25, 0.0, 1000.0);
+        let values = [8.0; 4].map(|q| average.on_arrival(at(0.0), q));
+        assert_eq!(values, [2.0, 3.5, 4.625, 5.46875]);
+    }
+
+    #[test]
+    fn known_answer_idle_decay() {
+        // avg 10, w 0.002, C 2032.52, idle 50 ms: m = 101, 8.1692 before the new sample.
+        let mut paper = warm(IdleRule::Paper, 0.002, 10.0, 2032.52);
+        let mut ns2 = warm(IdleRule::Ns2, 0.002, 10.0, 2032.52);
+        for average in [&mut paper, &mut ns2] {
+            average.on_idle(at(1.0));
+            average.on_idle(at(1.04));
+            assert!((average.at(at(1.05)) - 8.1692).abs() < 5e-5, "{average:?}");
+        }
+        assert!((paper.on_arrival(at(1.05), 0.0) - 8.1692).abs() < 5e-5);
+        assert!((ns2.on_arrival(at(1.05), 0.0) - 8.1692 * 0.998).abs() < 5e-5);
+    }
+
+    #[test]
+    fn the_linux_table_halves_where_the_natural_exponent_has_grown_by_one() {
+        // w = 2^-9, 1000 packets/s: -ln(1 - w) is 0.001955 per ms, so the table's first shift by one lies at
+        // 1 / 0.001955 = 511.5 ms; 31 / per_us is 15.9e6 us, so cells are 2^15 us = 32.768 ms.
+        let avg = warm(IdleRule::Linux, 1.0 / 512.0, 64.0, 1000.0);
+        let idle = |ms: f64| Average { idle_since: Some(at(0.0)), ..avg }.at(at(ms / 1000.0));
+        assert_eq!(idle(0.0), 64.0);
+        assert!((idle(8.192) - 48.0).abs() < 1e-9, "a quarter of the first cell takes a quarter off");
+        assert_eq!(idle(20.0), 32.0, "the linear part stops at one half");
+        assert_eq!(idle(16.0 * 32.768 + 1.0), 32.0, "16 cells are 524 ms: shift 1");
+        assert_eq!(idle(32.0 * 32.768 + 1.0), 16.0, "32 cells are 1049 ms: shift 2");
+        assert_eq!(idle(3.6e6), 64.0 / 2f64.powi(31));
+    }
+
+    #[test]
+    fn a_change_of_rate_ages_each_part_of_an_idle_time_at_its_own_rate() {
+        let mut average = warm(IdleRule::Paper, 0.01, 10.0, 1000.0);
+        average.on_idle(at(0.0));
+        average.rate_changed(at(0.1), 100.0);
+        let expected = 10.0 * 0.99f64.powi(110);
+        assert!((average.at(at(0.2)) - expected).abs() < 1e-9);
+    }
+}

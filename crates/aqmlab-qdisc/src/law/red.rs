@@ -1,0 +1,328 @@
+//! Random Early Detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993), gentle or not.
+
+use aqmlab_units::{Bytes, Instant};
+
+use super::{Average, ByteMode, IdleRule, Spacing, SpacingRule};
+use crate::Reason;
+
+/// When the count of packets since the last notification runs, and which arrivals are never chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counting {
+    /// The 1993 pseudo-code: the count runs between the thresholds; -1 below, 0 after a forced notice.
+    Paper,
+    /// ns-2.35: the count always runs; no choice while at most one unit (packet or byte) waits; the first
+    /// arrival above `min_th` begins a cycle and passes; 0 after a forced drop and after an overflow.
+    Ns2,
+    /// Linux: as the paper, but -1 after a forced notice too.
+    Linux,
+}
+
+/// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RedParams {
+    /// Below this average nothing is chosen.
+    pub min_th: f64,
+    /// From this average on (twice this, if gentle) everything is.
+    pub max_th: f64,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// Weight of a new sample in the average, w_q.
+    pub weight: f64,
+    /// From `max_p` at `max_th` on to 1 at twice `max_th`, instead of a step to 1.
+    pub gentle: bool,
+    /// Spreading of notifications.
+    pub spacing: SpacingRule,
+    /// Scaling by packet size.
+    pub byte_mode: ByteMode,
+    /// Ageing over idle times.
+    pub idle: IdleRule,
+    /// Running of the count.
+    pub counting: Counting,
+    /// Is a notice above the upper end forced? Else it is early, with probability 1 (ns-2 `use_mark_p_`).
+    pub forced_region: bool,
+    /// Mean packets that the link sends per second.
+    pub packets_per_s: f64,
+}
+
+/// A packet is to be notified of congestion.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Notice {
+    /// [`Reason::Early`] or [`Reason::Forced`].
+    pub reason: Reason,
+    /// The probability before spacing.
+    pub pb: f64,
+    /// Is the average at `max_th` or above?
+    pub above_max_th: bool,
+}
+
+/// What the law says of an arrival.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Verdict {
+    /// It may join the queue, if there is room.
+    Admit,
+    /// It is to be marked or dropped.
+    Notify(Notice),
+}
+
+/// The law's state.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RedLaw {
+    params: RedParams,
+    average: Average,
+    spacing: Spacing,
+    max_p: f64,
+    /// `max_p` at the foot of the gentle slope.
+    gentle_foot: f64,
+    /// ns-2: has the average been above `min_th` since the last arrival that was not?
+    was_above: bool,
+}
+
+impl RedLaw {
+    /// The law over an empty queue and an idle link.
+    pub const fn new(params: RedParams) -> Self {
+        RedLaw {
+            params,
+            average: Average::new(params.weight, params.idle, params.packets_per_s),
+            spacing: Spacing::new(params.spacing, params.byte_mode),
+            max_p: params.max_p,
+            gentle_foot: params.max_p,
+            was_above: false,
+        }
+    }
+
+    /// A packet of `size` arrives and finds `queued` waiting. `draw` gives a number in [0, 1) and is called
+    /// at most once.
+    #[inline]
+    pub fn on_arrival(
+        &mut self,
+        now: Instant,
+        queued: f64,
+        size: Bytes,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        let avg = self.update_average(now, queued);
+        self.decide(avg, queued, size, draw)
+    }
+
+    /// The first half of an arrival: the new average.
+    #[inline]
+    pub(super) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
+        self.average.on_arrival(now, queued)
+    }
+
+    /// The second half: the verdict.
+    #[inline]
+    pub(super) fn decide(
+        &mut self,
+        avg: f64,
+        queued: f64,
+        size: Bytes,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        if self.params.counting == Counting::Ns2 {
+            return self.decide_ns2(avg, queued, size, draw);
+        }
+        if avg < self.params.min_th {
+            self.spacing.leave();
+            return Verdict::Admit;
+        }
+        if avg >= self.upper_end() {
+            match self.params.counting {
+                Counting::Linux => self.spacing.leave(),
+                _ => self.spacing.notified(),
+            }
+            return self.notice(avg, 1.0, Reason::Forced);
+        }
+        self.spacing.step(size);
+        self.maybe_early(avg, size, draw)
+    }
+
+    /// ns-2.35 `REDQueue::enque`.
+    fn decide_ns2(&mut self, avg: f64, queued: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+        self.spacing.step(size);
+        // One packet; where the queue is in bytes, one byte.
+        if avg < self.params.min_th || queued <= 1.0 {
+            self.was_above = false;
+            return Verdict::Admit;
+        }
+        if self.params.forced_region && avg >= self.upper_end() {
+            self.spacing.notified();
+            return self.notice(avg, 1.0, Reason::Forced);
+        }
+        if !self.was_above {
+            self.was_above = true;
+            self.spacing.begin_with(size);
+            return Verdict::Admit;
+        }
+        self.maybe_early(avg, size, draw)
+    }
+
+    #[inline]
+    fn maybe_early(&mut self, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+        let pb = self.probability(avg);
+        if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
+    }
+
+    fn notice(&self, avg: f64, pb: f64, reason: Reason) -> Verdict {
+        Verdict::Notify(Notice { reason, pb, above_max_th: avg >= self.params.max_th })
+    }
+
+    /// The arrival was admitted, but there was no room for it.
+    pub fn on_overflow(&mut self) {
+        if self.params.counting == Counting::Ns2 {
+            self.spacing.notified();
+        }
+    }
+
+    /// The link asked for a packet and there was none.
+    #[inline]
+    pub fn on_idle(&mut self, now: Instant) {
+        self.average.on_idle(now);
+    }
+
+    /// The link sends `packets_per_s` mean packets per second from now on. The weight stays.
+    pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
+        self.average.rate_changed(now, packets_per_s);
+    }
+
+    /// Sets `max_p`, and with it the foot of the gentle slope if `move_foot`.
+    pub(super) fn set_max_p(&mut self, max_p: f64, move_foot: bool) {
+        self.max_p = max_p;
+        if move_foot {
+            self.gentle_foot = max_p;
+        }
+    }
+
+    /// The probability before spacing at the average `avg`.
+    #[inline]
+    pub fn probability(&self, avg: f64) -> f64 {
+        let RedParams { min_th, max_th, gentle, .. } = self.params;
+        if avg < min_th {
+            0.0
+        } else if avg < max_th {
+            self.max_p * (avg - min_th) / (max_th - min_th)
+        } else if gentle {
+            // Floyd, "Recommendation on using the gentle variant of RED", 2000.
+            (self.gentle_foot + (1.0 - self.gentle_foot) * (avg - max_th) / max_th).min(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// Parameters.
+    pub const fn params(&self) -> &RedParams {
+        &self.params
+    }
+
+    /// The average.
+    pub const fn average(&self) -> &Average {
+        &self.average
+    }
+
+    /// The current `max_p`.
+    pub const fn max_p(&self) -> f64 {
+        self.max_p
+    }
+
+    /// Arrivals since the last notification; -1 outside a cycle.
+    pub const fn count(&self) -> i64 {
+        self.spacing.count()
+    }
+
+    /// The average from which on everything is chosen.
+    #[inline]
+    fn upper_end(&self) -> f64 {
+        if self.params.gentle { 2.0 * self.params.max_th } else { self.params.max_th }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::law) const PARAMS: RedParams = RedParams {
+        min_th: 5.0,
+        max_th: 15.0,
+        max_p: 0.1,
+        weight: 1.0,
+        gentle: false,
+        spacing: SpacingRule::Paper,
+        byte_mode: ByteMode::Off,
+        idle: IdleRule::Paper,
+        counting: Counting::Paper,
+        forced_region: true,
+        packets_per_s: 1000.0,
+    };
+    const SIZE: Bytes = Bytes::new(1000);
+
+    /// Verdicts of arrivals that find these queues (the weight is 1: the average is the queue).
+    fn verdicts<const N: usize>(law: &mut RedLaw, queues: [f64; N], u: f64) -> [Option<Reason>; N] {
+        queues.map(|q| match law.on_arrival(Instant::ZERO, q, SIZE, || u) {
+            Verdict::Admit => None,
+            Verdict::Notify(notice) => Some(notice.reason),
+        })
+    }
+
+    #[test]
+    fn known_answer_probabilities() {
+        let plain = RedLaw::new(PARAMS);
+        assert_eq!(plain.probability(4.9), 0.0);
+        assert!((plain.probability(10.0) - 0.05).abs() < 1e-15);
+        assert_eq!(plain.probability(15.0), 1.0);
+        let gentle = RedLaw::new(RedParams { gentle: true, ..PARAMS });
+        for (avg, p) in [(10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0), (99.0, 1.0)] {
+            assert!((gentle.probability(avg) - p).abs() < 1e-15, "{avg}");
+        }
+    }
+
+    #[test]
+    fn paper_counts_between_the_thresholds_only() {
+        let mut law = RedLaw::new(PARAMS);
+        let count = |law: &mut RedLaw, q| {
+            let _ = verdicts(law, [q], 0.999);
+            law.count()
+        };
+        assert_eq!([2.0, 10.0, 10.0, 10.0, 20.0, 10.0, 2.0].map(|q| count(&mut law, q)), [-1, 0, 1, 2, 0, 1, -1]);
+    }
+
+    #[test]
+    fn above_the_upper_end_every_notice_is_forced() {
+        let forced = Some(Reason::Forced);
+        assert_eq!(verdicts(&mut RedLaw::new(PARAMS), [14.9, 15.0, 40.0], 0.999), [None, forced, forced]);
+        let mut gentle = RedLaw::new(RedParams { gentle: true, ..PARAMS });
+        assert_eq!(verdicts(&mut gentle, [15.0, 29.9, 30.0], 0.999), [None, None, forced]);
+    }
+
+    #[test]
+    fn ns2_spares_a_queue_of_one_and_the_first_arrival_above() {
+        let mut law = RedLaw::new(RedParams { counting: Counting::Ns2, min_th: 0.5, ..PARAMS });
+        let early = Some(Reason::Early);
+        // Draw 0: whatever may be chosen, is. 1 waits: spared; 10: first above; 10: chosen; 1; 10: first again.
+        assert_eq!(verdicts(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0), [None, None, early, None, None, early]);
+    }
+
+    #[test]
+    fn ns2_with_mark_p_has_no_forced_region() {
+        let params = RedParams { counting: Counting::Ns2, forced_region: false, ..PARAMS };
+        let mut law = RedLaw::new(params);
+        assert_eq!(verdicts(&mut law, [40.0, 40.0], 0.999), [None, Some(Reason::Early)]);
+    }
+
+    #[test]
+    fn only_ns2_restarts_the_count_at_an_overflow() {
+        for (counting, count) in [(Counting::Paper, 2), (Counting::Linux, 2), (Counting::Ns2, 0)] {
+            let mut law = RedLaw::new(RedParams { counting, ..PARAMS });
+            let _ = verdicts(&mut law, [10.0; 3], 0.999);
+            law.on_overflow();
+            assert_eq!(law.count(), count, "{counting:?}");
+        }
+    }
+
+    #[test]
+    fn linux_leaves_the_cycle_at_a_forced_notice() {
+        let mut law = RedLaw::new(RedParams { counting: Counting::Linux, spacing: SpacingRule::Linux, ..PARAMS });
+        let _ = verdicts(&mut law, [10.0, 10.0, 40.0], 0.999);
+        assert_eq!(law.count(), -1);
+        assert_eq!(verdicts(&mut law, [10.0, 10.0], 0.0), [None, Some(Reason::Early)], "the first only draws");
+    }
+}
