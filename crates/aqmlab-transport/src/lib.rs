@@ -1,1 +1,49 @@
-//! (in preparation)
+//! TCP endpoints as state machines.
+//!
+//! A full connection, SYN to FIN, with data both ways: loss recovery by NewReno, congestion control by
+//! RFC 5681, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
+//! socket, no bytes: an [`Endpoint`] is told what arrives and what time it is, and is asked what it wants to
+//! send and when to be called again. Whoever calls it, simulator or test, is the network.
+//!
+//! # Driving an endpoint
+//! One mutation, then drain: after each of [`open`](Endpoint::open), [`write`](Endpoint::write),
+//! [`close`](Endpoint::close), [`abort`](Endpoint::abort), [`on_segment`](Endpoint::on_segment) and
+//! [`on_timer`](Endpoint::on_timer), call [`poll_transmit`](Endpoint::poll_transmit) until it gives `None`,
+//! then [`poll_event`](Endpoint::poll_event) until it gives `None`, then look at
+//! [`deadline`](Endpoint::deadline), an absolute instant: call `on_timer` then or as soon after as you can.
+//! Calling it early does nothing.
+//!
+//! # Parameters
+//! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
+//! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] knows the bundles
+//! `rfc` and `ns2`.
+//!
+//! # What is not here
+//! SACK and timestamps; path MTU discovery; urgent data; a zero window and its probes (the application reads
+//! at once); payload, checksums, ports and addresses, which belong to the host.
+#![no_std]
+extern crate alloc;
+
+mod congestion;
+mod connection;
+mod counters;
+mod ecn;
+mod endpoint;
+mod event;
+mod profile;
+mod receiver;
+mod recovery;
+mod rto;
+mod segment;
+mod sequence;
+
+pub use connection::State;
+pub use counters::Counters;
+pub use endpoint::{ENDLESS, Endpoint, Role};
+pub use event::StreamEvent;
+pub use profile::{
+    EcnAtOne, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS, PartialAck,
+    Profile, ProfileInfo, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh, profile_settings,
+    profiles,
+};
+pub use segment::{Flags, Segment};

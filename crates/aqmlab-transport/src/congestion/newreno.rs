@@ -1,0 +1,188 @@
+//! Slow start, congestion avoidance and the window rules of fast recovery (RFC 5681, RFC 6582).
+
+use crate::profile::{Increase, InitialSsthresh, Profile, RecoveryExit, ReductionBase, TimeoutSsthresh};
+
+/// "Arbitrarily high" (RFC 5681, 3.1), in segments.
+const UNLIMITED: f64 = 1.0e15;
+
+/// The congestion window, in segments of the profile's size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    cwnd: f64,
+    ssthresh: f64,
+    /// Segments that have left the network during fast recovery, as duplicate ACKs tell.
+    inflation: u32,
+    /// Acknowledged bytes not yet turned into window (RFC 3465, 2.1).
+    credit: u32,
+}
+
+impl Window {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let ssthresh = match profile.initial_ssthresh {
+            InitialSsthresh::Unlimited => UNLIMITED,
+            InitialSsthresh::MaxWindow => f64::from(profile.max_window),
+        };
+        // One segment, the SYN, until the handshake sets the initial window.
+        Window { cwnd: 1.0, ssthresh, inflation: 0, credit: 0 }
+    }
+
+    /// The congestion window without inflation.
+    #[inline]
+    pub(crate) fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    #[inline]
+    pub(crate) fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// Whole segments that may be in flight.
+    #[inline]
+    pub(crate) fn usable(&self, profile: &Profile) -> u64 {
+        (self.cwnd as u64 + u64::from(self.inflation)).min(u64::from(profile.max_window))
+    }
+
+    /// The handshake is over. RFC 5681, 3.1: after a lost SYN the initial window is one segment.
+    pub(crate) fn established(&mut self, syn_lost: bool, profile: &Profile) {
+        self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
+    }
+
+    /// New data is acknowledged outside fast recovery.
+    #[inline]
+    pub(crate) fn increase(&mut self, acked: u64, after_timeout: bool, profile: &Profile) {
+        let mss = f64::from(profile.mss);
+        match (self.cwnd < self.ssthresh, profile.increase) {
+            // RFC 5681, equation 2: min(N, SMSS)
+            (true, Increase::PerAck) => self.cwnd += (acked as f64 / mss).min(1.0),
+            (true, Increase::ByteCounting) => {
+                // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
+                let limit = if after_timeout { 1 } else { profile.abc_limit };
+                self.cwnd += (acked as f64 / mss).min(f64::from(limit));
+            }
+            // RFC 5681, equation 3
+            (false, Increase::PerAck) => self.cwnd += 1.0 / self.cwnd,
+            (false, Increase::ByteCounting) => self.count_bytes(acked, mss),
+        }
+    }
+
+    /// RFC 3465, 2.1: one segment for each window of acknowledged bytes.
+    fn count_bytes(&mut self, acked: u64, mss: f64) {
+        let credit = f64::from(self.credit) + acked as f64;
+        let window = self.cwnd * mss;
+        if credit >= window {
+            self.cwnd += 1.0;
+            self.credit = (credit - window).min(window) as u32;
+        } else {
+            self.credit = credit as u32;
+        }
+    }
+
+    /// Half of what RFC 5681, equation 4, or ns-2 halves. `flight`: bytes outstanding.
+    fn half(&self, flight: u64, profile: &Profile) -> f64 {
+        match profile.reduction_base {
+            ReductionBase::Flight => flight as f64 / f64::from(profile.mss) / 2.0,
+            ReductionBase::Window => {
+                (self.cwnd + f64::from(self.inflation)).min(f64::from(profile.max_window)) / 2.0
+            }
+        }
+    }
+
+    fn set_ssthresh(&mut self, half: f64, profile: &Profile) {
+        let half = match profile.reduction_base {
+            ReductionBase::Flight => half,
+            ReductionBase::Window => libm::floor(half),
+        };
+        self.ssthresh = half.max(2.0); // RFC 5681, equation 4
+    }
+
+    /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
+    pub(crate) fn loss(&mut self, flight: u64, profile: &Profile) {
+        let half = self.half(flight, profile);
+        self.set_ssthresh(half, profile);
+        self.cwnd = match profile.reduction_base {
+            ReductionBase::Flight => self.ssthresh,
+            ReductionBase::Window => half.max(1.0),
+        };
+        self.credit = 0;
+    }
+
+    /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment.
+    pub(crate) fn marked(&mut self, flight: u64, profile: &Profile) {
+        let half = self.half(flight, profile);
+        self.set_ssthresh(half, profile);
+        self.cwnd = half.max(1.0).min(self.cwnd);
+        self.credit = 0;
+    }
+
+    /// A retransmission timeout. `again`: the segment has timed out before; `reduced`: this window of data
+    /// has already cost a reduction because of a mark.
+    pub(crate) fn timeout(&mut self, flight: u64, again: bool, reduced: bool, profile: &Profile) {
+        self.inflation = 0;
+        let hold = reduced || (again && profile.timeout_ssthresh == TimeoutSsthresh::Rfc5681);
+        if !hold {
+            let half = self.half(flight, profile);
+            self.set_ssthresh(half, profile);
+        }
+        self.cwnd = 1.0; // the loss window
+        self.credit = 0;
+    }
+
+    /// The SYN timed out. ns-2 treats it as it treats data.
+    pub(crate) fn syn_timeout(&mut self, profile: &Profile) {
+        if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
+            self.timeout(0, false, false, profile);
+        }
+    }
+
+    /// Fast recovery begins: `dupthresh` segments have left the network (RFC 5681, 3.2, step 3).
+    pub(crate) fn inflate_to(&mut self, segments: u32) {
+        self.inflation = segments;
+    }
+
+    /// Another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
+    #[inline]
+    pub(crate) fn inflate(&mut self) {
+        self.inflation += 1;
+    }
+
+    /// A partial ACK: deflate by the amount acknowledged, add back one segment (RFC 6582, 3.2, step 3).
+    pub(crate) fn deflate(&mut self, acked: u64, profile: &Profile) {
+        let segments = acked as f64 / f64::from(profile.mss);
+        let add_back = if acked >= u64::from(profile.mss) { 1.0 } else { 0.0 };
+        let whole = acked.div_ceil(u64::from(profile.mss)).min(u64::from(u32::MAX)) as u32;
+        if self.inflation > whole {
+            self.inflation -= whole - 1;
+            self.cwnd += (f64::from(whole) - segments) + (add_back - 1.0);
+        } else {
+            // The inflation is used up; one stays for the segment that is retransmitted now.
+            self.cwnd -= (segments - f64::from(self.inflation)) + (1.0 - add_back);
+            self.inflation = 1;
+        }
+        self.cwnd = self.cwnd.max(1.0);
+    }
+
+    /// Fast recovery ends; `flight` bytes are outstanding after the ACK that ends it. True if that ACK also
+    /// opens the window as an ordinary one does.
+    pub(crate) fn exit_recovery(&mut self, flight: u64, profile: &Profile) -> bool {
+        self.inflation = 0;
+        match profile.recovery_exit {
+            RecoveryExit::Flight => {
+                let flight = flight as f64 / f64::from(profile.mss);
+                self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
+                false
+            }
+            RecoveryExit::Ssthresh => {
+                self.cwnd = self.ssthresh;
+                false
+            }
+            RecoveryExit::Ns2 => true,
+        }
+    }
+
+    /// After a pause: the window may not exceed `restart` segments.
+    pub(crate) fn restart(&mut self, restart: f64) {
+        self.cwnd = self.cwnd.min(restart);
+        self.credit = 0;
+    }
+}

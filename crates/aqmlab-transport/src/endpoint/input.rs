@@ -1,0 +1,286 @@
+//! What arrives: the segment processing of RFC 9293, section 3.10.7.
+
+use aqmlab_units::Instant;
+
+use super::{Endpoint, NO_BURST_LIMIT};
+use crate::connection::State;
+use crate::event::End;
+use crate::profile::{EcnAtOne, HandshakeAck, Profile};
+use crate::recovery::Verdict;
+use crate::segment::{Flags, Segment};
+use crate::sequence::from_wire;
+
+impl Endpoint {
+    /// A segment arrives; `ce`: with congestion experienced.
+    pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        self.counters.ce_received += u32::from(ce);
+        self.burst = profile.max_burst;
+        match self.state {
+            State::Closed => self.on_segment_closed(seg),
+            State::Listen => self.on_segment_listen(now, seg, profile),
+            State::SynSent => self.on_segment_syn_sent(now, seg, profile),
+            _ => self.on_segment_synchronising(now, seg, ce, profile),
+        }
+    }
+
+    /// RFC 9293, 3.10.7.1: whatever comes for a connection that does not exist is answered with a RST.
+    fn on_segment_closed(&mut self, seg: &Segment) {
+        self.due.reset = self.sent > 0 && !seg.flags.has(Flags::RST);
+    }
+
+    /// RFC 9293, 3.10.7.2.
+    fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
+            return;
+        }
+        self.receiver.synchronise(seg.seq);
+        self.peer_window = seg.window;
+        self.ecn.on_syn(seg.flags, profile);
+        self.enter(now, State::SynReceived, profile);
+    }
+
+    /// RFC 9293, 3.10.7.3.
+    fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.initial, seg.ack, self.sent) == Some(1);
+        if seg.flags.has(Flags::ACK) && !acks_syn {
+            return;
+        }
+        if seg.flags.has(Flags::RST) {
+            if acks_syn {
+                self.finish(End::Reset);
+            }
+            return;
+        }
+        if !seg.flags.has(Flags::SYN) {
+            return;
+        }
+        self.receiver.synchronise(seg.seq);
+        self.peer_window = seg.window;
+        if !acks_syn {
+            // Simultaneous open: answer with SYN-ACK.
+            self.ecn.on_syn(seg.flags, profile);
+            self.next = 0;
+            self.enter(now, State::SynReceived, profile);
+            return;
+        }
+        self.ecn.on_syn_ack(seg.flags, profile);
+        self.receiver.ack_now();
+        self.due.handshake_ack = profile.handshake_ack == HandshakeAck::Separate;
+        self.establish(now, profile);
+    }
+
+    /// Our SYN is acknowledged.
+    fn establish(&mut self, now: Instant, profile: &Profile) {
+        let syn_lost = self.counters.syn_retransmissions > 0;
+        (self.una, self.next) = (1, 1);
+        self.rto.acked(now, 1, false, profile);
+        self.rto.handshake_done(syn_lost, profile);
+        self.window.established(syn_lost, profile);
+        self.events.established();
+        self.enter(now, State::Established, profile);
+    }
+
+    /// RFC 9293, 3.10.7.4: all states from SYN-RECEIVED on.
+    fn on_segment_synchronising(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        let Some(from) = from_wire(self.receiver.initial(), seg.seq, self.receiver.next()) else {
+            return;
+        };
+        if seg.flags.has(Flags::RST) {
+            self.on_reset(from, profile);
+            return;
+        }
+        if seg.flags.has(Flags::SYN) {
+            self.on_syn_again(seg);
+            // A SYN-ACK may acknowledge our SYN in a simultaneous open.
+            if self.state != State::SynReceived || !seg.flags.has(Flags::ACK) {
+                return;
+            }
+        }
+        if !seg.flags.has(Flags::ACK) {
+            return;
+        }
+        if !self.on_ack(now, seg, profile) || self.state == State::Closed {
+            return;
+        }
+        if seg.len > 0 || seg.flags.has(Flags::FIN) {
+            self.on_payload(now, from, seg, ce, profile);
+        }
+    }
+
+    /// RFC 9293, 3.10.7.4, second: within the window; when our FIN is all that is missing, it is a plain end.
+    fn on_reset(&mut self, from: u64, profile: &Profile) {
+        let next = self.receiver.next();
+        if from < next || from > next + u64::from(profile.receive_window) {
+            return;
+        }
+        match self.state {
+            State::Closing | State::LastAck | State::TimeWait => self.finish(End::Closed),
+            _ => self.finish(End::Reset),
+        }
+    }
+
+    /// A SYN for a connection that knows it already: our answer was lost.
+    fn on_syn_again(&mut self, seg: &Segment) {
+        if self.state == State::SynReceived && !seg.flags.has(Flags::ACK) {
+            self.next = 0;
+        } else {
+            self.receiver.ack_now();
+            self.due.handshake_ack = true;
+        }
+    }
+
+    /// The acknowledgment field. False if the segment is to be dropped for it.
+    fn on_ack(&mut self, now: Instant, seg: &Segment, profile: &Profile) -> bool {
+        let Some(ack) = from_wire(self.initial, seg.ack, self.una) else {
+            return true;
+        };
+        if ack > self.sent {
+            // RFC 9293: acknowledges something not yet sent.
+            self.receiver.ack_now();
+            return false;
+        }
+        if self.state == State::SynReceived {
+            if ack == 0 {
+                return false;
+            }
+            self.establish(now, profile);
+        }
+        let feedback = self.ecn.on_ack(seg.flags);
+        if feedback.congestion && ack >= self.una && self.recovery.may_react_to_mark(ack, profile) {
+            self.react_to_mark(now, profile);
+        }
+        // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
+        let duplicate = ack == self.una
+            && self.una < self.sent
+            && seg.sequence_len() == 0
+            && seg.window == self.peer_window;
+        if ack > self.una {
+            self.on_new_ack(now, ack, feedback.congestion, profile);
+        } else if duplicate {
+            self.on_duplicate_ack(now, profile);
+        }
+        if ack >= self.una {
+            self.peer_window = seg.window;
+        }
+        true
+    }
+
+    /// RFC 3168, 6.1.2: reduce as for a loss, without retransmitting.
+    fn react_to_mark(&mut self, now: Instant, profile: &Profile) {
+        let at_one = self.window.cwnd() <= 1.0;
+        self.recovery.marked(self.sent);
+        self.ecn.reduced();
+        self.counters.ecn_reductions += 1;
+        match profile.ecn_at_one {
+            EcnAtOne::Ns2 => {
+                if self.ecn.reacted_at_one(at_one) {
+                    self.rto.double(profile);
+                }
+            }
+            EcnAtOne::WaitForRto if at_one => {
+                self.counters.ecn_waits += 1;
+                self.ecn.wait();
+                self.rto.arm(now, profile);
+                return;
+            }
+            EcnAtOne::WaitForRto => {}
+        }
+        self.window.marked(self.outstanding(), profile);
+    }
+
+    fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
+        let acked = ack - self.una;
+        let bytes = ack.min(self.stream_end) - self.una.min(self.stream_end);
+        self.una = ack;
+        self.next = self.next.max(ack);
+        self.last_activity = self.activity_on_ack(now, profile);
+        self.events.acked(bytes);
+        match self.recovery.on_new_ack(ack, profile) {
+            Verdict::Partial { restart_timer } => {
+                self.window.deflate(acked, profile);
+                if restart_timer {
+                    self.rto.arm(now, profile);
+                }
+                self.rto.partially_acked(ack);
+                self.due.retransmission = true;
+                self.burst = profile.recovery_burst;
+            }
+            verdict => {
+                let opens =
+                    verdict == Verdict::Advance || self.window.exit_recovery(self.outstanding(), profile);
+                self.rto.acked(now, ack, self.ecn.keeps_backoff(), profile);
+                self.restart_timer(now, profile);
+                // RFC 3168, 6.1.2: acknowledgments with an echo do not open the window.
+                if opens && !marked {
+                    self.window.increase(bytes, self.recovery.after_timeout(), profile);
+                }
+            }
+        }
+        if self.fin_is_acked() {
+            self.enter(now, self.state.fin_acked(), profile);
+        }
+    }
+
+    /// RFC 6298, 5.2 and 5.3.
+    #[inline]
+    fn restart_timer(&mut self, now: Instant, profile: &Profile) {
+        if self.una < self.sent {
+            self.rto.arm(now, profile);
+        } else if !self.ecn.is_waiting() {
+            self.rto.stop();
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, now: Instant, profile: &Profile) {
+        self.counters.duplicate_acks += 1;
+        match self.recovery.on_duplicate(self.una, self.sent, profile) {
+            Verdict::Early { nth } if profile.limited_transmit => {
+                self.due.limited = Some(nth.min(255) as u8);
+            }
+            Verdict::Enter { reduce } => self.enter_recovery(now, reduce, profile),
+            Verdict::Inflate => {
+                self.window.inflate();
+                self.burst = profile.recovery_burst;
+            }
+            _ => {}
+        }
+    }
+
+    /// Fast retransmit (RFC 5681, 3.2, steps 2 and 3).
+    fn enter_recovery(&mut self, now: Instant, reduce: bool, profile: &Profile) {
+        self.counters.fast_retransmits += 1;
+        if reduce {
+            let flight = self.outstanding().saturating_sub(self.recovery.limited());
+            self.window.loss(flight, profile);
+            self.ecn.reduced();
+        }
+        self.window.inflate_to(profile.dupthresh);
+        self.rto.stop_timing();
+        if profile.fast_retransmit_restarts_timer {
+            self.rto.arm(now, profile);
+        }
+        self.due.retransmission = true;
+        self.burst = profile.recovery_burst;
+    }
+
+    /// Payload or FIN.
+    fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
+        if seg.len > 0 {
+            self.ecn.on_data(seg.flags, ce);
+        }
+        let to = from + u64::from(seg.len);
+        let arrival = self.receiver.on_segment(now, from, to, seg.flags.has(Flags::FIN), profile);
+        self.counters.duplicates_received += u32::from(arrival.duplicate);
+        self.events.delivered(arrival.delivered);
+        if arrival.finished {
+            self.events.peer_closed();
+            self.enter(now, self.state.peer_closed(), profile);
+        } else if arrival.duplicate && self.state == State::TimeWait {
+            // RFC 9293, 3.10.7.4: a FIN again; acknowledge it and start the wait anew.
+            self.rto.arm_for(now, profile.time_wait);
+        }
+        if self.state == State::SynReceived {
+            self.burst = NO_BURST_LIMIT;
+        }
+    }
+}

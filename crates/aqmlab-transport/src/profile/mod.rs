@@ -1,0 +1,257 @@
+//! Effective parameters of an endpoint, and the named bundles of them.
+
+mod table;
+mod words;
+
+use alloc::format;
+
+use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Span};
+
+pub use table::PARAMS;
+pub use words::{
+    EcnAtOne, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PartialAck,
+    RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
+};
+
+/// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
+/// that an endpoint stores none of it. The fields are explained in [`PARAMS`], which has them by the same
+/// names.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the table explains each of them")]
+pub struct Profile {
+    pub mss: u32,
+    pub header: u32,
+    pub initial_sequence: u32,
+    /// segments
+    pub max_window: u32,
+    /// bytes
+    pub receive_window: u32,
+    /// segments
+    pub initial_window: f64,
+    pub initial_ssthresh: InitialSsthresh,
+    pub increase: Increase,
+    pub abc_limit: u32,
+    pub reduction_base: ReductionBase,
+    pub dupthresh: u32,
+    pub limited_transmit: bool,
+    pub fast_retransmit_guard: FastRetransmitGuard,
+    pub fast_retransmit_restarts_timer: bool,
+    pub partial_ack: PartialAck,
+    pub recovery_exit: RecoveryExit,
+    /// segments an ACK; `u32::MAX` is no limit
+    pub recovery_burst: u32,
+    /// segments an ACK; `u32::MAX` is no limit
+    pub max_burst: u32,
+    pub timeout_ssthresh: TimeoutSsthresh,
+    pub rtt_arithmetic: RttArithmetic,
+    pub granularity: Span,
+    pub tick_phase: Span,
+    pub min_rto: Span,
+    pub initial_rto: Span,
+    pub syn_fallback_rto: Span,
+    pub max_rto: Span,
+    pub ack_every: u32,
+    pub delayed_ack: Span,
+    pub handshake_ack: HandshakeAck,
+    pub nagle: bool,
+    pub idle_restart: IdleRestart,
+    pub ecn: bool,
+    pub ecn_at_one: EcnAtOne,
+    pub ect_on_retransmission: bool,
+    pub ect_on_fin: bool,
+    pub ect_on_syn_ack: bool,
+    pub cwr_on_retransmission: bool,
+    pub syn_retries: u32,
+    pub data_retries: u32,
+    pub time_wait: Span,
+}
+
+/// A named bundle of parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProfileInfo {
+    /// Its name in a scenario file.
+    pub name: &'static str,
+    /// What it stands for, in a sentence.
+    pub summary: &'static str,
+}
+
+static PROFILES: &[ProfileInfo] = &[
+    ProfileInfo {
+        name: "rfc",
+        summary: "the standards: RFC 5681 and 6582 with limited transmit, RFC 6298 with a minimum RTO of 1 s, \
+                  RFC 3168, every second segment acknowledged",
+    },
+    ProfileInfo {
+        name: "ns2",
+        summary: "ns-2.35 with its defaults: Agent/TCP/Newreno and Agent/TCPSink, equal to it segment by segment",
+    },
+];
+
+/// The profiles that [`profile_settings`] knows.
+pub fn profiles() -> &'static [ProfileInfo] {
+    PROFILES
+}
+
+/// The table's defaults overlaid with the values of the profile `name`; `None` if there is no such profile.
+///
+/// The table's defaults are the profile `rfc`.
+pub fn profile_settings(name: &str) -> Option<Settings> {
+    let info = PROFILES.iter().find(|p| p.name == name)?;
+    let mut settings = Settings::defaults(PARAMS);
+    if info.name == "ns2" {
+        for (param, value) in ns2_values() {
+            settings.set(param, value, Origin::Profile(info.name.into()));
+        }
+    }
+    Some(settings)
+}
+
+/// Where ns-2.35 differs from the table's defaults (its `tcl/lib/ns-default.tcl` and the agents' code).
+fn ns2_values() -> [(&'static str, Value); 27] {
+    use Value::{Choice, Flag, Integer, Size as Sized, Span as Time};
+    [
+        ("mss", Sized(Size::Bytes(Bytes::new(1000)))),
+        ("max_window", Integer(20)),
+        ("initial_window", Integer(2)),
+        ("initial_ssthresh", Choice("max_window")),
+        ("reduction_base", Choice("window")),
+        ("fast_retransmit_guard", Choice("ns2")),
+        ("fast_retransmit_restarts_timer", Flag(true)),
+        ("recovery_exit", Choice("ns2")),
+        ("recovery_burst", Integer(2)),
+        ("timeout_ssthresh", Choice("ns2")),
+        ("rtt_arithmetic", Choice("ns2")),
+        ("granularity", Time(Span::ms(10))),
+        ("min_rto", Time(Span::ms(200))),
+        ("initial_rto", Time(Span::s(3))),
+        ("max_rto", Time(Span::s(60))),
+        ("ack_every", Integer(1)),
+        ("delayed_ack", Time(Span::ms(100))),
+        ("handshake_ack", Choice("piggyback")),
+        ("idle_restart", Choice("ns2")),
+        ("ecn_at_one", Choice("ns2")),
+        ("ect_on_retransmission", Flag(true)),
+        ("cwr_on_retransmission", Flag(true)),
+        ("ect_on_fin", Flag(true)),
+        ("syn_retries", Integer(NO_LIMIT)),
+        ("data_retries", Integer(NO_LIMIT)),
+        ("receive_window", Sized(Size::Bytes(Bytes::new(1 << 30)))),
+        ("time_wait", Time(Span::ZERO)),
+    ]
+}
+
+/// "As often as it takes" for counts.
+const NO_LIMIT: u64 = u32::MAX as u64;
+
+impl Profile {
+    /// Resolves settings of the table [`PARAMS`].
+    ///
+    /// # Errors
+    /// If a value is missing or of the wrong kind, or if two of them contradict each other.
+    pub fn from_settings(s: &Settings) -> Result<Profile, ParamError> {
+        let mss = bytes(s, "mss")?;
+        let profile = Profile {
+            mss,
+            header: bytes(s, "header")?,
+            initial_sequence: count(s, "initial_sequence")?,
+            max_window: count(s, "max_window")?,
+            receive_window: bytes(s, "receive_window")?,
+            initial_window: initial_window(s, mss)?,
+            initial_ssthresh: InitialSsthresh::read(s, "initial_ssthresh")?,
+            increase: Increase::read(s, "increase")?,
+            abc_limit: count(s, "abc_limit")?,
+            reduction_base: ReductionBase::read(s, "reduction_base")?,
+            dupthresh: count(s, "dupthresh")?,
+            limited_transmit: s.flag("limited_transmit")?,
+            fast_retransmit_guard: FastRetransmitGuard::read(s, "fast_retransmit_guard")?,
+            fast_retransmit_restarts_timer: s.flag("fast_retransmit_restarts_timer")?,
+            partial_ack: PartialAck::read(s, "partial_ack")?,
+            recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
+            recovery_burst: count(s, "recovery_burst")?,
+            max_burst: count(s, "max_burst")?,
+            timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
+            rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
+            granularity: s.span("granularity")?,
+            tick_phase: s.span("tick_phase")?,
+            min_rto: s.span("min_rto")?,
+            initial_rto: s.span("initial_rto")?,
+            syn_fallback_rto: s.span("syn_fallback_rto")?,
+            max_rto: s.span("max_rto")?,
+            ack_every: count(s, "ack_every")?,
+            delayed_ack: s.span("delayed_ack")?,
+            handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
+            nagle: s.flag("nagle")?,
+            idle_restart: IdleRestart::read(s, "idle_restart")?,
+            ecn: s.flag("ecn")?,
+            ecn_at_one: EcnAtOne::read(s, "ecn_at_one")?,
+            ect_on_retransmission: s.flag("ect_on_retransmission")?,
+            ect_on_fin: s.flag("ect_on_fin")?,
+            ect_on_syn_ack: s.flag("ect_on_syn_ack")?,
+            cwr_on_retransmission: s.flag("cwr_on_retransmission")?,
+            syn_retries: count(s, "syn_retries")?,
+            data_retries: count(s, "data_retries")?,
+            time_wait: s.span("time_wait")?,
+        };
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// The profile `name` as it is, without any given value; `None` if there is no such profile.
+    pub fn named(name: &str) -> Option<Profile> {
+        let settings = profile_settings(name)?;
+        Some(Profile::from_settings(&settings).expect("a built-in profile is complete and consistent"))
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.min_rto > self.max_rto {
+            return Err(ParamError::new("min_rto", "min_rto exceeds max_rto"));
+        }
+        if self.initial_rto > self.max_rto {
+            return Err(ParamError::new("initial_rto", "initial_rto exceeds max_rto"));
+        }
+        if self.receive_window < self.mss {
+            let message = format!(
+                "receive_window `{}B` is below one segment, mss `{}B`",
+                self.receive_window, self.mss
+            );
+            return Err(ParamError::new("receive_window", message));
+        }
+        if self.rtt_arithmetic == RttArithmetic::Ns2 && self.granularity.is_zero() {
+            return Err(ParamError::new(
+                "granularity",
+                "granularity must be above zero with rtt_arithmetic `ns2`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Segments of the first flight: given, or by RFC 5681, section 3.1 (which is RFC 3390 in segments).
+fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {
+    if !s.is_auto("initial_window") {
+        return Ok(s.integer("initial_window")? as f64);
+    }
+    Ok(match mss {
+        0..=1095 => 4.0,
+        1096..=2190 => 3.0,
+        _ => 2.0,
+    })
+}
+
+fn count(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
+    narrow(name, s.integer(name)?)
+}
+
+fn bytes(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
+    match s.size(name)? {
+        Size::Bytes(b) => narrow(name, b.get()),
+        other => Err(ParamError::new(name, format!("{name} must be in bytes, it is `{other}`"))),
+    }
+}
+
+fn narrow(name: &'static str, value: u64) -> Result<u32, ParamError> {
+    u32::try_from(value)
+        .map_err(|_| ParamError::new(name, format!("{name} `{value}` exceeds the greatest, {}", u32::MAX)))
+}

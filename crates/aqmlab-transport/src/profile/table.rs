@@ -1,0 +1,118 @@
+//! The table of TCP parameters. Its defaults are the profile `rfc`.
+
+use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Span as Time};
+use aqmlab_params::{Alias, Kind, Param};
+use aqmlab_units::Span;
+
+use super::words;
+
+const YES_NO: Kind = Kind::Flag;
+const ANY_COUNT: u64 = u32::MAX as u64;
+
+const fn count(min: u64) -> Kind {
+    Kind::Integer { min, max: ANY_COUNT }
+}
+
+const fn time(min: Span, max: Span) -> Kind {
+    Kind::Span { min, max }
+}
+
+const fn ns2(name: &'static str) -> Alias {
+    Alias { of: "ns-2", name }
+}
+
+const fn param(
+    name: &'static str,
+    kind: Kind,
+    default: aqmlab_params::Default,
+    aliases: &'static [Alias],
+    source: &'static str,
+    help: &'static str,
+) -> Param {
+    Param { name, kind, default, aliases, source, help }
+}
+
+/// The parameters of a TCP endpoint, in the order in which `show` prints them.
+#[rustfmt::skip]
+pub static PARAMS: &[Param] = &[
+    param("mss", Kind::Bytes { min: 1, max: 65_495 }, Bytes(1460), &[ns2("packetSize_"), ns2("segsize_")],
+        "RFC 9293, 3.7.1; Ethernet", "payload of a full segment"),
+    param("header", Kind::Bytes { min: 0, max: 1000 }, Bytes(40), &[ns2("tcpip_base_hdr_size_")],
+        "RFC 791, RFC 9293", "bytes of IP and TCP header in each segment"),
+    param("initial_sequence", Kind::Integer { min: 0, max: ANY_COUNT }, Integer(0), &[],
+        "RFC 9293, 3.4.1", "sequence number of the SYN"),
+    param("max_window", count(1), Integer(1 << 20), &[ns2("window_")],
+        "RFC 5681, 3.1", "most segments in flight, whatever the congestion window"),
+    param("receive_window", Kind::Bytes { min: 1, max: 1 << 30 }, Bytes(1 << 30), &[],
+        "RFC 7323, 2.3 (its largest)", "receive buffer advertised to the other side"),
+    param("initial_window", count(1), Auto("2 to 4 segments by segment size, RFC 5681, 3.1"), &[ns2("windowInit_")],
+        "RFC 5681, 3.1; RFC 3390", "segments of the first flight"),
+    param("initial_ssthresh", Kind::Choice(words::InitialSsthresh::WORDS), Choice("unlimited"), &[],
+        "RFC 5681, 3.1", "where slow start ends at first"),
+    param("increase", Kind::Choice(words::Increase::WORDS), Choice("per_ack"), &[],
+        "RFC 5681, 3.1; RFC 3465", "how an acknowledgment opens the congestion window"),
+    param("abc_limit", Kind::Integer { min: 1, max: 16 }, Integer(2), &[],
+        "RFC 3465, 2.2", "segments by which one ACK opens the window in slow start with byte counting"),
+    param("reduction_base", Kind::Choice(words::ReductionBase::WORDS), Choice("flight"), &[],
+        "RFC 5681, equation 4", "what is halved when congestion is found"),
+    param("dupthresh", Kind::Integer { min: 1, max: 1000 }, Integer(3), &[ns2("numdupacks_")],
+        "RFC 5681, 3.2", "duplicate ACKs that start a fast retransmit"),
+    param("limited_transmit", YES_NO, Flag(true), &[ns2("singledup_")],
+        "RFC 3042", "send a new segment on each duplicate ACK before the fast retransmit"),
+    param("fast_retransmit_guard", Kind::Choice(words::FastRetransmitGuard::WORDS), Choice("rfc6582"), &[],
+        "RFC 6582, 3.2", "which duplicate ACKs may start a fast retransmit"),
+    param("fast_retransmit_restarts_timer", YES_NO, Flag(false), &[],
+        "RFC 6298, 5 (restarts on new ACKs only)", "a fast retransmit restarts the retransmission timer"),
+    param("partial_ack", Kind::Choice(words::PartialAck::WORDS), Choice("impatient"), &[],
+        "RFC 6582, 3.2 and 4", "which partial ACKs restart the retransmission timer"),
+    param("recovery_exit", Kind::Choice(words::RecoveryExit::WORDS), Choice("flight"), &[],
+        "RFC 6582, 3.2", "the congestion window when fast recovery ends"),
+    param("recovery_burst", count(1), Integer(ANY_COUNT), &[],
+        "none in RFC 6582", "most segments sent for one ACK in fast recovery"),
+    param("max_burst", count(1), Integer(ANY_COUNT), &[ns2("maxburst_")],
+        "none in RFC 5681", "most segments sent for one ACK"),
+    param("timeout_ssthresh", Kind::Choice(words::TimeoutSsthresh::WORDS), Choice("rfc5681"), &[],
+        "RFC 5681, 3.1", "ssthresh at a retransmission timeout"),
+    param("rtt_arithmetic", Kind::Choice(words::RttArithmetic::WORDS), Choice("rfc6298"), &[],
+        "RFC 6298, 2", "arithmetic of the retransmission timer"),
+    param("granularity", time(Span::ZERO, Span::s(10)), Time(Span::ms(1)), &[ns2("tcpTick_")],
+        "RFC 6298, 4 (100 ms or finer)", "clock granularity G; the tick of the ns-2 arithmetic"),
+    param("tick_phase", time(Span::ZERO, Span::s(10)), Time(Span::ZERO), &[],
+        "ns-2 draws it uniformly within a tick", "how far the ns-2 arithmetic's clock is into a tick at time 0"),
+    param("min_rto", time(Span::ZERO, Span::s(60)), Time(Span::s(1)), &[ns2("minrto_")],
+        "RFC 6298, 2.4", "least retransmission timeout"),
+    param("initial_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(1)), &[ns2("rtxcur_init_")],
+        "RFC 6298, 2.1", "retransmission timeout before the first round-trip sample"),
+    param("syn_fallback_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(3)), &[],
+        "RFC 6298, 5.7", "timeout for data, while there is no sample, after the SYN timed out"),
+    param("max_rto", time(Span::s(1), Span::s(3600)), Time(Span::s(60)), &[ns2("maxrto_")],
+        "RFC 6298, 2.5 (at least 60 s)", "upper bound of the backed-off timeout"),
+    param("ack_every", Kind::Integer { min: 1, max: 255 }, Integer(2), &[],
+        "RFC 5681, 4.2", "in-order segments per acknowledgment; 1 is no delay"),
+    param("delayed_ack", time(Span::ZERO, Span::ms(500)), Time(Span::ms(200)), &[ns2("interval_")],
+        "RFC 5681, 4.2 (at most 500 ms)", "longest that an acknowledgment is delayed"),
+    param("handshake_ack", Kind::Choice(words::HandshakeAck::WORDS), Choice("separate"), &[],
+        "RFC 9293, 3.5", "whether waiting data may carry the third segment of the handshake"),
+    param("nagle", YES_NO, Flag(false), &[],
+        "RFC 9293, 3.7.4", "hold a partial segment back while data is outstanding"),
+    param("idle_restart", Kind::Choice(words::IdleRestart::WORDS), Choice("rfc5681"), &[],
+        "RFC 5681, 4.1", "the congestion window after a pause"),
+    param("ecn", YES_NO, Flag(false), &[ns2("ecn_")],
+        "RFC 3168", "negotiate explicit congestion notification"),
+    param("ecn_at_one", Kind::Choice(words::EcnAtOne::WORDS), Choice("wait_for_rto"), &[],
+        "RFC 3168, 6.1.2", "an ECN echo at a congestion window of one segment"),
+    param("ect_on_retransmission", YES_NO, Flag(false), &[],
+        "RFC 3168, 6.1.5", "retransmitted data is ECN-capable"),
+    param("ect_on_fin", YES_NO, Flag(true), &[],
+        "RFC 3168, 6.1.2 (data segments are)", "a data segment with FIN is ECN-capable"),
+    param("ect_on_syn_ack", YES_NO, Flag(false), &[ns2("ecn_syn_")],
+        "RFC 3168, 6.1.1; RFC 5562", "the SYN-ACK is ECN-capable"),
+    param("cwr_on_retransmission", YES_NO, Flag(false), &[ns2("SetCWRonRetransmit_")],
+        "RFC 3168, 6.1.2 (first new data)", "a retransmission may carry CWR"),
+    param("syn_retries", count(0), Integer(8), &[],
+        "RFC 9293, 3.8.3 (3 minutes)", "retransmissions of a SYN before giving up"),
+    param("data_retries", count(0), Integer(12), &[],
+        "RFC 9293, 3.8.3 (100 s or more)", "timeouts in a row before giving up"),
+    param("time_wait", time(Span::ZERO, Span::s(3600)), Time(Span::s(240)), &[],
+        "RFC 9293, 3.4.2 (2 MSL)", "length of TIME-WAIT"),
+];

@@ -1,0 +1,133 @@
+//! The named variants: words of a scenario file as types.
+
+use alloc::format;
+
+use aqmlab_params::{ParamError, Settings};
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// The words of a scenario file, in the order of the variants.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            pub(crate) fn read(settings: &Settings, name: &'static str) -> Result<Self, ParamError> {
+                match settings.choice(name)? {
+                    $($word => Ok($name::$variant),)+
+                    other => Err(ParamError::new(name, format!(
+                        "{name} `{other}` is none of {:?}", Self::WORDS
+                    ))),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Where slow start ends at first.
+    InitialSsthresh {
+        /// "arbitrarily high" (RFC 5681, section 3.1)
+        Unlimited = "unlimited",
+        /// `max_window` segments (ns-2)
+        MaxWindow = "max_window",
+    }
+}
+words! {
+    /// How an acknowledgment opens the congestion window.
+    Increase {
+        /// At most one segment an ACK in slow start, 1/cwnd an ACK in avoidance (RFC 5681, section 3.1).
+        PerAck = "per_ack",
+        /// By acknowledged bytes: appropriate byte counting (RFC 3465).
+        ByteCounting = "byte_counting",
+    }
+}
+words! {
+    /// What is halved when congestion is found.
+    ReductionBase {
+        /// The data in flight (RFC 5681, equation 4).
+        Flight = "flight",
+        /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
+        Window = "window",
+    }
+}
+words! {
+    /// When a partial acknowledgment restarts the retransmission timer.
+    PartialAck {
+        /// Only the first one in a recovery (RFC 6582, section 4: impatient).
+        Impatient = "impatient",
+        /// Each one (RFC 6582, section 4: slow but steady).
+        SlowButSteady = "slow_but_steady",
+    }
+}
+words! {
+    /// The congestion window after the acknowledgment that ends fast recovery.
+    RecoveryExit {
+        /// min(ssthresh, max(flight, 1) + 1) (RFC 6582, section 3.2, step 3, option 1).
+        Flight = "flight",
+        /// ssthresh (RFC 6582, section 3.2, step 3, option 2).
+        Ssthresh = "ssthresh",
+        /// The window without its inflation, and that ACK opens it as usual (ns-2 without
+        /// `exit_recovery_fix_`).
+        Ns2 = "ns2",
+    }
+}
+words! {
+    /// Which third duplicate acknowledgment may start a fast retransmit.
+    FastRetransmitGuard {
+        /// It covers more than `recover` (RFC 6582, section 3.2, step 2: careful).
+        Rfc6582 = "rfc6582",
+        /// So, or no data has been acknowledged yet; after an ECN reaction `recover` stays (ns-2).
+        Ns2 = "ns2",
+    }
+}
+words! {
+    /// `ssthresh` at a retransmission timeout.
+    TimeoutSsthresh {
+        /// Halved at the first timeout of a segment, held at further ones and for a SYN
+        /// (RFC 5681, equation 4 and the paragraph after it).
+        Rfc5681 = "rfc5681",
+        /// Halved at each, the SYN's included (ns-2).
+        Ns2 = "ns2",
+    }
+}
+words! {
+    /// Arithmetic of the retransmission timer.
+    RttArithmetic {
+        /// Nanoseconds with the gains 1/8 and 1/4 (RFC 6298).
+        Rfc6298 = "rfc6298",
+        /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
+        Ns2 = "ns2",
+    }
+}
+words! {
+    /// The active side's answer to the SYN-ACK.
+    HandshakeAck {
+        /// A pure ACK, then data.
+        Separate = "separate",
+        /// Waiting data carries it (as ns-2's one-way agents do); a pure ACK only without data.
+        Piggyback = "piggyback",
+    }
+}
+words! {
+    /// An ECN echo at a congestion window of one segment.
+    EcnAtOne {
+        /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
+        WaitForRto = "wait_for_rto",
+        /// Go on with one segment; back the timer off from the second such echo in a row (ns-2).
+        Ns2 = "ns2",
+    }
+}
+words! {
+    /// The congestion window after a pause.
+    IdleRestart {
+        /// It stays.
+        Off = "off",
+        /// Nothing sent for more than an RTO: min(cwnd, initial window) (RFC 5681, section 4.1).
+        Rfc5681 = "rfc5681",
+        /// Nothing outstanding and an RTO since the last ACK: one segment (ns-2 `slow_start_restart_`).
+        Ns2 = "ns2",
+    }
+}

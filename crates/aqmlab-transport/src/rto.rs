@@ -1,0 +1,215 @@
+//! The retransmission timer: round-trip estimate, timeout, back-off (RFC 6298).
+
+use aqmlab_units::{Instant, Span};
+
+use crate::profile::{Profile, RttArithmetic};
+
+/// No deadline is pending.
+const NEVER: Instant = Instant::FAR_FUTURE;
+/// No segment is being timed.
+const NOT_TIMING: u64 = u64::MAX;
+/// Beyond this no bound of a timeout is out of reach.
+const MAX_DOUBLINGS: u8 = 62;
+
+/// Estimator and timer. One segment at a time is timed, never a retransmitted one (Karn's algorithm).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RtoTimer {
+    /// 8 * SRTT in nanoseconds; 0 before the first sample. With ns-2's arithmetic a whole number of ticks.
+    srtt8: u64,
+    /// 4 * RTTVAR in nanoseconds; likewise.
+    rttvar4: u64,
+    /// The acknowledgment that ends the measurement under way, or [`NOT_TIMING`].
+    timed: u64,
+    timed_at: Instant,
+    deadline: Instant,
+    /// Timeouts without new data acknowledged in between.
+    in_a_row: u32,
+    /// The timeout has been doubled this often.
+    doublings: u8,
+    /// The SYN timed out and there is no sample yet (RFC 6298, 5.7).
+    syn_timed_out: bool,
+}
+
+impl RtoTimer {
+    pub(crate) const fn new() -> Self {
+        RtoTimer {
+            srtt8: 0,
+            rttvar4: 0,
+            timed: NOT_TIMING,
+            timed_at: Instant::ZERO,
+            deadline: NEVER,
+            in_a_row: 0,
+            doublings: 0,
+            syn_timed_out: false,
+        }
+    }
+
+    /// Starts or restarts the timer.
+    #[inline]
+    pub(crate) fn arm(&mut self, now: Instant, profile: &Profile) {
+        self.deadline = now.saturating_add(self.rto(profile));
+    }
+
+    /// Starts the timer if it is not running (RFC 6298, 5.1).
+    #[inline]
+    pub(crate) fn arm_if_idle(&mut self, now: Instant, profile: &Profile) {
+        if self.deadline == NEVER {
+            self.arm(now, profile);
+        }
+    }
+
+    /// Lets the timer fire `span` from now, whatever the estimate: TIME-WAIT uses the same timer.
+    pub(crate) fn arm_for(&mut self, now: Instant, span: Span) {
+        self.deadline = now.saturating_add(span);
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.deadline = NEVER;
+    }
+
+    /// When the timer fires; [`Instant::FAR_FUTURE`] while it is stopped.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Begins to time the segment that ends at `end`, unless another is being timed.
+    #[inline]
+    pub(crate) fn time_segment(&mut self, now: Instant, end: u64) {
+        if self.timed == NOT_TIMING {
+            self.timed = end;
+            self.timed_at = now;
+        }
+    }
+
+    /// Something is retransmitted: what is being timed could be acknowledged for either copy.
+    pub(crate) fn stop_timing(&mut self) {
+        self.timed = NOT_TIMING;
+    }
+
+    /// New data up to `ack` is acknowledged: takes a sample if the timed segment is among it.
+    /// `keep_backoff`: see [`crate::profile::EcnAtOne::Ns2`].
+    #[inline]
+    pub(crate) fn acked(&mut self, now: Instant, ack: u64, keep_backoff: bool, profile: &Profile) {
+        self.in_a_row = 0;
+        if ack < self.timed {
+            return;
+        }
+        self.timed = NOT_TIMING;
+        if !keep_backoff {
+            self.doublings = 0;
+        }
+        self.sample(self.timed_at, now - self.timed_at, profile);
+    }
+
+    /// A partial acknowledgment: a segment timed in an earlier window is no sample of the path.
+    pub(crate) fn partially_acked(&mut self, ack: u64) {
+        self.in_a_row = 0;
+        if ack >= self.timed {
+            self.timed = NOT_TIMING;
+            self.doublings = 0;
+        }
+    }
+
+    /// Feeds one measurement `r` of a segment sent at `sent`.
+    pub(crate) fn sample(&mut self, sent: Instant, r: Span, profile: &Profile) {
+        match profile.rtt_arithmetic {
+            RttArithmetic::Rfc6298 => self.smooth(r.as_ns(), 1),
+            RttArithmetic::Ns2 => {
+                let tick = profile.granularity.as_ns();
+                // ns-2 without timestamps: the clock ticks that pass between sending and acknowledgment.
+                let into_tick = (sent.as_ns() + profile.tick_phase.as_ns()) % tick;
+                let ticks = ((r.as_ns() + into_tick) / tick).max(1);
+                self.smooth(ticks * tick, tick);
+            }
+        }
+    }
+
+    /// RFC 6298, 2.2 and 2.3, in integers: SRTT kept times 8, RTTVAR times 4 (Jacobson 1988, appendix A).
+    /// All values are multiples of `unit` nanoseconds.
+    fn smooth(&mut self, r: u64, unit: u64) {
+        if self.srtt8 == 0 {
+            self.srtt8 = 8 * r;
+            self.rttvar4 = 2 * r;
+            return;
+        }
+        let srtt = self.srtt8 / (8 * unit) * unit;
+        let rttvar = self.rttvar4 / (4 * unit) * unit;
+        self.srtt8 = (self.srtt8 + r - srtt).max(unit);
+        // RFC 6298, 2.3: RTTVAR with the SRTT before this sample.
+        self.rttvar4 = (self.rttvar4 + srtt.abs_diff(r) - rttvar).max(unit);
+    }
+
+    /// The timeout now, backed off and within its bounds.
+    #[inline]
+    pub(crate) fn rto(&self, profile: &Profile) -> Span {
+        let base = self.unbounded_rto(profile).max(profile.min_rto);
+        base.saturating_mul(1 << self.doublings).min(profile.max_rto).max(least(profile))
+    }
+
+    fn unbounded_rto(&self, profile: &Profile) -> Span {
+        if self.rttvar4 == 0 {
+            return if self.syn_timed_out { profile.syn_fallback_rto } else { profile.initial_rto };
+        }
+        match profile.rtt_arithmetic {
+            // RFC 6298, 2.3: SRTT + max(G, 4 * RTTVAR).
+            RttArithmetic::Rfc6298 => {
+                Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.granularity)
+            }
+            RttArithmetic::Ns2 => {
+                let tick = profile.granularity.as_ns();
+                Span::ns((8 * self.rttvar4 + self.srtt8) / (8 * tick) * tick)
+            }
+        }
+    }
+
+    /// The timer has fired for data: doubles the timeout (RFC 6298, 5.5).
+    pub(crate) fn back_off(&mut self, profile: &Profile) {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.double(profile);
+    }
+
+    /// Doubles the timeout up to its bound.
+    pub(crate) fn double(&mut self, profile: &Profile) {
+        let ns2 = profile.rtt_arithmetic == RttArithmetic::Ns2;
+        if self.rto(profile) < profile.max_rto || (ns2 && self.doublings < 6) {
+            self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
+        }
+        // RFC 6298, 5.7 allows to clear SRTT; ns-2, after BSD, moves it into the variance and keeps the
+        // current timeout until the next sample.
+        if ns2 && self.doublings > 3 {
+            let tick = profile.granularity.as_ns();
+            self.rttvar4 += self.srtt8 / (8 * tick) * tick;
+            self.srtt8 = 0;
+        }
+    }
+
+    /// The handshake is over and the timer stops. If a SYN had to be sent again there is no sample, and data
+    /// begins with a timeout of its own (RFC 6298, 5.7); ns-2 stays backed off until the first sample.
+    pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
+        self.stop();
+        self.in_a_row = 0;
+        if profile.rtt_arithmetic == RttArithmetic::Rfc6298 && syn_timed_out {
+            self.doublings = 0;
+            self.syn_timed_out = true;
+        }
+    }
+
+    /// Timeouts since new data was last acknowledged.
+    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
+        self.in_a_row
+    }
+
+    /// The smoothed round-trip time, once there is one.
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))
+    }
+}
+
+/// ns-2 never lets the timer fire within two ticks of its clock.
+fn least(profile: &Profile) -> Span {
+    match profile.rtt_arithmetic {
+        RttArithmetic::Rfc6298 => Span::ZERO,
+        RttArithmetic::Ns2 => profile.granularity.saturating_mul(2),
+    }
+}

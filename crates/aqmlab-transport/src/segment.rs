@@ -1,0 +1,87 @@
+//! What travels between two endpoints.
+
+use core::ops::{BitOr, BitOrAssign};
+
+use aqmlab_units::Bytes;
+
+/// The control bits of a TCP header that matter here (RFC 9293, section 3.1; ECE and CWR: RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit set.
+    pub const NONE: Flags = Flags(0);
+    /// no more data from the sender
+    pub const FIN: Flags = Flags(0x01);
+    /// synchronise sequence numbers
+    pub const SYN: Flags = Flags(0x02);
+    /// reset the connection
+    pub const RST: Flags = Flags(0x04);
+    /// the acknowledgment field is significant
+    pub const ACK: Flags = Flags(0x10);
+    /// ECN echo
+    pub const ECE: Flags = Flags(0x40);
+    /// congestion window reduced
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Are all bits of `other` set?
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The bits as they stand in the TCP header's flag octet.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// These flags with those of `other` if `condition`.
+    #[inline]
+    pub const fn with_if(self, other: Flags, condition: bool) -> Flags {
+        if condition { Flags(self.0 | other.0) } else { self }
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// One TCP segment: header fields and the length of its payload, never bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Sequence number of the first payload byte (of SYN or FIN if there is none).
+    pub seq: u32,
+    /// Next sequence number expected from the other side; significant with [`Flags::ACK`].
+    pub ack: u32,
+    /// Payload bytes.
+    pub len: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// Receive window in bytes, scaling (RFC 7323) already undone.
+    pub window: u32,
+    /// Sent as ECN-capable, ECT(0); otherwise Not-ECT.
+    pub ect: bool,
+}
+
+impl Segment {
+    /// Length at the network layer: `header` bytes of IP and TCP header and the payload.
+    #[inline]
+    pub const fn wire_len(&self, header: u32) -> Bytes {
+        Bytes::new(header as u64 + self.len as u64)
+    }
+
+    /// Sequence numbers that the segment occupies: its payload, SYN and FIN.
+    #[inline]
+    pub const fn sequence_len(&self) -> u64 {
+        self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+}

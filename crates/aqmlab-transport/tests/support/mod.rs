@@ -1,0 +1,221 @@
+//! Two endpoints and a small virtual network between them: two links in series each way, faults at the
+//! entrance, and time that jumps to whatever comes next.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use aqmlab_transport::{Endpoint, Profile, Role, Segment, StreamEvent};
+use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
+
+/// What the network does to one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Pass,
+    Drop,
+    Mark,
+}
+
+/// Decides the fate of the n-th packet (from 0) that enters one direction.
+pub type Faults = Box<dyn FnMut(u64, &Segment) -> Fate>;
+
+/// No faults.
+pub fn faultless() -> Faults {
+    Box::new(|_, _| Fate::Pass)
+}
+
+/// Drops the packets with these numbers.
+pub fn drop_list(numbers: &'static [u64]) -> Faults {
+    Box::new(move |n, _| if numbers.contains(&n) { Fate::Drop } else { Fate::Pass })
+}
+
+/// Marks the packets with these numbers if they are ECN-capable.
+pub fn mark_list(numbers: &'static [u64]) -> Faults {
+    Box::new(move |n, _| if numbers.contains(&n) { Fate::Mark } else { Fate::Pass })
+}
+
+/// A link: a FIFO queue of `limit` packets besides the one in transmission, a rate, a delay.
+pub struct Link {
+    clock: LinkClock,
+    delay: Span,
+    limit: usize,
+    free_at: Instant,
+    /// When each waiting packet starts its transmission.
+    starts: VecDeque<Instant>,
+}
+
+impl Link {
+    pub fn new(rate: Rate, delay: Span, limit: usize) -> Self {
+        let clock = LinkClock::new(rate);
+        Link { clock, delay, limit, free_at: Instant::ZERO, starts: VecDeque::new() }
+    }
+
+    /// When a packet that comes at `now` has arrived at the other end; `None` if the queue is full.
+    fn carry(&mut self, now: Instant, size: Bytes) -> Option<Instant> {
+        while self.starts.front().is_some_and(|start| *start <= now) {
+            self.starts.pop_front();
+        }
+        if self.starts.len() >= self.limit {
+            return None;
+        }
+        let start = self.free_at.max(now);
+        if start > now {
+            self.starts.push_back(start);
+        } else {
+            self.clock.restart();
+        }
+        self.free_at = start + self.clock.serialise(size);
+        Some(self.free_at + self.delay)
+    }
+}
+
+/// One direction.
+pub struct Path {
+    pub links: [Link; 2],
+    pub faults: Faults,
+    entered: u64,
+}
+
+impl Path {
+    pub fn new(links: [Link; 2], faults: Faults) -> Self {
+        Path { links, faults, entered: 0 }
+    }
+
+    /// A path of two 100 Mbit/s links with this delay in all.
+    pub fn plain(delay: Span, faults: Faults) -> Self {
+        let link = |d| Link::new(Rate::mbit(100), d, usize::MAX);
+        Path::new([link(delay.div(2)), link(delay.div(2))], faults)
+    }
+
+    /// Arrival time and whether marked; `None` if lost.
+    fn carry(&mut self, now: Instant, seg: &Segment, header: u32) -> Option<(Instant, bool)> {
+        let fate = (self.faults)(self.entered, seg);
+        self.entered += 1;
+        if fate == Fate::Drop {
+            return None;
+        }
+        let size = seg.wire_len(header);
+        // The second link has a single feeder, so its arrivals come in order and may be computed at once.
+        let middle = self.links[0].carry(now, size)?;
+        let end = self.links[1].carry(middle, size)?;
+        Some((end, fate == Fate::Mark && seg.ect))
+    }
+}
+
+/// One side with all that it sent and all that it was told.
+pub struct Side {
+    pub endpoint: Endpoint,
+    pub sent: Vec<(Instant, Segment)>,
+    pub events: Vec<(Instant, StreamEvent)>,
+}
+
+impl Side {
+    fn new(role: Role, profile: &Profile) -> Self {
+        Side { endpoint: Endpoint::new(role, profile), sent: Vec::new(), events: Vec::new() }
+    }
+
+    /// Bytes delivered to the application here, by the events.
+    pub fn delivered(&self) -> u64 {
+        self.events.iter().map(|(_, e)| if let StreamEvent::Delivered(n) = e { *n } else { 0 }).sum()
+    }
+
+    /// Bytes acknowledged to the application here, by the events.
+    pub fn acked(&self) -> u64 {
+        self.events.iter().map(|(_, e)| if let StreamEvent::Acked(n) = e { *n } else { 0 }).sum()
+    }
+
+    pub fn saw(&self, event: StreamEvent) -> bool {
+        self.events.iter().any(|(_, e)| *e == event)
+    }
+
+    /// (send time, sequence number, length) of the segments with payload.
+    pub fn data_sent(&self) -> Vec<(Instant, u32, u32)> {
+        self.sent.iter().filter(|(_, s)| s.len > 0).map(|(t, s)| (*t, s.seq, s.len)).collect()
+    }
+}
+
+/// The index of the side that opens, and of the other.
+pub const A: usize = 0;
+pub const B: usize = 1;
+
+/// Two endpoints, two paths, a clock.
+pub struct Pair {
+    pub now: Instant,
+    pub profile: Profile,
+    pub sides: [Side; 2],
+    /// `paths[i]` is the way that side `i` sends.
+    pub paths: [Path; 2],
+    in_flight: BinaryHeap<Reverse<(Instant, u64)>>,
+    packets: BTreeMap<u64, (usize, Segment, bool)>,
+    serial: u64,
+}
+
+impl Pair {
+    pub fn new(profile: Profile, paths: [Path; 2]) -> Self {
+        let sides = [Side::new(Role::Active, &profile), Side::new(Role::Passive, &profile)];
+        let (in_flight, packets) = (BinaryHeap::new(), BTreeMap::new());
+        Pair { now: Instant::ZERO, profile, sides, paths, in_flight, packets, serial: 0 }
+    }
+
+    /// Opens from side A at `at`.
+    pub fn open(&mut self, at: Instant) {
+        self.now = at;
+        self.with(A, |e, now, p| e.open(now, p));
+    }
+
+    /// One mutation of one side, then the drain.
+    pub fn with(&mut self, side: usize, mutate: impl FnOnce(&mut Endpoint, Instant, &Profile)) {
+        mutate(&mut self.sides[side].endpoint, self.now, &self.profile);
+        self.drain(side);
+    }
+
+    fn drain(&mut self, side: usize) {
+        let this = &mut self.sides[side];
+        while let Some(seg) = this.endpoint.poll_transmit(self.now, &self.profile) {
+            this.sent.push((self.now, seg));
+            if let Some((at, ce)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
+                self.in_flight.push(Reverse((at, self.serial)));
+                self.packets.insert(self.serial, (1 - side, seg, ce));
+                self.serial += 1;
+            }
+        }
+        while let Some(event) = this.endpoint.poll_event() {
+            this.events.push((self.now, event));
+        }
+    }
+
+    /// When something happens next: an arrival, or a timer.
+    pub fn next_event(&self) -> Option<Instant> {
+        let arrival = self.in_flight.peek().map(|Reverse((at, _))| *at);
+        let timers = self.sides.iter().filter_map(|s| s.endpoint.deadline());
+        arrival.into_iter().chain(timers).min()
+    }
+
+    /// Lets the next thing happen; at equal times an arrival before a timer. False if nothing is left.
+    pub fn step(&mut self) -> bool {
+        let Some(at) = self.next_event() else { return false };
+        assert!(at >= self.now, "time ran backwards");
+        self.now = at;
+        if self.in_flight.peek().is_some_and(|Reverse((t, _))| *t == at) {
+            let Reverse((_, serial)) = self.in_flight.pop().expect("peeked");
+            let (to, seg, ce) = self.packets.remove(&serial).expect("stored with its event");
+            self.with(to, |e, now, p| e.on_segment(now, &seg, ce, p));
+            return true;
+        }
+        let due = (0..2).find(|i| self.sides[*i].endpoint.deadline() == Some(at)).expect("someone is due");
+        self.with(due, |e, now, p| e.on_timer(now, p));
+        true
+    }
+
+    /// Runs until nothing is left or the next thing is later than `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        while self.next_event().is_some_and(|at| at <= end) {
+            self.step();
+        }
+    }
+}
+
+/// `n` milliseconds after the start.
+pub fn ms(n: u64) -> Instant {
+    Instant::ZERO + Span::ms(n)
+}
