@@ -123,7 +123,8 @@ def record(settings: tuple) -> list[dict]:
     command = ["nice", "-n", "19", "ns", str(HERE / "open_loop_red.tcl"), *map(str, settings), str(ARRIVALS)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line.split() for line in printed.splitlines()]
-    replay = Replay(wait=bool(settings[3]), limit=settings[4], draws=[float(line[1]) for line in lines if line[0] == "U"])
+    draws = [float(line[1]) for line in lines if line[0] == "U"]
+    replay = Replay(wait=bool(settings[3]), limit=settings[4], draws=draws)
     rows = []
     for number, (_, at_ns, waiting, avg, prob, fate) in enumerate(line for line in lines if line[0] == "A"):
         ours_waiting, ours_fate, draw = replay.arrive(int(at_ns))
