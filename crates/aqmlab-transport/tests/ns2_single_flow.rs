@@ -1,0 +1,196 @@
+//! One flow through chosen faults, segment by segment equal to ns-2.35.
+//!
+//! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here two
+//! endpoints with the profile `ns2` go through the same links and faults, and each send time must agree to
+//! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 anew
+//! where it is installed, so that the vectors cannot go stale.
+
+mod support;
+
+use std::path::{Path as FilePath, PathBuf};
+use std::process::Command;
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{ENDLESS, Profile, profile_settings};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+use support::{A, Fate, Faults, Link, Pair, Path};
+
+/// One line of `cases.csv`.
+struct Case {
+    name: String,
+    window: u64,
+    mss: u64,
+    ack_every: u64,
+    ecn: bool,
+    queue: usize,
+    drop: Vec<u64>,
+    drop_ack: Vec<u64>,
+    mark: Vec<u64>,
+    /// When, and how many segments; [`ENDLESS`] bytes if none.
+    writes: Vec<(Instant, Option<u64>)>,
+    end: Instant,
+}
+
+/// A vector: the phase of ns-2's clock, and what was sent when.
+struct Vector {
+    tick_phase: Span,
+    sends: Vec<(u64, u64)>,
+}
+
+fn root() -> PathBuf {
+    FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn seconds(text: &str) -> Instant {
+    let s: f64 = text.parse().expect("a number of seconds");
+    Instant::ZERO + Span::try_from_secs_f64(s).expect("not negative")
+}
+
+fn numbers(text: &str) -> Vec<u64> {
+    text.split_whitespace().map(|n| n.parse().expect("a packet number")).collect()
+}
+
+fn cases() -> Vec<Case> {
+    let path = root().join("vectors/ns2-single-flow/cases.csv");
+    let text = std::fs::read_to_string(path).expect("the table of cases is in the repository");
+    text.lines().skip(1).map(case).collect()
+}
+
+fn case(line: &str) -> Case {
+    let field: Vec<&str> = line.split(',').collect();
+    let writes = field[9].split_whitespace().map(|w| {
+        let (at, packets) = w.split_once(':').expect("time:packets");
+        (seconds(at), packets.parse().ok())
+    });
+    Case {
+        name: field[0].into(),
+        window: field[1].parse().expect("a count"),
+        mss: field[2].parse().expect("bytes"),
+        ack_every: if field[3] == "second" { 2 } else { 1 },
+        ecn: field[4] == "1",
+        queue: field[5].parse().expect("a count"),
+        drop: numbers(field[6]),
+        drop_ack: numbers(field[7]),
+        mark: numbers(field[8]),
+        writes: writes.collect(),
+        end: seconds(field[10]),
+    }
+}
+
+fn vector(text: &str) -> Vector {
+    let mut lines = text.lines();
+    let phase = lines.next().and_then(|l| l.strip_prefix("# tick_phase_ns ")).expect("the first line");
+    let sends = lines.skip(1).map(|l| {
+        let (at, sequence) = l.split_once(',').expect("two columns");
+        (at.parse().expect("microseconds"), sequence.parse().expect("bytes"))
+    });
+    Vector { tick_phase: Span::ns(phase.parse().expect("nanoseconds")), sends: sends.collect() }
+}
+
+fn profile(case: &Case, tick_phase: Span) -> Profile {
+    let mut settings = profile_settings("ns2").expect("built in");
+    for (name, value) in [
+        ("max_window", Value::Integer(case.window)),
+        ("mss", Value::Size(Size::Bytes(Bytes::new(case.mss)))),
+        ("ack_every", Value::Integer(case.ack_every)),
+        ("ecn", Value::Flag(case.ecn)),
+        ("tick_phase", Value::Span(tick_phase)),
+    ] {
+        settings.set(name, value, Origin::Given);
+    }
+    Profile::from_settings(&settings).expect("consistent")
+}
+
+/// Drops by number at the entrance; marks by number among what is left, at the second link.
+fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
+    let mut passed = 0;
+    Box::new(move |n, _| {
+        if drop.contains(&n) {
+            return Fate::Drop;
+        }
+        passed += 1;
+        if mark.contains(&(passed - 1)) { Fate::Mark } else { Fate::Pass }
+    })
+}
+
+/// What our sender sends in this case.
+fn run(case: &Case, tick_phase: Span) -> Vec<(u64, u64)> {
+    let fast = || Link::new(Rate::mbit(10), Span::ms(10), 1000);
+    let slow = |limit| Link::new(Rate::mbit(1), Span::ms(20), limit);
+    let there = Path::new([fast(), slow(case.queue)], faults(case.drop.clone(), case.mark.clone()));
+    let back = Path::new([slow(1000), fast()], faults(case.drop_ack.clone(), Vec::new()));
+    let mut net = Pair::new(profile(case, tick_phase), [there, back]);
+    for (i, (at, packets)) in case.writes.iter().enumerate() {
+        net.run_until(*at);
+        net.now = *at;
+        if i == 0 {
+            net.open(*at);
+        }
+        net.with(A, |e, _, _| e.write(packets.map_or(ENDLESS, |n| n * case.mss)));
+    }
+    net.run_until(case.end);
+    let sends = net.sides[A].data_sent().into_iter();
+    sends.map(|(at, seq, _)| (at.as_ns(), u64::from(seq) - 1)).collect()
+}
+
+/// Compares; the largest difference in nanoseconds, or where they part.
+fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
+    let mut largest = 0;
+    for (i, (t, o)) in theirs.iter().zip(ours).enumerate() {
+        let difference = (t.0 * 1000).abs_diff(o.0);
+        if difference > 1000 || t.1 != o.1 {
+            let from = i.saturating_sub(4);
+            let window = |v: &[(u64, u64)], unit| {
+                let near = v[from..v.len().min(i + 6)].iter();
+                near.map(|(at, s)| format!("\n    {} us, byte {s}", at / unit)).collect::<String>()
+            };
+            return Err(format!("segment {i}:\n  ns-2:{}\n  ours:{}", window(theirs, 1), window(ours, 1000)));
+        }
+        largest = largest.max(difference);
+    }
+    // At the very end of a run one of them may have sent one more.
+    if theirs.len().abs_diff(ours.len()) > 0 {
+        return Err(format!("ns-2 sent {} segments, we {}", theirs.len(), ours.len()));
+    }
+    Ok(largest)
+}
+
+/// Runs all cases against vectors that `read` supplies; prints the table of docs/validation.md.
+fn check(read: impl Fn(&Case) -> String) {
+    let mut failures = String::new();
+    println!("| case | segments compared | largest difference (us) |\n|---|---|---|");
+    for case in cases() {
+        let theirs = vector(&read(&case));
+        match compare(&theirs.sends, &run(&case, theirs.tick_phase)) {
+            Ok(ns) => println!("| {} | {} | {:.2} |", case.name, theirs.sends.len(), ns as f64 / 1000.0),
+            Err(why) => failures.push_str(&format!("\n{}: {why}", case.name)),
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+#[test]
+fn equals_the_recorded_vectors() {
+    check(|case| {
+        let path = root().join(format!("vectors/ns2-single-flow/{}.csv", case.name));
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    });
+}
+
+#[test]
+fn equals_ns2_run_now() {
+    if Command::new("ns").arg("-h").output().is_err() {
+        println!("skipped: ns-2 (`ns`) is not installed");
+        return;
+    }
+    check(|case| {
+        let output = Command::new("ns")
+            .args(["peers/ns2/single_flow.tcl", "vectors/ns2-single-flow/cases.csv", &case.name])
+            .current_dir(root())
+            .output()
+            .expect("ns-2 runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    });
+}

@@ -1,0 +1,114 @@
+# One ns-2 flow with chosen faults: prints when the sender sent which data segment (its first byte, from 0).
+#
+#   ns single_flow.tcl CASES.csv CASE     prints the vector of one case
+#
+# The columns of CASES.csv are explained in vectors/ns2-single-flow/README.md.
+#
+#   sender --10 Mbit/s, 10 ms-- router --1 Mbit/s, 20 ms-- receiver
+
+lassign $argv cases_file wanted
+
+proc read_case {path wanted} {
+    set file [open $path]
+    gets $file line
+    set columns [split $line ,]
+    while {[gets $file line] >= 0} {
+        foreach column $columns value [split $line ,] { dict set row $column $value }
+        if {[dict get $row case] eq $wanted} {
+            close $file
+            return $row
+        }
+    }
+    error "no case `$wanted` in $path"
+}
+
+# Drops the numbered packets (from 0) that are about to enter the link's queue.
+proc drop_on {from to numbers} {
+    global ns
+    if {[llength $numbers] == 0} return
+    set model [new ErrorModel/List]
+    $model droplist $numbers
+    $ns lossmodel $model $from $to
+}
+
+# Sets CE on the numbered packets that are about to enter the link's queue.
+proc mark_on {from to numbers} {
+    global ns
+    if {[llength $numbers] == 0} return
+    set model [new ErrorModel/List]
+    $model set markecn_ true
+    $model droplist $numbers
+    $ns lossmodel $model $from $to
+}
+
+set row [read_case $cases_file $wanted]
+foreach column {window mss sink ecn queue drop drop_ack mark writes end_s} {
+    set $column [dict get $row $column]
+}
+
+set ns [new Simulator]
+set sender [$ns node]
+set router [$ns node]
+set receiver [$ns node]
+$ns duplex-link $sender $router 10Mb 10ms DropTail
+$ns duplex-link $router $receiver 1Mb 20ms DropTail
+$ns queue-limit $sender $router 1000
+$ns queue-limit $router $sender 1000
+$ns queue-limit $receiver $router 1000
+$ns queue-limit $router $receiver $queue
+
+set trace_path "/tmp/aqmlab-single-flow-[pid].tr"
+set trace [open $trace_path w]
+$ns trace-queue $sender $router $trace
+drop_on $sender $router $drop
+drop_on $receiver $router $drop_ack
+mark_on $router $receiver $mark
+
+set tcp [new Agent/TCP/Newreno]
+$tcp set window_ $window
+$tcp set packetSize_ $mss
+$tcp set ecn_ $ecn
+$ns attach-agent $sender $tcp
+if {$sink eq "second"} {
+    set tcp_sink [new Agent/TCPSink/DelAck]
+} else {
+    set tcp_sink [new Agent/TCPSink]
+}
+$ns attach-agent $receiver $tcp_sink
+$ns connect $tcp $tcp_sink
+foreach write $writes {
+    lassign [split $write :] at packets
+    if {$packets eq "inf"} {
+        $ns at $at "$tcp send -1"
+    } else {
+        $ns at $at "$tcp advanceby $packets"
+    }
+}
+
+# The agent's clock starts somewhere within a tick: its first draw from the default generator, made when the
+# run resets the agents. Draw it here too, then rewind the generator.
+$defaultRNG seed 20061
+set phase [$defaultRNG uniform 0 [$tcp set tcpTick_]]
+$defaultRNG seed 20061
+
+proc report {} {
+    global ns trace trace_path phase mss
+    $ns flush-trace
+    close $trace
+    puts [format "# tick_phase_ns %.0f" [expr {$phase * 1e9}]]
+    puts "send_us,sequence"
+    set file [open $trace_path]
+    while {[gets $file line] >= 0} {
+        lassign $line event time from to type size flags fid src dst number
+        # A packet that the error model drops appears as `d` only; the queue here never overflows.
+        if {($event eq "+" || $event eq "d") && $type eq "tcp" && $number > 0} {
+            # One-way agents count packets, and packet 0 is the SYN.
+            puts [format "%.0f,%d" [expr {$time * 1e6}] [expr {($number - 1) * $mss}]]
+        }
+    }
+    close $file
+    file delete $trace_path
+    exit 0
+}
+$ns at $end_s report
+$ns run
