@@ -4,15 +4,21 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::DropTail;
+use crate::disc::{DropTail, Red};
 use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
 /// call and no box; [`Discipline::Custom`] takes a user's own.
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one per port, on the hot path: a box would cost an indirection a packet"
+)]
 pub enum Discipline<P: Packet> {
     /// [`DropTail`]
     DropTail(DropTail<P>),
+    /// [`Red`], with a fixed or an adaptive law
+    Red(Red<P>),
     /// Anything else.
     Custom(Box<dyn Qdisc<P> + Send>),
 }
@@ -21,6 +27,7 @@ macro_rules! each {
     ($self:ident, $inner:ident => $call:expr) => {
         match $self {
             Discipline::DropTail($inner) => $call,
+            Discipline::Red($inner) => $call,
             Discipline::Custom($inner) => $call,
         }
     };

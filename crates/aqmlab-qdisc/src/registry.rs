@@ -97,7 +97,7 @@ pub struct Info {
 
 /// The built-in disciplines.
 pub fn catalogue() -> &'static [Info] {
-    static ALL: &[Info] = &[disc::DROPTAIL];
+    static ALL: &[Info] = &[disc::DROPTAIL, disc::RED_INFO, disc::ARED_INFO];
     ALL
 }
 
@@ -138,10 +138,20 @@ pub struct Registry<P: Packet> {
 impl<P: Packet> Registry<P> {
     /// The built-in disciplines.
     pub fn builtin() -> Self {
-        let entries = alloc::vec![Entry {
-            info: disc::DROPTAIL,
-            build: Box::new(|s, _, _| Ok(Discipline::DropTail(DropTail::build(s)?))),
-        }];
+        let entries = alloc::vec![
+            Entry {
+                info: disc::DROPTAIL,
+                build: Box::new(|s, _, _| Ok(Discipline::DropTail(DropTail::build(s)?))),
+            },
+            Entry {
+                info: disc::RED_INFO,
+                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_red(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::ARED_INFO,
+                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_ared(s, link, draws)?))),
+            },
+        ];
         Registry { entries }
     }
 

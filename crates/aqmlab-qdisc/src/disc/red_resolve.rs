@@ -1,0 +1,363 @@
+//! From what a scenario gives RED to effective parameters, and from those to a queue.
+
+use alloc::format;
+use alloc::string::String;
+
+use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets};
+
+use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
+use super::red_weight;
+use super::{Measure, Red, RedControl, RedQueue};
+use crate::ecn_policy::EcnPolicy;
+use crate::law::{
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, When,
+};
+use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::{LinkContext, Packet, resolve};
+
+/// RED's entry in the catalogue.
+pub(crate) const RED_INFO: Info = Info {
+    name: "red",
+    title: "RED",
+    summary: "Random Early Detection: drops or marks at random as the average queue grows",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: RED,
+    presets: RED_PRESETS,
+    resolve: resolve_red,
+};
+
+/// Adaptive RED's entry in the catalogue.
+pub(crate) const ARED_INFO: Info = Info {
+    name: "ared",
+    title: "Adaptive RED",
+    summary: "RED that sets its thresholds from a target delay and moves max_p to hold the average between them",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: ARED,
+    presets: ARED_PRESETS,
+    resolve: resolve_ared,
+};
+
+fn resolve_red(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    Resolver::new(RED, RED_PRESETS, given, link)?.run()
+}
+
+fn resolve_ared(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut resolver = Resolver::new(ARED, ARED_PRESETS, given, link)?;
+    resolver.bottom()?;
+    let effective = resolver.run()?;
+    let (bottom, top) = (effective.number("bottom")?, effective.number("top")?);
+    if bottom > top {
+        return Err(ParamError::new("bottom", format!("bottom `{bottom}` exceeds top `{top}`")));
+    }
+    Ok(effective)
+}
+
+/// Settings on their way, and what they are resolved by.
+struct Resolver<'a> {
+    all: Settings,
+    link: &'a LinkContext,
+    linux: bool,
+    mean: Bytes,
+    measure: Measure,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(
+        table: &'static [Param],
+        presets: &'static [Preset],
+        given: &Settings,
+        link: &'a LinkContext,
+    ) -> Result<Self, ParamError> {
+        let mut all = resolve::completed(table, given);
+        let preset = all.choice("preset")?;
+        if let Some(preset) = presets.iter().find(|p| p.name == preset) {
+            resolve::apply_preset(&mut all, preset);
+        }
+        if all.is_auto("mean_packet") {
+            let rule = Origin::Derived("the link's mean packet size".into());
+            all.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
+        }
+        let (mean, measure) = (bytes(&all, "mean_packet")?, measure(&all)?);
+        Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
+    }
+
+    fn run(mut self) -> Result<Settings, ParamError> {
+        for name in ["limit", "min_th", "max_th"] {
+            self.absolute(name)?;
+        }
+        if self.linux {
+            self.linux_sizes()?;
+        } else {
+            self.sizes()?;
+        }
+        red_weight::resolve_burst(&mut self.all)?;
+        red_weight::resolve_weight(&mut self.all, self.link)?;
+        self.check()?;
+        Ok(self.all)
+    }
+
+    /// `C`: packets of RED's own mean size per second.
+    fn capacity(&self) -> f64 {
+        self.link.rate.packets_per_s(self.mean)
+    }
+
+    /// Turns a multiple of the bandwidth-delay product into the unit that the queue is measured in.
+    fn absolute(&mut self, name: &'static str) -> Result<(), ParamError> {
+        if self.all.is_auto(name) {
+            return Ok(());
+        }
+        let written = self.all.size(name)?;
+        if let Size::Bdp(multiple) = written {
+            let size = self.in_queue_unit(self.link.bdp_bytes(name, multiple)?);
+            let rule = format!("{written}, rounded to the nearest");
+            self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
+        }
+        Ok(())
+    }
+
+    /// Whole packets or bytes, at least one, nearest to so many bytes.
+    fn in_queue_unit(&self, bytes: f64) -> Size {
+        match self.measure {
+            Measure::Packets => Size::Packets(Packets::new(whole(bytes / self.mean.as_f64()))),
+            Measure::Bytes => Size::Bytes(Bytes::new(whole(bytes))),
+        }
+    }
+
+    fn derive(&mut self, name: &'static str, size: Size, rule: String) {
+        self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
+    }
+
+    /// min_th, max_th, limit, in this order (papers, ns-2).
+    fn sizes(&mut self) -> Result<(), ParamError> {
+        if self.all.is_auto("min_th") {
+            self.automatic_min_th()?;
+        }
+        if self.all.is_auto("max_th") {
+            let min_th = self.all.size("min_th")?;
+            self.derive("max_th", times(min_th, 3), format!("3 min_th ({min_th})"));
+        }
+        if self.all.is_auto("limit") {
+            self.automatic_limit()?;
+        }
+        Ok(())
+    }
+
+    /// Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets. Fractions of a packet are
+    /// kept by saying it in bytes.
+    fn automatic_min_th(&mut self) -> Result<(), ParamError> {
+        let target = self.all.span("target")?;
+        let packets = target.as_secs_f64() * self.capacity() / 2.0;
+        if packets <= 5.0 {
+            let rule = if target.is_zero() {
+                String::from("5 packets")
+            } else {
+                format!("5 packets, more than target * C / 2 = {packets:.3} packets")
+            };
+            self.derive("min_th", Size::Packets(Packets::new(5)), rule);
+        } else {
+            let rule = format!("target * C / 2 = {packets:.3} packets of {}", self.mean);
+            self.derive("min_th", Size::Bytes(Bytes::new(whole(packets * self.mean.as_f64()))), rule);
+        }
+        Ok(())
+    }
+
+    fn automatic_limit(&mut self) -> Result<(), ParamError> {
+        let max_th = self.all.size("max_th")?;
+        let least = 4.0 * in_bytes(max_th, self.mean);
+        let bdp = self.link.rtt.map(|_| self.link.bdp_bytes("limit", 1.0)).transpose()?;
+        match bdp.filter(|bdp| *bdp > least) {
+            Some(bdp) => {
+                let size = self.in_queue_unit(bdp);
+                self.derive("limit", size, "one bandwidth-delay product, rounded to the nearest".into());
+            }
+            None => self.derive("limit", times(max_th, 4), format!("4 max_th ({max_th})")),
+        }
+        Ok(())
+    }
+
+    /// tc-red(8): limit, max_th, min_th, in this order.
+    fn linux_sizes(&mut self) -> Result<(), ParamError> {
+        if self.all.is_auto("limit") {
+            let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);
+            self.derive("limit", size, "one bandwidth-delay product, rounded to the nearest".into());
+        }
+        if self.all.is_auto("max_th") && !self.all.is_auto("min_th") {
+            let min_th = self.all.size("min_th")?;
+            self.derive("max_th", times(min_th, 3), format!("3 min_th ({min_th})"));
+        }
+        if self.all.is_auto("max_th") {
+            let limit = self.all.size("limit")?;
+            let size = Size::Bytes(Bytes::new((in_bytes(limit, self.mean) / 4.0) as u64));
+            self.derive("max_th", size, format!("limit / 4 (limit {limit})"));
+        }
+        if self.all.is_auto("min_th") {
+            let max_th = self.all.size("max_th")?;
+            let size = Size::Bytes(Bytes::new((in_bytes(max_th, self.mean) / 3.0) as u64));
+            self.derive("min_th", size, format!("max_th / 3 (max_th {max_th})"));
+        }
+        Ok(())
+    }
+
+    /// Adaptive RED's lower end of max_p: ns-2.35 takes min(0.01, 80 000 / rate).
+    fn bottom(&mut self) -> Result<(), ParamError> {
+        if !self.all.is_auto("bottom") {
+            return Ok(());
+        }
+        if self.all.choice("preset")? == "ns2" {
+            let bottom = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
+            let rule = "the smaller of 0.01 and 80 000 bit/s over the link's rate";
+            self.all.set("bottom", Value::Number(bottom), Origin::Derived(rule.into()));
+        } else {
+            self.all.set("bottom", Value::Number(0.01), Origin::Derived("0.01, as in the paper".into()));
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        resolve::check_buffer(&self.all, self.mean)?;
+        self.ordered("min_th", "max_th")?;
+        self.ordered("max_th", "limit")
+    }
+
+    fn ordered(&self, small: &'static str, large: &'static str) -> Result<(), ParamError> {
+        let (a, b) = (self.all.size(small)?, self.all.size(large)?);
+        if in_bytes(a, self.mean) <= in_bytes(b, self.mean) {
+            return Ok(());
+        }
+        Err(ParamError::new(small, format!("{small} `{a}` exceeds {large} `{b}`")))
+    }
+}
+
+/// The nearest whole number, at least one.
+fn whole(x: f64) -> u64 {
+    ((x + 0.5) as u64).max(1)
+}
+
+fn times(size: Size, factor: u64) -> Size {
+    match size {
+        Size::Packets(n) => Size::Packets(Packets::new(n.get().saturating_mul(factor))),
+        Size::Bytes(n) => Size::Bytes(Bytes::new(n.get().saturating_mul(factor))),
+        Size::Bdp(x) => Size::Bdp(x * factor as f64),
+    }
+}
+
+/// `size` in bytes, packets being of mean size. Sizes relative to the path have been resolved before.
+pub(super) fn in_bytes(size: Size, mean: Bytes) -> f64 {
+    match size {
+        Size::Packets(n) => n.as_f64() * mean.as_f64(),
+        Size::Bytes(n) => n.as_f64(),
+        Size::Bdp(_) => f64::NAN,
+    }
+}
+
+/// The value of a parameter of kind bytes.
+pub(super) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
+    match settings.size(name)? {
+        Size::Bytes(n) if !n.is_zero() => Ok(n),
+        other => Err(ParamError::new(
+            name,
+            format!("{name} must be a number of bytes above zero, it is `{other}`"),
+        )),
+    }
+}
+
+fn measure(settings: &Settings) -> Result<Measure, ParamError> {
+    Ok(if settings.choice("measure")? == "bytes" { Measure::Bytes } else { Measure::Packets })
+}
+
+/// A RED queue with effective parameters.
+pub(crate) fn build_red<P: Packet>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Red<P>, ParamError> {
+    let control = RedControl::Fixed(RedLaw::new(params(effective, link)?));
+    Ok(Red::new(control, queue(effective)?, draws))
+}
+
+/// An Adaptive RED queue with effective parameters.
+pub(crate) fn build_ared<P: Packet>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Red<P>, ParamError> {
+    let law = AdaptiveRed::new(RedLaw::new(params(effective, link)?), adaptation(effective)?);
+    Ok(Red::new(RedControl::Adaptive(law), queue(effective)?, draws))
+}
+
+fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
+    let mean = bytes(s, "mean_packet")?;
+    let unit = match measure(s)? {
+        Measure::Packets => mean.as_f64(),
+        Measure::Bytes => 1.0,
+    };
+    Ok(RedParams {
+        min_th: in_bytes(s.size("min_th")?, mean) / unit,
+        max_th: in_bytes(s.size("max_th")?, mean) / unit,
+        max_p: s.number("max_p")?,
+        weight: s.number("w_q")?,
+        gentle: s.flag("gentle")?,
+        spacing: match s.choice("uniformisation")? {
+            "ns2_wait" => SpacingRule::Ns2Wait,
+            "linux" => SpacingRule::Linux,
+            "off" => SpacingRule::Off,
+            _ => SpacingRule::Paper,
+        },
+        byte_mode: match s.choice("byte_mode")? {
+            "paper" => ByteMode::Paper { largest: bytes(s, "max_packet")? },
+            "ns2" => ByteMode::Ns2 { mean },
+            _ => ByteMode::Off,
+        },
+        idle: match s.choice("idle")? {
+            "ns2" => IdleRule::Ns2,
+            "linux" => IdleRule::Linux,
+            _ => IdleRule::Paper,
+        },
+        counting: match s.choice("counting")? {
+            "ns2" => Counting::Ns2,
+            "linux" => Counting::Linux,
+            _ => Counting::Paper,
+        },
+        forced_region: s.choice("ecn_region")? != "ns2_mark_p",
+        packets_per_s: link.rate.packets_per_s(mean),
+    })
+}
+
+fn queue(s: &Settings) -> Result<RedQueue, ParamError> {
+    let ecn = match (s.flag("ecn")?, s.choice("ecn_region")?) {
+        (false, _) => EcnPolicy::Never,
+        (true, "rfc3168") => EcnPolicy::BelowMaxTh,
+        (true, "ns2_mark_p") => EcnPolicy::ProbabilityBelow(s.number("mark_p")?),
+        (true, _) => EcnPolicy::Always,
+    };
+    let (measure, mean_packet) = (measure(s)?, bytes(s, "mean_packet")?);
+    let limit = resolve::limit(s)?;
+    // ns-2 with its queue in bytes takes its limit, given in packets, for so many mean packets.
+    let limit = match (limit, measure, s.choice("limit_rule")?) {
+        (crate::Limit::Packets(n), Measure::Bytes, "reached") => {
+            crate::Limit::BytesReached(mean_packet * n.get())
+        }
+        _ => limit,
+    };
+    Ok(RedQueue { limit, measure, ecn, mean_packet })
+}
+
+fn adaptation(s: &Settings) -> Result<Adaptation, ParamError> {
+    if s.choice("adapt")? == "feng" {
+        return Ok(Adaptation::Feng);
+    }
+    Ok(Adaptation::Aimd(AimdRule {
+        interval: s.span("interval")?,
+        alpha: s.number("alpha")?,
+        beta: s.number("beta")?,
+        top: s.number("top")?,
+        bottom: s.number("bottom")?,
+        when: if s.choice("adapt_at")? == "arrivals" { When::Arrivals } else { When::Timer },
+        move_gentle_foot: s.choice("gentle_line")? == "moving",
+    }))
+}

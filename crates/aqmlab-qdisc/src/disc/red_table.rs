@@ -1,0 +1,415 @@
+//! The parameters of RED and Adaptive RED, and their presets.
+
+use aqmlab_params::{Alias, Default, Kind, Param, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets, Span};
+
+use crate::registry::Preset;
+use crate::resolve::LIMIT_RULE;
+
+const fn ns2(name: &'static str) -> Alias {
+    Alias { of: "ns-2", name }
+}
+
+const fn tc(name: &'static str) -> Alias {
+    Alias { of: "tc", name }
+}
+
+const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
+
+const LIMIT: Param = Param {
+    name: "limit",
+    kind: Kind::Size { min: Packets::new(1) },
+    default: Default::Auto("one bandwidth-delay product, but at least 4 max_th where that is given"),
+    aliases: &[ns2("limit_"), tc("limit")],
+    source: "ours: room for the average to go through the gentle region; Linux preset: one bandwidth-delay product",
+    help: "buffer size without the packet in transmission",
+};
+
+const MIN_TH: Param = Param {
+    name: "min_th",
+    kind: Kind::Size { min: Packets::new(1) },
+    default: Default::Auto("the larger of 5 packets and target * C / 2; Linux preset: max_th / 3"),
+    aliases: &[ns2("thresh_"), tc("min"), Alias { of: "ns-3", name: "MinTh" }],
+    source: "Floyd, \"RED: discussions of setting parameters\", 1997; Floyd, Gummadi, Shenker 2001, section 5",
+    help: "average queue below which no packet is chosen",
+};
+
+const MAX_TH: Param = Param {
+    name: "max_th",
+    kind: Kind::Size { min: Packets::new(1) },
+    default: Default::Auto("3 min_th; Linux preset: limit / 4"),
+    aliases: &[ns2("maxthresh_"), tc("max"), Alias { of: "ns-3", name: "MaxTh" }],
+    source: "Floyd 1997: three times min_th",
+    help: "average queue from which on (twice this, if gentle) every packet is chosen",
+};
+
+const MAX_P: Param = Param {
+    name: "max_p",
+    kind: PROBABILITY,
+    default: Default::Number(0.1),
+    aliases: &[tc("probability")],
+    source: "Floyd 1997 (the 1993 paper has 1/50); ns-2 gives its inverse as linterm_",
+    help: "probability at max_th; Adaptive RED starts from it",
+};
+
+const W_Q: Param = Param {
+    name: "w_q",
+    kind: PROBABILITY,
+    default: Default::Auto("by w_rule"),
+    aliases: &[ns2("q_weight_"), Alias { of: "ns-3", name: "QW" }],
+    source: "Floyd and Jacobson 1993, section 6",
+    help: "weight of a new sample in the average",
+};
+
+const fn w_rule(default: &'static str) -> Param {
+    Param {
+        name: "w_rule",
+        kind: Kind::Choice(&["fixed", "paper", "ns2", "ns2_fast", "linux"]),
+        default: Default::Choice(default),
+        aliases: &[],
+        source: "0.002: 1993; 1 - exp(-1/C): Floyd, Gummadi, Shenker 2001 (ns-2 q_weight_ 0); ns2 and ns2_fast: \
+                 q_weight_ -1 and -2; linux: tc",
+        help: "automatic w_q: `fixed` 0.002; `paper` 1 - exp(-1/C); `ns2` 1 - exp(-1/(10 R C)) with R = max(0.1 s, \
+               3 (link delay + 1/C)); `ns2_fast` 1 - exp(-10/C); `linux` the largest 2^-k that lets `burst` pass",
+    }
+}
+
+const fn gentle(default: bool) -> Param {
+    Param {
+        name: "gentle",
+        kind: Kind::Flag,
+        default: Default::Flag(default),
+        aliases: &[Alias { of: "ns-2", name: "gentle_" }],
+        source: "Floyd, \"Recommendation on using the gentle variant of RED\", 2000",
+        help: "rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
+    }
+}
+
+const MEAN_PACKET: Param = Param {
+    name: "mean_packet",
+    kind: Kind::Bytes { min: 1, max: 65_535 },
+    default: Default::Auto("the link's mean packet size"),
+    aliases: &[ns2("mean_pktsize_"), tc("avpkt")],
+    source: "Floyd and Jacobson 1993, section 11",
+    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
+};
+
+const MAX_PACKET: Param = Param {
+    name: "max_packet",
+    kind: Kind::Bytes { min: 1, max: 65_535 },
+    default: Default::Bytes(1500),
+    aliases: &[],
+    source: "Floyd and Jacobson 1993, figure 2, byte mode",
+    help: "largest packet size, the reference of byte_mode `paper`",
+};
+
+const MEASURE: Param = Param {
+    name: "measure",
+    kind: Kind::Choice(&["packets", "bytes"]),
+    default: Default::Choice("packets"),
+    aliases: &[ns2("queue_in_bytes_")],
+    source: "Floyd and Jacobson 1993, section 3",
+    help: "unit of the average queue",
+};
+
+const BYTE_MODE: Param = Param {
+    name: "byte_mode",
+    kind: Kind::Choice(&["off", "paper", "ns2"]),
+    default: Default::Choice("off"),
+    aliases: &[ns2("bytes_")],
+    source: "off: RFC 7141; paper: 1993; ns2: ns-2.35",
+    help: "scaling of the probability by packet size: `paper` before, `ns2` after spacing",
+};
+
+const SPACING: Param = Param {
+    name: "uniformisation",
+    kind: Kind::Choice(&["paper", "ns2_wait", "linux", "off"]),
+    default: Default::Choice("paper"),
+    aliases: &[ns2("wait_")],
+    source: "Floyd and Jacobson 1993, section 8; ns-2.35; Linux",
+    help: "gaps between notices at constant pb: `paper` (its pseudo-code; ns-2 without wait) 1 .. 1/pb - 1, `ns2_wait` \
+           1/pb .. 2/pb - 1, `linux` 1 .. 1/pb, `off` geometric",
+};
+
+const IDLE: Param = Param {
+    name: "idle",
+    kind: Kind::Choice(&["paper", "ns2", "linux"]),
+    default: Default::Choice("paper"),
+    aliases: &[],
+    source: "Floyd and Jacobson 1993, section 11; ns-2.35; Linux",
+    help: "ageing of the average over an idle time: `paper` by m virtual packets, `ns2` by m + 1, `linux` by its table of \
+           shifts",
+};
+
+const COUNTING: Param = Param {
+    name: "counting",
+    kind: Kind::Choice(&["paper", "ns2", "linux"]),
+    default: Default::Choice("paper"),
+    aliases: &[],
+    source: "Floyd and Jacobson 1993, figure 2; ns-2.35; Linux",
+    help: "running of the count: `paper` between the thresholds; `ns2` always, sparing a queue of one and the first \
+           arrival above min_th; `linux` restarts after a forced notice",
+};
+
+const ECN: Param = Param {
+    name: "ecn",
+    kind: Kind::Flag,
+    default: Default::Flag(false),
+    aliases: &[ns2("setbit_"), tc("ecn"), Alias { of: "ns-3", name: "UseEcn" }],
+    source: "RFC 3168",
+    help: "mark ECN-capable packets instead of dropping them, where ecn_region allows",
+};
+
+const ECN_REGION: Param = Param {
+    name: "ecn_region",
+    kind: Kind::Choice(&["rfc3168", "ns2_mark_p", "feng", "linux"]),
+    default: Default::Choice("rfc3168"),
+    aliases: &[],
+    source: "RFC 3168, section 7; ns-2.35 use_mark_p_; Feng 1999; Linux without harddrop",
+    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (and then no notice is \
+           forced); `feng` and `linux`, which agree here, everywhere but at overflow",
+};
+
+const MARK_P: Param = Param {
+    name: "mark_p",
+    kind: Kind::Number { min: 0.0, max: 1.0 },
+    default: Default::Number(0.1),
+    aliases: &[ns2("mark_p_")],
+    source: "ns-2.35",
+    help: "ecn_region `ns2_mark_p`: notices with a probability of at least this are drops",
+};
+
+const fn target(default: Default, help: &'static str) -> Param {
+    Param {
+        name: "target",
+        kind: Kind::Span { min: Span::ZERO, max: Span::s(10) },
+        default,
+        aliases: &[Alias { of: "ns-2", name: "targetdelay_" }],
+        source: "Floyd, Gummadi, Shenker 2001, section 5.1",
+        help,
+    }
+}
+
+const BURST: Param = Param {
+    name: "burst",
+    kind: Kind::Integer { min: 1, max: 1_000_000 },
+    default: Default::Auto(
+        "(2 min_th + max_th) / (3 mean_packet), rounded down; at least one packet more than min_th",
+    ),
+    aliases: &[tc("burst")],
+    source: "tc-red(8)",
+    help: "w_rule `linux`: packets of a burst that the average may miss",
+};
+
+const PRESET: Param = Param {
+    name: "preset",
+    kind: Kind::Choice(&["paper", "ns2", "linux"]),
+    default: Default::Choice("paper"),
+    aliases: &[],
+    source: "ours",
+    help: "whose variants apply where nothing else is given",
+};
+
+/// RED's parameters.
+pub(super) static RED: &[Param] = &[
+    PRESET,
+    LIMIT,
+    LIMIT_RULE,
+    MIN_TH,
+    MAX_TH,
+    MAX_P,
+    W_Q,
+    w_rule("fixed"),
+    gentle(false),
+    ECN,
+    ECN_REGION,
+    MARK_P,
+    MEASURE,
+    MEAN_PACKET,
+    BYTE_MODE,
+    MAX_PACKET,
+    SPACING,
+    COUNTING,
+    IDLE,
+    target(Default::Span(Span::ZERO), "delay that automatic thresholds aim at; 0: min_th is 5 packets"),
+    BURST,
+];
+
+/// Adaptive RED's parameters.
+pub(super) static ARED: &[Param] = &[
+    PRESET,
+    LIMIT,
+    LIMIT_RULE,
+    target(Default::Span(Span::ms(5)), "queueing delay that automatic thresholds aim at"),
+    MIN_TH,
+    MAX_TH,
+    MAX_P,
+    W_Q,
+    w_rule("paper"),
+    Param {
+        name: "adapt",
+        kind: Kind::Choice(&["aimd", "feng"]),
+        default: Default::Choice("aimd"),
+        aliases: &[ns2("feng_adaptive_")],
+        source: "Floyd, Gummadi, Shenker 2001, figure 1; Feng et al. 1999",
+        help: "how max_p moves: `aimd` towards the middle fifth between the thresholds, `feng` by 1/3 and 2 at crossings",
+    },
+    Param {
+        name: "interval",
+        kind: Kind::Span { min: Span::ms(1), max: Span::s(3600) },
+        default: Default::Span(Span::ms(500)),
+        aliases: &[ns2("interval_")],
+        source: "Floyd, Gummadi, Shenker 2001, figure 1",
+        help: "time between updates of max_p",
+    },
+    Param {
+        name: "alpha",
+        kind: Kind::Number { min: 1e-4, max: 1.0 },
+        default: Default::Number(0.01),
+        aliases: &[ns2("alpha_")],
+        source: "Floyd, Gummadi, Shenker 2001, figure 1",
+        help: "most that an update adds to max_p; it adds at most a quarter of it",
+    },
+    Param {
+        name: "beta",
+        kind: Kind::Number { min: 0.1, max: 0.999 },
+        default: Default::Number(0.9),
+        aliases: &[ns2("beta_")],
+        source: "Floyd, Gummadi, Shenker 2001, figure 1",
+        help: "factor of an update that lowers max_p",
+    },
+    Param {
+        name: "top",
+        kind: PROBABILITY,
+        default: Default::Number(0.5),
+        aliases: &[ns2("top_")],
+        source: "Floyd, Gummadi, Shenker 2001, section 4",
+        help: "max_p beyond which no update raises it",
+    },
+    Param {
+        name: "bottom",
+        kind: Kind::NumberAbove { above: 1e-6, max: 1.0 },
+        default: Default::Auto(
+            "0.01; ns-2 preset: the smaller of 0.01 and 80 000 bit/s over the link's rate",
+        ),
+        aliases: &[ns2("bottom_")],
+        source: "Floyd, Gummadi, Shenker 2001, section 4; ns-2.35",
+        help: "max_p below which no update lowers it",
+    },
+    Param {
+        name: "adapt_at",
+        kind: Kind::Choice(&["timer", "arrivals"]),
+        default: Default::Choice("timer"),
+        aliases: &[],
+        source: "timer: the paper, Linux; arrivals: ns-2.35",
+        help: "when updates fall due: `timer` at every multiple of interval; `arrivals` at the first arrival more than \
+               interval after the last change",
+    },
+    Param {
+        name: "gentle_line",
+        kind: Kind::Choice(&["moving", "fixed"]),
+        default: Default::Choice("moving"),
+        aliases: &[],
+        source: "moving: the paper; fixed: ns-2.35",
+        help: "does the gentle slope start from the current or from the starting max_p",
+    },
+    gentle(true),
+    ECN,
+    ECN_REGION,
+    MARK_P,
+    MEASURE,
+    MEAN_PACKET,
+    BYTE_MODE,
+    MAX_PACKET,
+    SPACING,
+    COUNTING,
+    IDLE,
+    BURST,
+];
+
+const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
+    (name, Value::Choice(value))
+}
+
+const NS2_TITLE: &str = "ns-2.35 as shipped";
+const LINUX_TITLE: &str = "Linux sch_red with the defaults of tc";
+const NS2_LIMIT: Value = Value::Size(Size::Packets(Packets::new(50)));
+const NS2_MEAN: Value = Value::Size(Size::Bytes(Bytes::new(500)));
+
+/// RED's presets.
+pub(super) static RED_PRESETS: &[Preset] = &[
+    Preset {
+        name: "paper",
+        title: "Floyd and Jacobson 1993 with max_p as Floyd advised in 1997",
+        values: &[],
+    },
+    Preset {
+        name: "ns2",
+        title: NS2_TITLE,
+        values: &[
+            ("limit", NS2_LIMIT),
+            word("limit_rule", "reached"),
+            word("w_rule", "ns2"),
+            ("gentle", Value::Flag(true)),
+            word("measure", "bytes"),
+            ("mean_packet", NS2_MEAN),
+            word("byte_mode", "ns2"),
+            word("uniformisation", "ns2_wait"),
+            word("idle", "ns2"),
+            word("counting", "ns2"),
+            word("ecn_region", "ns2_mark_p"),
+            ("target", Value::Span(Span::ms(5))),
+        ],
+    },
+    Preset {
+        name: "linux",
+        title: LINUX_TITLE,
+        values: &[
+            ("max_p", Value::Number(0.02)),
+            word("w_rule", "linux"),
+            word("measure", "bytes"),
+            word("uniformisation", "linux"),
+            word("idle", "linux"),
+            word("counting", "linux"),
+            word("ecn_region", "linux"),
+        ],
+    },
+];
+
+/// Adaptive RED's presets.
+pub(super) static ARED_PRESETS: &[Preset] = &[
+    Preset { name: "paper", title: "Floyd, Gummadi and Shenker 2001", values: &[] },
+    Preset {
+        name: "ns2",
+        title: NS2_TITLE,
+        values: &[
+            ("limit", NS2_LIMIT),
+            word("limit_rule", "reached"),
+            word("w_rule", "ns2"),
+            word("measure", "bytes"),
+            ("mean_packet", NS2_MEAN),
+            word("byte_mode", "ns2"),
+            word("uniformisation", "ns2_wait"),
+            word("idle", "ns2"),
+            word("counting", "ns2"),
+            word("ecn_region", "ns2_mark_p"),
+            word("adapt_at", "arrivals"),
+            word("gentle_line", "fixed"),
+        ],
+    },
+    Preset {
+        name: "linux",
+        title: LINUX_TITLE,
+        values: &[
+            ("max_p", Value::Number(0.02)),
+            word("w_rule", "linux"),
+            ("gentle", Value::Flag(false)),
+            word("measure", "bytes"),
+            word("uniformisation", "linux"),
+            word("idle", "linux"),
+            word("counting", "linux"),
+            word("ecn_region", "linux"),
+        ],
+    },
+];
