@@ -53,7 +53,8 @@ impl Distribution {
             }
             Distribution::Exponential { mean, offset } => {
                 let draw = mean.as_secs_f64() * stream.exponential();
-                *offset + Span::try_from_secs_f64(draw).expect("an exponential draw of 53 bits is below 37 means")
+                *offset
+                    + Span::try_from_secs_f64(draw).expect("an exponential draw of 53 bits is below 37 means")
             }
             Distribution::List(values) => values[(index % values.len() as u64) as usize],
         }

@@ -48,11 +48,25 @@ impl PacketSource {
     ///
     /// # Panics
     /// If the rate or the mean size is zero.
-    pub fn new(rate: Rate, sizes: PacketSizes, spacing: Spacing, start: Instant, gaps: Stream, size_draws: Stream) -> Self {
+    pub fn new(
+        rate: Rate,
+        sizes: PacketSizes,
+        spacing: Spacing,
+        start: Instant,
+        gaps: Stream,
+        size_draws: Stream,
+    ) -> Self {
         assert!(!sizes.mean().is_zero(), "packets have at least one byte");
         let mean_gap_s = 1.0 / rate.packets_per_s(sizes.mean());
-        let mut source =
-            PacketSource { sizes, spacing, clock: LinkClock::new(rate), mean_gap_s, next_at: start, size_draws, gap_draws: gaps };
+        let mut source = PacketSource {
+            sizes,
+            spacing,
+            clock: LinkClock::new(rate),
+            mean_gap_s,
+            next_at: start,
+            size_draws,
+            gap_draws: gaps,
+        };
         if spacing == Spacing::Poisson {
             let gap = source.draw_gap();
             source.next_at += gap;
@@ -98,7 +112,14 @@ mod tests {
     use super::*;
 
     fn source(sizes: PacketSizes, spacing: Spacing) -> PacketSource {
-        PacketSource::new(Rate::mbit(1), sizes, spacing, Instant::from_ns(5), Stream::new(1, "gap"), Stream::new(1, "size"))
+        PacketSource::new(
+            Rate::mbit(1),
+            sizes,
+            spacing,
+            Instant::from_ns(5),
+            Stream::new(1, "gap"),
+            Stream::new(1, "size"),
+        )
     }
 
     #[test]
@@ -120,7 +141,10 @@ mod tests {
             let seconds = s.next_at().as_secs_f64();
             assert!((seconds / (n as f64 * 0.008) - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{seconds}");
             // Rounding up adds half a byte on average.
-            assert!((bytes.as_f64() / (n as f64 * 1000.5) - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{bytes:?}");
+            assert!(
+                (bytes.as_f64() / (n as f64 * 1000.5) - 1.0).abs() < 4.0 / (n as f64).sqrt(),
+                "{bytes:?}"
+            );
         }
     }
 }

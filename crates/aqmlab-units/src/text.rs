@@ -71,7 +71,9 @@ pub enum ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ParseError::NotANumber { text, expected } => write!(f, "`{text}` is not a number with a unit; write {expected}"),
+            ParseError::NotANumber { text, expected } => {
+                write!(f, "`{text}` is not a number with a unit; write {expected}")
+            }
             ParseError::MissingUnit { text, expected } => write!(f, "`{text}` has no unit; write {expected}"),
             ParseError::WrongUnit { text, unit, expected } => {
                 write!(f, "`{text}` has the unit `{unit}`, which does not fit here; write {expected}")
@@ -96,13 +98,8 @@ pub const PACKETS_FORM: &str = "a number of packets such as \"36p\"";
 /// What a buffer or threshold looks like, for messages and help.
 pub const SIZE_FORM: &str = "packets (\"36p\"), bytes (\"123kB\") or bandwidth-delay products (\"1bdp\")";
 
-const RATE_UNITS: &[(&str, u64)] = &[
-    ("Tbit", 1_000_000_000_000),
-    ("Gbit", 1_000_000_000),
-    ("Mbit", 1_000_000),
-    ("kbit", 1_000),
-    ("bit", 1),
-];
+const RATE_UNITS: &[(&str, u64)] =
+    &[("Tbit", 1_000_000_000_000), ("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 const SPAN_UNITS: &[(&str, u64)] = &[
     ("h", 3_600_000_000_000),
     ("min", 60_000_000_000),
@@ -125,7 +122,8 @@ const PACKET_UNITS: &[(&str, u64)] = &[("p", 1)];
 /// Parses `"10Mbit"`; `"10Mbit/s"` and `"10Mbps"` mean the same.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     let plain = text.strip_suffix("/s").unwrap_or(text);
-    let plain = plain.strip_suffix("bps").map(|head| format!("{head}bit")).unwrap_or_else(|| plain.to_string());
+    let plain =
+        plain.strip_suffix("bps").map(|head| format!("{head}bit")).unwrap_or_else(|| plain.to_string());
     scaled(text, &plain, RATE_UNITS, RATE_FORM, "1 bit/s").map(Rate::bps)
 }
 
@@ -148,16 +146,21 @@ pub fn parse_packets(text: &str) -> Result<Packets, ParseError> {
 pub fn parse_size(text: &str) -> Result<Size, ParseError> {
     let (number, unit) = split(text, SIZE_FORM)?;
     match unit {
-        "p" => scaled(text, text, PACKET_UNITS, SIZE_FORM, "1 packet").map(|n| Size::Packets(Packets::new(n))),
+        "p" => {
+            scaled(text, text, PACKET_UNITS, SIZE_FORM, "1 packet").map(|n| Size::Packets(Packets::new(n)))
+        }
         "bdp" => {
-            let value: f64 = number.parse().map_err(|_| ParseError::NotANumber {
-                text: text.to_string(),
-                expected: SIZE_FORM,
-            })?;
+            let value: f64 = number
+                .parse()
+                .map_err(|_| ParseError::NotANumber { text: text.to_string(), expected: SIZE_FORM })?;
             if value < 0.0 {
                 return Err(ParseError::Negative { text: text.to_string() });
             }
-            if value.is_finite() { Ok(Size::Bdp(value)) } else { Err(ParseError::TooLarge { text: text.to_string() }) }
+            if value.is_finite() {
+                Ok(Size::Bdp(value))
+            } else {
+                Err(ParseError::TooLarge { text: text.to_string() })
+            }
         }
         _ => scaled(text, text, BYTE_UNITS, SIZE_FORM, "1 B").map(|n| Size::Bytes(Bytes::new(n))),
     }
@@ -172,7 +175,8 @@ fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str)
         .map_or(trimmed.len(), |(i, _)| i);
     let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
     let digits = number.trim_start_matches(['-', '+']);
-    let well_formed = digits.bytes().any(|b| b.is_ascii_digit()) && digits.bytes().filter(|&b| b == b'.').count() <= 1;
+    let well_formed =
+        digits.bytes().any(|b| b.is_ascii_digit()) && digits.bytes().filter(|&b| b == b'.').count() <= 1;
     if !well_formed {
         return Err(ParseError::NotANumber { text: text.to_string(), expected });
     }

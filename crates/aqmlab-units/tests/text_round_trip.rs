@@ -46,10 +46,19 @@ fn messages_say_what_would_be_right() {
         say(parse_rate("10MB").unwrap_err()),
         "`10MB` has the unit `MB`, which does not fit here; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)"
     );
-    assert_eq!(say(parse_span("40").unwrap_err()), "`40` has no unit; write a time such as \"40ms\" (ns, us, ms, s, min, h)");
+    assert_eq!(
+        say(parse_span("40").unwrap_err()),
+        "`40` has no unit; write a time such as \"40ms\" (ns, us, ms, s, min, h)"
+    );
     assert_eq!(say(parse_span("-4ms").unwrap_err()), "`-4ms` is negative; it must be zero or more");
     assert_eq!(say(parse_packets("1.5p").unwrap_err()), "`1.5p` is finer than 1 packet");
-    assert_eq!(say(parse_span("1e9s").unwrap_err()), "`1e9s` has the unit `e9s`, which does not fit here; write a time such as \"40ms\" (ns, us, ms, s, min, h)");
+    assert_eq!(
+        say(parse_span("1e9s").unwrap_err()),
+        "`1e9s` has the unit `e9s`, which does not fit here; write a time such as \"40ms\" (ns, us, ms, s, min, h)"
+    );
     assert_eq!(say(parse_span("99999999999999s").unwrap_err()), "`99999999999999s` is too large");
-    assert_eq!(say(parse_rate("NaN").unwrap_err()), "`NaN` is not a number with a unit; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)");
+    assert_eq!(
+        say(parse_rate("NaN").unwrap_err()),
+        "`NaN` is not a number with a unit; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)"
+    );
 }

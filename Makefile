@@ -1,0 +1,29 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything they need beyond Debian 12,
+# Python 3.11, a Rust toolchain, gcc and make is installed by them, into .venv and target.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test test-slow build install lint clean docs
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+
+demo:            ## set up everything, run the demonstration, end with a table and a report
+	@tools/demo.sh
+
+test:            ## the fast lane: format, lint, bare-metal build, Rust and Python tests
+	@tools/test.sh
+
+test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
+	@tools/test-slow.sh
+
+install:         ## .venv with aqmlab built and installed
+	@tools/install.sh
+
+docs:            ## rewrite the generated parts of the documentation
+	@UPDATE=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test '*docs*'
+
+clean:           ## remove what was built
+	rm -rf target $(VENV)

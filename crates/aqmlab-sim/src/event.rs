@@ -1,0 +1,207 @@
+//! Events and their order.
+//!
+//! Events are ordered by *content*: (time, rank, object, that object's own counter), never by the order in
+//! which they were scheduled. So another event queue, fused hops or one more flow cannot change a tie.
+//!
+//! Ranks at one instant, first to last:
+//!
+//! 1. law updates (they have no events: a law due at t catches up before the packet of t is looked at)
+//! 2. [`Rank::Departure`]: a transmission ends, the link takes its next packet
+//! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
+//! 4. [`Rank::Timer`]: endpoints' timers, sources, flows that start
+//! 5. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see all that happened at t
+//!
+//! The object of an arrival is the link that the packet comes from, not the place it reaches: two packets
+//! that reach one queue in the same nanosecond enter in the order of their links' numbers.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use aqmlab_units::Instant;
+
+/// What goes first among events of one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Rank {
+    /// A transmission ends.
+    Departure = 1,
+    /// A packet arrives.
+    Arrival = 2,
+    /// A timer fires.
+    Timer = 3,
+    /// Something looks on.
+    Sampler = 4,
+}
+
+/// Where an event stands in time and among its contemporaries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// When.
+    pub at: Instant,
+    /// Rank in the upper byte, the object's number below.
+    rank_and_object: u64,
+    /// Which of the object's events, in the order in which the object made them.
+    counter: u64,
+}
+
+impl Key {
+    /// The key of an object's `counter`-th event of this rank.
+    pub fn new(at: Instant, rank: Rank, object: u64, counter: u64) -> Self {
+        debug_assert!(object < 1 << 56, "object numbers have 56 bits");
+        Key { at, rank_and_object: (rank as u64) << 56 | object, counter }
+    }
+}
+
+/// A slot of the flow table as it was when an event was made: an event of an earlier tenant finds another
+/// generation and is void.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRef {
+    /// Index into the flow table.
+    pub slot: u32,
+    /// The tenant's number.
+    pub generation: u32,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Opens the connection and sends the data.
+    Sender,
+    /// Accepts it.
+    Receiver,
+}
+
+/// What happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The link has sent its packet to the last bit.
+    LinkFree {
+        /// index of the link
+        link: u32,
+    },
+    /// A shaper may release a held packet.
+    LinkDeadline {
+        /// index of the link
+        link: u32,
+    },
+    /// A packet reaches the next place on its path.
+    Arrive {
+        /// its place in the packet slab
+        packet: u32,
+    },
+    /// The deadline that an endpoint had when the event was made.
+    EndpointTimer {
+        /// whose
+        flow: FlowRef,
+        /// which end
+        end: End,
+    },
+    /// A packet source is due.
+    Emit {
+        /// whose
+        flow: FlowRef,
+    },
+    /// The next flow of a class starts.
+    Start {
+        /// index of the class
+        class: u32,
+    },
+    /// A flow stops sending.
+    StopSending {
+        /// whose
+        flow: FlowRef,
+    },
+    /// The warm-up is over.
+    WarmupEnd,
+    /// Sample every queue and law.
+    SampleQueues,
+    /// Sample every flow.
+    SampleFlows,
+    /// The run is over.
+    End,
+}
+
+/// Events that are due, least key first.
+pub trait EventQueue {
+    /// Adds an event.
+    fn push(&mut self, key: Key, event: Event);
+    /// Takes the least.
+    fn pop(&mut self) -> Option<(Key, Event)>;
+    /// How many wait.
+    fn len(&self) -> usize;
+    /// Does none wait?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A plain binary heap: slow, obvious, and what any faster queue is compared with.
+#[derive(Default)]
+pub struct HeapQueue {
+    heap: BinaryHeap<Item>,
+}
+
+#[derive(Clone, Copy)]
+struct Item(Key, Event);
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl Eq for Item {}
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Item {
+    /// Reversed: the heap gives its greatest, we want the least key.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.cmp(&self.0)
+    }
+}
+
+impl EventQueue for HeapQueue {
+    fn push(&mut self, key: Key, event: Event) {
+        self.heap.push(Item(key, event));
+    }
+
+    fn pop(&mut self) -> Option<(Key, Event)> {
+        self.heap.pop().map(|Item(k, e)| (k, e))
+    }
+
+    fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(mut keys: Vec<Key>) -> Vec<Key> {
+        let mut queue = HeapQueue::default();
+        keys.reverse();
+        for k in keys {
+            queue.push(k, Event::End);
+        }
+        std::iter::from_fn(|| queue.pop().map(|(k, _)| k)).collect()
+    }
+
+    #[test]
+    fn time_then_rank_then_object_then_counter() {
+        let at = Instant::from_ns;
+        let keys = vec![
+            Key::new(at(1), Rank::Sampler, 9, 9),
+            Key::new(at(2), Rank::Departure, 5, 0),
+            Key::new(at(2), Rank::Arrival, 0, 7),
+            Key::new(at(2), Rank::Arrival, 1, 0),
+            Key::new(at(2), Rank::Arrival, 1, 1),
+            Key::new(at(2), Rank::Timer, 0, 0),
+            Key::new(at(2), Rank::Sampler, 0, 0),
+            Key::new(at(3), Rank::Departure, 0, 0),
+        ];
+        assert_eq!(order(keys.clone()), keys);
+    }
+}

@@ -1,0 +1,103 @@
+//! End-to-end books: every packet that was sent has exactly one fate.
+
+use aqmlab_qdisc::{Cause, Observer, Packet};
+use aqmlab_units::{Bytes, Instant, Packets};
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// How many.
+    pub packets: Packets,
+    /// How many bytes, network-layer length.
+    pub bytes: Bytes,
+}
+
+impl Tally {
+    /// Counts one packet.
+    #[inline]
+    pub fn count(&mut self, wire_len: Bytes) {
+        self.packets += Packets::new(1);
+        self.bytes += wire_len;
+    }
+}
+
+/// What became of all packets of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fates {
+    /// Handed to the network by endpoints and sources.
+    pub sent: Tally,
+    /// Reached the host at the other end.
+    pub delivered: Tally,
+    /// Lost: in a queue or by a rule of the scenario.
+    pub dropped: Tally,
+}
+
+/// Sent packets that are neither delivered nor dropped nor anywhere to be found, or that are found twice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Imbalance {
+    /// The books.
+    pub fates: Fates,
+    /// What was found in queues, on links and in access links.
+    pub resident: Tally,
+}
+
+impl std::fmt::Display for Imbalance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Fates { sent, delivered, dropped } = self.fates;
+        write!(
+            f,
+            "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + in flight {} ({})",
+            sent.packets,
+            sent.bytes,
+            delivered.packets,
+            delivered.bytes,
+            dropped.packets,
+            dropped.bytes,
+            self.resident.packets,
+            self.resident.bytes
+        )
+    }
+}
+
+impl Fates {
+    /// Do the books balance with what is still in the network?
+    ///
+    /// # Errors
+    /// Both sides of the identity that fails.
+    pub fn check(&self, resident: Tally) -> Result<(), Imbalance> {
+        let packets = self.delivered.packets + self.dropped.packets + resident.packets;
+        let bytes = self.delivered.bytes + self.dropped.bytes + resident.bytes;
+        if packets == self.sent.packets && bytes == self.sent.bytes {
+            return Ok(());
+        }
+        Err(Imbalance { fates: *self, resident })
+    }
+}
+
+impl<P: Packet> Observer<P> for Fates {
+    fn dropped(&mut self, _now: Instant, pkt: P, _at: Cause) {
+        self.dropped.count(pkt.wire_len());
+    }
+
+    // A marked packet goes on; the port's books count the mark.
+    fn marked(&mut self, _now: Instant, _pkt: &P, _at: Cause) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_byte_is_an_imbalance() {
+        let mut fates = Fates::default();
+        fates.sent.count(Bytes::new(1000));
+        assert!(fates.check(Tally::default()).is_err());
+        fates.delivered.count(Bytes::new(999));
+        assert!(fates.check(Tally::default()).is_err(), "bytes differ");
+        fates.delivered.bytes += Bytes::new(1);
+        assert!(fates.check(Tally::default()).is_ok());
+        let mut twice = Tally::default();
+        twice.count(Bytes::new(1000));
+        assert!(fates.check(twice).is_err(), "delivered and still in flight");
+    }
+}

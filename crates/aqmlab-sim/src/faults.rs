@@ -1,0 +1,61 @@
+//! Deterministic accidents: chosen packets lost or marked before the queue sees them.
+
+use aqmlab_qdisc::{Backlog, Cause, Discipline, LawSamples, Observer, Packet, Qdisc, Reason};
+use aqmlab_scenario::Faults;
+use aqmlab_units::{Instant, Rate};
+
+/// A discipline with accidents in front of it: the n-th arrival is lost, or marked if it is ECN-capable.
+/// For teaching ("what if packet 12 is lost?") and for exactness tests.
+pub struct FaultInjector<P: Packet> {
+    inner: Discipline<P>,
+    arrivals: u64,
+    drop: Vec<u64>,
+    mark: Vec<u64>,
+}
+
+impl<P: Packet> FaultInjector<P> {
+    /// Puts `faults` in front of `inner`.
+    pub fn new(inner: Discipline<P>, faults: &Faults) -> Self {
+        let sorted = |list: &[u64]| {
+            let mut list = list.to_vec();
+            list.sort_unstable();
+            list
+        };
+        FaultInjector { inner, arrivals: 0, drop: sorted(&faults.drop), mark: sorted(&faults.mark) }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for FaultInjector<P> {
+    fn enqueue(&mut self, now: Instant, mut pkt: P, obs: &mut dyn Observer<P>) {
+        self.arrivals += 1;
+        if self.drop.binary_search(&self.arrivals).is_ok() {
+            obs.dropped(now, pkt, Cause::of(Reason::Injected));
+            return;
+        }
+        if self.mark.binary_search(&self.arrivals).is_ok() && pkt.ecn().is_capable() {
+            pkt.mark_ce();
+            obs.marked(now, &pkt, Cause::of(Reason::Injected));
+        }
+        self.inner.enqueue(now, pkt, obs);
+    }
+
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        self.inner.dequeue(now, obs)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.inner.deadline()
+    }
+
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        self.inner.rate_changed(now, rate);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        self.inner.observe(now, out);
+    }
+}

@@ -1,0 +1,120 @@
+//! The network of a run: links with their ports, classes with their paths, built from the plan.
+
+use aqmlab_params::ParamError;
+use aqmlab_qdisc::{Discipline, Port, Registry};
+use aqmlab_random::Stream;
+use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan};
+use aqmlab_units::{Instant, Span};
+
+use crate::faults::FaultInjector;
+use crate::flow::AccessLinks;
+use crate::packet::{PortPacket, SimPacket};
+
+/// One directed link.
+pub struct Link {
+    /// Queue, serialiser and books.
+    pub port: Port<SimPacket>,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Packets that have left, for the order of simultaneous arrivals.
+    pub departures: u64,
+    /// The shaper deadline that an event is pending for.
+    pub deadline: Option<Instant>,
+    /// Deadline events made so far.
+    pub deadlines: u64,
+}
+
+/// One traffic class at run time.
+pub struct Class {
+    /// Links from sender to receiver.
+    pub path: Box<[u32]>,
+    /// Links back.
+    pub return_path: Box<[u32]>,
+    /// Propagation delay of both paths together.
+    pub propagation: Span,
+    /// Starts to come, the next one last.
+    pub starts: Vec<(Instant, u32)>,
+    /// The number of the class's first flow in the run.
+    pub first_number: u32,
+}
+
+/// Builds every port.
+///
+/// # Errors
+/// If a discipline refuses its parameters; the scenario has checked them, so only a discipline registered
+/// from outside can.
+pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<Vec<Link>, ParamError> {
+    plan.links.iter().map(|l| link(l, plan.classes.len(), seed, registry)).collect()
+}
+
+fn link(
+    plan: &LinkPlan,
+    classes: usize,
+    seed: u64,
+    registry: &Registry<PortPacket>,
+) -> Result<Link, ParamError> {
+    let queue = &plan.queue;
+    let draws = Stream::new(seed, &format!("{}/{}", plan.name, queue.kind));
+    let mut discipline = registry.build(queue.kind, &queue.settings, &queue.link, draws)?;
+    if !plan.faults.drop.is_empty() || !plan.faults.mark.is_empty() {
+        discipline = Discipline::Custom(Box::new(FaultInjector::new(discipline, &plan.faults)));
+    }
+    let port = Port::new(discipline, plan.rate, plan.overhead, classes);
+    Ok(Link { port, delay: plan.delay, departures: 0, deadline: None, deadlines: 0 })
+}
+
+/// Works out paths and start times of every class.
+pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
+    let mut first_number = 0;
+    plan.classes
+        .iter()
+        .map(|class| {
+            let index = |links: &[usize]| links.iter().map(|&l| l as u32).collect::<Box<[u32]>>();
+            let propagation = class
+                .path
+                .iter()
+                .chain(&class.return_path)
+                .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
+            let built = Class {
+                path: index(&class.path),
+                return_path: index(&class.return_path),
+                propagation,
+                starts: starts(class, seed),
+                first_number,
+            };
+            first_number += class.count as u32;
+            built
+        })
+        .collect()
+}
+
+/// Start times, latest first; flows that start together are in order of their index.
+fn starts(class: &ClassPlan, seed: u64) -> Vec<(Instant, u32)> {
+    let path = format!("traffic/{}/start", class.name);
+    let mut starts: Vec<_> = (0..class.count)
+        .map(|i| {
+            let after = class.start.value(i, class.count, Stream::indexed(seed, &path, i));
+            (Instant::ZERO + after, i as u32)
+        })
+        .collect();
+    starts.sort_unstable_by(|a, b| b.cmp(a));
+    starts
+}
+
+/// A flow's base round-trip time and its access links.
+pub fn access(
+    class: &ClassPlan,
+    propagation: Span,
+    index: u32,
+    seed: u64,
+) -> (Span, Option<Box<AccessLinks>>) {
+    let Some(Access { rate, rtt }) = &class.access else { return (propagation, None) };
+    let index = u64::from(index);
+    let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);
+    let rtt = rtt.value(index, class.count, draws);
+    let delay = rtt.saturating_sub(propagation).div(4);
+    let losses = Stream::indexed(seed, &format!("traffic/{}/loss", class.name), index);
+    let links = AccessLinks::new(*rate, delay, class.access_loss, losses);
+    // What the division by four cut off is not made up for: the base RTT is what the links really take.
+    (propagation + delay * 4, Some(Box::new(links)))
+}

@@ -1,0 +1,120 @@
+//! One run: a plan and a seed in, a recording out.
+
+use std::time::Instant as WallClock;
+
+use aqmlab_params::ParamError;
+use aqmlab_qdisc::{Registry, books};
+use aqmlab_recording::{LinkInfo, Manifest, Recording, StoppedBy as Stopped};
+use aqmlab_scenario::Plan;
+use aqmlab_units::Instant;
+
+use crate::control::Control;
+use crate::event::{EventQueue, HeapQueue};
+use crate::fates::Imbalance;
+use crate::packet::PortPacket;
+use crate::recorder::run_table;
+use crate::world::{StoppedBy, World};
+
+/// Raised by one whenever the same plan and seed give other numbers than before.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// Why a run gave no recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A discipline refused its parameters.
+    #[error("{0}")]
+    Discipline(ParamError),
+    /// Somebody set the cancel flag.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The run's tables outgrew the cap.
+    #[error("the run needs more than its memory cap: {used} bytes in use, {cap} allowed")]
+    Memory {
+        /// bytes in use
+        used: u64,
+        /// bytes allowed
+        cap: u64,
+    },
+    /// A port's books do not balance: a defect of the program or of a discipline from outside.
+    #[error("the books of queue `{queue}` do not balance: {source}")]
+    PortBooks {
+        /// the queue
+        queue: String,
+        /// the identity that fails
+        source: books::Imbalance,
+    },
+    /// The end-to-end books do not balance: a defect of the program.
+    #[error("the books of the network do not balance: {0}")]
+    NetworkBooks(Imbalance),
+}
+
+/// Runs `plan` with `seed` on the built-in disciplines.
+///
+/// # Errors
+/// See [`RunError`]; a failed run leaves nothing.
+pub fn run(plan: &Plan, seed: u64, control: &Control) -> Result<Recording, RunError> {
+    run_with(plan, seed, control, &Registry::builtin())
+}
+
+/// Runs `plan` with `seed` on the disciplines of `registry`.
+///
+/// # Errors
+/// See [`RunError`]; a failed run leaves nothing.
+pub fn run_with(
+    plan: &Plan,
+    seed: u64,
+    control: &Control,
+    registry: &Registry<PortPacket>,
+) -> Result<Recording, RunError> {
+    // The wall clock labels the recording; nothing in the run reads it.
+    #[allow(clippy::disallowed_methods)]
+    let begun = WallClock::now();
+    let mut world = World::new(plan, seed, HeapQueue::default(), registry)?;
+    let stopped_by = world.run(control)?;
+    finish(world, plan, seed, stopped_by, begun)
+}
+
+fn finish<Q: EventQueue>(
+    mut world: World<'_, Q>,
+    plan: &Plan,
+    seed: u64,
+    stopped_by: StoppedBy,
+    begun: WallClock,
+) -> Result<Recording, RunError> {
+    let t1 = world.now();
+    let t0 = (Instant::ZERO + plan.warmup).min(t1);
+    for (link, plan) in world.links.iter_mut().zip(&plan.links) {
+        link.port.settle(t1);
+        let queue = || plan.name.clone();
+        link.port.check_books().map_err(|source| RunError::PortBooks { queue: queue(), source })?;
+    }
+    let resident = world.resident();
+    world.fates.check(resident).map_err(RunError::NetworkBooks)?;
+    let mut recorder = world.recorder;
+    for flow in world.flows.drain() {
+        recorder.flow_ended(&flow);
+    }
+    let run = run_table(t0, t1, world.events, world.packet_hops, &world.fates, resident);
+    let tables = recorder.finish(&world.links, run);
+    let links = plan.links.iter().map(|l| LinkInfo { name: l.name.clone(), rate: l.rate, delay: l.delay });
+    let manifest = Manifest {
+        results_version: RESULTS_VERSION,
+        aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        host: "sim",
+        title: plan.title.clone(),
+        arm: plan.arm.clone(),
+        seed,
+        plan: plan.to_json(),
+        t0,
+        t1,
+        stopped_by: match stopped_by {
+            StoppedBy::Time => Stopped::Time,
+            StoppedBy::Completed => Stopped::Completed,
+            StoppedBy::Condition => Stopped::Condition,
+        },
+        links: links.collect(),
+        wall_s: begun.elapsed().as_secs_f64(),
+    };
+    Ok(Recording { manifest, tables })
+}

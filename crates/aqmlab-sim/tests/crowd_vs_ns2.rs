@@ -1,0 +1,225 @@
+//! A crowd of NewReno flows on a dumbbell, against ns-2.35: the same flows (base RTT and start of each, by
+//! seed), the same queue, 100 seconds measured. `vectors/ns2-crowd` holds what ns-2 said.
+//!
+//! What must hold, for DropTail and RED (gentle) with 10 and 50 flows: the 90 % interval of the ratio
+//! ours / ns-2 lies inside 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
+//! Jain's index and timeouts per flow are printed beside each other. Where a cell is outside,
+//! docs/validation.md explains it, and this test holds the explanation's figure instead.
+mod support;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aqmlab_recording::Recording;
+use aqmlab_sim::{Control, run};
+use support::{flows, plan, summary};
+
+const MEASURED_S: f64 = 100.0;
+
+/// How many of ns-2's hundred seeds are run: a quarter, or as many as `AQMLAB_CROWD_SEEDS` says.
+fn seeds() -> usize {
+    std::env::var("AQMLAB_CROWD_SEEDS").map_or(25, |n| n.parse().expect("AQMLAB_CROWD_SEEDS is a number"))
+}
+
+/// The 95 % quantile of Student's t (a two-sided 90 % interval) for `n - 1` degrees of freedom, by the
+/// expansion of Abramowitz and Stegun 26.7.5; right to four digits from 20 degrees on.
+fn t_90(n: f64) -> f64 {
+    let (x, v): (f64, f64) = (1.644_854, n - 1.0);
+    let (g1, g2) = ((x.powi(3) + x) / 4.0, (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / 96.0);
+    x + g1 / v + g2 / (v * v)
+}
+
+/// The figures of one run that are compared.
+#[derive(Clone, Copy, Debug)]
+struct Figures {
+    goodput: f64,
+    drop_percent: f64,
+    mean_queue: f64,
+    jain: f64,
+    timeouts: f64,
+}
+
+fn vectors(file: &str) -> Vec<Vec<String>> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ns2-crowd").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    text.lines().map(|l| l.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// ns-2's figures by seed.
+fn theirs(case: &str, count: usize) -> Vec<(u64, Figures)> {
+    let rows = vectors("crowd.csv");
+    let column =
+        |name: &str| rows[0].iter().position(|c| c == name).unwrap_or_else(|| panic!("no column {name}"));
+    let (goodput, drop, queue, jain, timeouts) = (
+        column("goodput_bps"),
+        column("drop_percent"),
+        column("mean_queue_packets"),
+        column("jain"),
+        column("timeouts_per_flow"),
+    );
+    rows[1..]
+        .iter()
+        .filter(|r| r[0] == case && r[1] == count.to_string())
+        .map(|r| {
+            let number = |i: usize| r[i].parse::<f64>().expect("a number");
+            let figures = Figures {
+                goodput: number(goodput),
+                drop_percent: number(drop),
+                mean_queue: number(queue),
+                jain: number(jain),
+                timeouts: number(timeouts),
+            };
+            (r[2].parse().expect("a seed"), figures)
+        })
+        .collect()
+}
+
+/// Base RTTs and starts of the first `count` flows of a seed, as lists in scenario text.
+fn scene(rows: &[Vec<String>], seed: u64, count: usize) -> [String; 2] {
+    let column =
+        |name: &str| rows[0].iter().position(|c| c == name).unwrap_or_else(|| panic!("no column {name}"));
+    let (rtt, start) = (column("base_rtt_s"), column("start_s"));
+    let mine: Vec<_> = rows[1..].iter().filter(|r| r[0] == seed.to_string()).take(count).collect();
+    assert_eq!(mine.len(), count);
+    [rtt, start].map(|c| mine.iter().map(|r| format!("\"{}s\"", r[c])).collect::<Vec<_>>().join(","))
+}
+
+fn ours(queue: &str, ecn: bool, [rtt, start]: &[String; 2], seed: u64, count: usize) -> Figures {
+    let text = format!(
+        r#"
+        duration = "120s"
+        warmup = "20s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "10ms"
+        access_rate = "100Mbit"
+        queue = {queue}
+        reverse_queue = {{ kind = "droptail", limit = "100000p" }}
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        count = {count}
+        rtt = {{ list = [{rtt}] }}
+        start = {{ list = [{start}] }}
+        tcp = {{ profile = "ns2", mss = "1000B", max_window = 1000, ecn = {ecn} }}
+        [record]
+        queues = "0s"
+        flows = "0s"
+        "#
+    );
+    figures(&run(&plan(&text), seed, &Control::default()).unwrap_or_else(|e| panic!("{e}")), count)
+}
+
+fn figures(r: &Recording, count: usize) -> Figures {
+    let get = |column: &str| summary(r, "bottleneck", "*", column) as f64;
+    let dropped =
+        get("dropped_early_packets") + get("dropped_forced_packets") + get("dropped_overflow_packets");
+    let goodputs: Vec<f64> =
+        flows(r, "ftp", "measured_delivered_bytes").iter().map(|&b| b as f64 * 8.0 / MEASURED_S).collect();
+    let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    Figures {
+        goodput: sum,
+        drop_percent: 100.0 * dropped / get("arrivals_packets"),
+        mean_queue: get("backlog_packets_integral_ns") / 1e9 / MEASURED_S,
+        jain: sum * sum / (count as f64 * squares),
+        timeouts: flows(r, "ftp", "measured_timeouts").iter().sum::<u128>() as f64 / count as f64,
+    }
+}
+
+/// The ratio of means over paired seeds with its 90 % interval (delta method, covariance of the pairs).
+fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
+    let n = pairs.len() as f64;
+    let (a, b) = pairs.iter().fold((0.0, 0.0), |(a, b), p| (a + p.0 / n, b + p.1 / n));
+    let ratio = a / b;
+    // The residuals a_i - ratio b_i have the variance of the ratio's numerator.
+    let variance = pairs.iter().map(|p| (p.0 - ratio * p.1).powi(2)).sum::<f64>() / (n - 1.0);
+    let half = t_90(n) * (variance / n).sqrt() / b;
+    (ratio, ratio - half, ratio + half)
+}
+
+/// Runs every seed that ns-2 ran, on two threads, and compares.
+fn compare(case: &str, queue: &str, count: usize) -> Vec<(&'static str, f64, f64, (f64, f64, f64))> {
+    let mut theirs = theirs(case, count);
+    theirs.truncate(seeds());
+    let scenes = vectors("scenes.csv");
+    let next = AtomicUsize::new(0);
+    let pairs = Mutex::new(vec![None; theirs.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((seed, figures)) = theirs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mine = ours(queue, case.contains("ecn"), &scene(&scenes, *seed, count), *seed, count);
+                    let i = theirs.iter().position(|(s, _)| s == seed).expect("its own row");
+                    pairs.lock().expect("no run panicked")[i] = Some((mine, *figures));
+                }
+            });
+        }
+    });
+    let pairs: Vec<(Figures, Figures)> =
+        pairs.into_inner().expect("no run panicked").into_iter().flatten().collect();
+    assert!(pairs.len() >= 20, "{case} {count}: {} seeds", pairs.len());
+    let fields: [(&'static str, fn(&Figures) -> f64); 5] = [
+        ("goodput_bps", |f| f.goodput),
+        ("drop_percent", |f| f.drop_percent),
+        ("mean_queue_packets", |f| f.mean_queue),
+        ("jain", |f| f.jain),
+        ("timeouts_per_flow", |f| f.timeouts),
+    ];
+    fields
+        .iter()
+        .map(|(name, get)| {
+            let values: Vec<_> = pairs.iter().map(|(a, b)| (get(a), get(b))).collect();
+            let n = values.len() as f64;
+            let (a, b) = values.iter().fold((0.0, 0.0), |(a, b), p| (a + p.0 / n, b + p.1 / n));
+            let r = ratio(&values);
+            println!(
+                "| {case} | {count} | {} | {name} | {a:.5} | {b:.5} | {:.4} | {:.4} to {:.4} |",
+                values.len(),
+                r.0,
+                r.1,
+                r.2
+            );
+            (*name, a, b, r)
+        })
+        .collect()
+}
+
+fn assert_inside(case: &str, queue: &str, count: usize) {
+    for (name, _, _, (_, low, high)) in compare(case, queue, count) {
+        let (least, most) = match name {
+            "goodput_bps" => (0.97, 1.03),
+            "drop_percent" | "mean_queue_packets" => (0.85, 1.15),
+            _ => continue,
+        };
+        assert!(
+            least <= low && high <= most,
+            "{case} {count} {name}: {low:.4} to {high:.4} outside {least} to {most}"
+        );
+    }
+}
+
+// ns-2's drop-tail with `limit_ 100` keeps 99 waiting beside the one in transmission.
+const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
+const RED: &str = r#"{ kind = "red", preset = "ns2", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
+
+#[test]
+fn droptail_10() {
+    assert_inside("droptail", DROPTAIL, 10);
+}
+
+#[test]
+fn droptail_50() {
+    assert_inside("droptail", DROPTAIL, 50);
+}
+
+#[test]
+fn red_10() {
+    assert_inside("red", RED, 10);
+}
+
+#[test]
+fn red_50() {
+    assert_inside("red", RED, 50);
+}

@@ -1,0 +1,186 @@
+//! Simulator = router? One recorded arrival trace goes through the Port inside the simulator and through a
+//! Port driven as a live router drives it: by a loop that wakes late and irregularly, reads arrivals in
+//! batches with their time stamps, and calls the port with ideal instants. The decisions must be the same.
+mod support;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use aqmlab_params::Settings;
+use aqmlab_qdisc::{
+    Backlog, Cause, Discipline, Entry, LawSamples, LinkContext, Observer, Packet, Port, Qdisc, Reason,
+    Registry, registry,
+};
+use aqmlab_random::Stream;
+use aqmlab_scenario::Plan;
+use aqmlab_sim::{Control, PortPacket, SimPacket, run_with};
+use aqmlab_units::{Instant, Rate, Span};
+
+/// What a discipline was asked and what it decided.
+#[derive(Clone, PartialEq, Debug)]
+enum Act {
+    Enqueue(Instant, SimPacket),
+    Dropped(Instant, SimPacket, Reason),
+    Marked(Instant, SimPacket, Reason),
+    Left(Instant, SimPacket),
+}
+
+type Log = Arc<Mutex<Vec<Act>>>;
+
+/// A discipline that writes down all that happens to the one inside.
+struct Tap {
+    inner: Discipline<PortPacket>,
+    log: Log,
+}
+
+struct TapObserver<'a> {
+    log: &'a Log,
+    host: &'a mut dyn Observer<PortPacket>,
+}
+
+impl Observer<PortPacket> for TapObserver<'_> {
+    fn dropped(&mut self, now: Instant, pkt: PortPacket, at: Cause) {
+        self.log.lock().unwrap().push(Act::Dropped(now, pkt.packet, at.reason));
+        self.host.dropped(now, pkt, at);
+    }
+    fn marked(&mut self, now: Instant, pkt: &PortPacket, at: Cause) {
+        self.log.lock().unwrap().push(Act::Marked(now, pkt.packet, at.reason));
+        self.host.marked(now, pkt, at);
+    }
+}
+
+impl Qdisc<PortPacket> for Tap {
+    fn enqueue(&mut self, now: Instant, pkt: PortPacket, host: &mut dyn Observer<PortPacket>) {
+        self.log.lock().unwrap().push(Act::Enqueue(now, pkt.packet));
+        self.inner.enqueue(now, pkt, &mut TapObserver { log: &self.log, host });
+    }
+    fn dequeue(&mut self, now: Instant, host: &mut dyn Observer<PortPacket>) -> Option<PortPacket> {
+        let pkt = self.inner.dequeue(now, &mut TapObserver { log: &self.log, host })?;
+        self.log.lock().unwrap().push(Act::Left(now, pkt.packet));
+        Some(pkt)
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.inner.deadline()
+    }
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        self.inner.rate_changed(now, rate);
+    }
+    fn backlog(&self) -> Backlog {
+        self.inner.backlog()
+    }
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        self.inner.observe(now, out);
+    }
+}
+
+/// A registry whose entry "tapped" is the built-in `kind` with a tap on it.
+fn tapped(kind: &'static str, log: &Log) -> Registry<PortPacket> {
+    let mut registry = Registry::builtin();
+    let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };
+    let log = log.clone();
+    let build = move |settings: &Settings, link: &LinkContext, draws: Stream| {
+        let inner = Registry::builtin().build(kind, settings, link, draws)?;
+        Ok(Discipline::Custom(Box::new(Tap { inner, log: log.clone() })))
+    };
+    registry.register(Entry { info, build: Box::new(build) }).unwrap();
+    registry
+}
+
+fn scenario(kind: &str) -> Plan {
+    let ecn = if kind == "droptail" { "" } else { ", ecn = true" };
+    support::plan(&format!(
+        r#"
+        duration = "20s"
+        [topology]
+        kind = "dumbbell"
+        rate = "4Mbit"
+        delay = "10ms"
+        queue = {{ kind = "{kind}", limit = "40p"{ecn} }}
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        count = 8
+        rtt = {{ uniform = ["40ms", "120ms"] }}
+        tcp = {{ profile = "rfc", ecn = true }}
+        [[traffic]]
+        name = "udp"
+        kind = "poisson"
+        rate = "600kbit"
+        size = {{ exponential = "400B" }}
+        "#
+    ))
+}
+
+/// Nobody else is told.
+struct Silent;
+impl Observer<SimPacket> for Silent {
+    fn dropped(&mut self, _: Instant, _: SimPacket, _: Cause) {}
+    fn marked(&mut self, _: Instant, _: &SimPacket, _: Cause) {}
+}
+
+/// A stand-in for a live device: arrivals wait in its queue until the router wakes.
+struct Device {
+    arrivals: VecDeque<(Instant, SimPacket)>,
+}
+
+/// The loop of a live router. It wakes when it can, not when it should; then it works off, in the order of
+/// their ideal times, all transmissions that have ended and all arrivals that the device has stamped.
+fn route(port: &mut Port<SimPacket>, device: &mut Device, lateness: &mut Stream) {
+    let mut wake = Instant::ZERO;
+    while !device.arrivals.is_empty() || port.is_sending() {
+        wake += Span::us(lateness.below(7_000));
+        loop {
+            let arrival = device.arrivals.front().map_or(Instant::FAR_FUTURE, |a| a.0);
+            let departure = port.next_event().unwrap_or(Instant::FAR_FUTURE);
+            if departure.min(arrival) > wake {
+                break;
+            }
+            // A link that becomes free at t takes its next packet before the arrival of t is looked at.
+            if departure <= arrival {
+                port.link_free(departure, &mut Silent);
+            } else if let Some((at, packet)) = device.arrivals.pop_front() {
+                port.arrive(at, packet, &mut Silent);
+            }
+        }
+    }
+}
+
+#[test]
+fn simulator_and_router_decide_alike_for_every_discipline() {
+    let seed = 5;
+    for info in registry::catalogue() {
+        let simulated = Log::default();
+        let mut plan = scenario(info.name);
+        plan.links[0].queue.kind = "tapped";
+        run_with(&plan, seed, &Control::default(), &tapped(info.name, &simulated)).unwrap();
+        let simulated = simulated.lock().unwrap().clone();
+
+        let arrivals: VecDeque<_> = simulated
+            .iter()
+            .filter_map(|act| match act {
+                Act::Enqueue(at, packet) => Some((*at, *packet)),
+                _ => None,
+            })
+            .collect();
+        assert!(arrivals.len() > 5_000, "{}", info.name);
+        assert!(simulated.iter().any(|a| matches!(a, Act::Dropped(..) | Act::Marked(..))), "{}", info.name);
+
+        let routed = Log::default();
+        let link = &plan.links[0];
+        // The same name of the stream as in the simulator: the same draws.
+        let draws = Stream::new(seed, &format!("{}/tapped", link.name));
+        let discipline = tapped(info.name, &routed)
+            .build("tapped", &link.queue.settings, &link.queue.link, draws)
+            .unwrap();
+        let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
+        route(&mut port, &mut Device { arrivals }, &mut Stream::new(99, "lateness"));
+        port.check_books().unwrap();
+
+        // The router drains after the simulator's clock has stopped; up to there every act is the same.
+        let routed = routed.lock().unwrap().clone();
+        assert_eq!(simulated[..], routed[..simulated.len()], "{}", info.name);
+        let marks =
+            routed.iter().filter(|a| matches!(a, Act::Marked(_, p, _) if p.ecn().is_capable())).count();
+        assert_eq!(marks > 0, info.name != "droptail");
+    }
+}

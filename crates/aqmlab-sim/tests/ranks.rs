@@ -1,0 +1,216 @@
+//! One test for each rank of simultaneous events: what happens first at one instant.
+mod support;
+
+use support::{integers, names, numbers, record, summary};
+
+/// Two 5 Mbit/s CBR flows into a 10 Mbit/s link with room for one waiting packet. Every 1.6 ms two packets
+/// of 0.8 ms come in the very nanosecond in which the link becomes free: only if the departure goes first
+/// is there room for both.
+#[test]
+fn departures_before_arrivals() {
+    let r = record(
+        r#"
+        duration = "2s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "1ms"
+        access_rate = "none"
+        queue = { kind = "droptail", limit = "1p" }
+        [[traffic]]
+        name = "cbr"
+        kind = "cbr"
+        rate = "5Mbit"
+        size = "1000B"
+        count = 2
+        "#,
+        1,
+    );
+    assert!(summary(&r, "bottleneck", "*", "arrivals_packets") > 2000);
+    assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
+}
+
+/// A packet that comes over a link (an arrival) and one that a source on the spot makes (a timer) meet at a
+/// queue with room for one: the arrival gets it.
+#[test]
+fn arrivals_before_timers() {
+    let r = record(&meeting("a", "b", 0), 1);
+    // All that both send at one instant: the link is busy with the first of them, so of each pair one waits.
+    assert_eq!(summary(&r, "b-c", "over-link", "dropped_overflow_packets"), 0);
+    let on_the_spot = summary(&r, "b-c", "on-the-spot", "dropped_overflow_packets");
+    assert!(on_the_spot > 100, "{on_the_spot}");
+}
+
+/// `over-link` enters at a and reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation);
+/// `on-the-spot` enters at b. Both send every 8 ms, so at b they meet, and b's link is always busy.
+fn meeting(from: &str, second: &str, start_ms: u64) -> String {
+    format!(
+        r#"
+        duration = "4s"
+        [topology]
+        kind = "graph"
+        access_rate = "none"
+        [[node]]
+        name = "a"
+        [[node]]
+        name = "b"
+        [[node]]
+        name = "c"
+        [[link]]
+        from = "a"
+        to = "b"
+        rate = "2Mbit"
+        delay = "4ms"
+        [[link]]
+        from = "b"
+        to = "c"
+        rate = "1Mbit"
+        delay = "1ms"
+        queue = {{ kind = "droptail", limit = "1p" }}
+        [[traffic]]
+        name = "on-the-spot"
+        kind = "cbr"
+        from = "{second}"
+        to = "c"
+        rate = "1Mbit"
+        size = "1000B"
+        start = "{start_ms}ms"
+        [[traffic]]
+        name = "over-link"
+        kind = "cbr"
+        from = "{from}"
+        to = "c"
+        rate = "1Mbit"
+        size = "1000B"
+        "#
+    )
+}
+
+/// Two links feed a third; their packets reach it in the same nanosecond. The link that stands first in the
+/// plan goes first, whichever class uses it and whichever was scheduled first.
+#[test]
+fn simultaneous_arrivals_go_by_the_link_they_come_from() {
+    for swap in [false, true] {
+        let (first, second) = if swap { ("y", "x") } else { ("x", "y") };
+        let r = record(
+            &format!(
+                r#"
+                duration = "4s"
+                [topology]
+                kind = "graph"
+                access_rate = "none"
+                [[node]]
+                name = "x"
+                [[node]]
+                name = "y"
+                [[node]]
+                name = "m"
+                [[node]]
+                name = "z"
+                [[link]]
+                from = "x"
+                to = "m"
+                rate = "2Mbit"
+                delay = "1ms"
+                [[link]]
+                from = "y"
+                to = "m"
+                rate = "2Mbit"
+                delay = "1ms"
+                [[link]]
+                from = "m"
+                to = "z"
+                rate = "1Mbit"
+                delay = "1ms"
+                queue = {{ kind = "droptail", limit = "1p" }}
+                [[traffic]]
+                name = "one"
+                kind = "cbr"
+                from = "{first}"
+                to = "z"
+                rate = "1Mbit"
+                size = "1000B"
+                [[traffic]]
+                name = "two"
+                kind = "cbr"
+                from = "{second}"
+                to = "z"
+                rate = "1Mbit"
+                size = "1000B"
+                "#
+            ),
+            1,
+        );
+        let dropped = |class| summary(&r, "m-z", class, "dropped_overflow_packets");
+        let (by_x, by_y) = if swap { ("two", "one") } else { ("one", "two") };
+        assert_eq!(dropped(by_x), 0, "swap {swap}");
+        assert!(dropped(by_y) > 100, "swap {swap}");
+    }
+}
+
+/// A sample at t sees the packet of t: with one packet and one sample every 10 ms, the first sample (at
+/// 10 ms) counts the packets of 0 and 10 ms, and every later one the packet of its own instant.
+#[test]
+fn samplers_last() {
+    let r = record(
+        r#"
+        duration = "1s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "1ms"
+        access_rate = "none"
+        [[traffic]]
+        kind = "cbr"
+        rate = "800kbit"
+        size = "1000B"
+        [record]
+        queues = "10ms"
+        "#,
+        1,
+    );
+    let queues = r.table("queues").unwrap();
+    let at: Vec<usize> = names(queues, "queue")
+        .iter()
+        .enumerate()
+        .filter(|(_, q)| *q == "bottleneck")
+        .map(|(i, _)| i)
+        .collect();
+    let arrivals = integers(queues, "arrivals_packets");
+    let series: Vec<u128> = at.iter().map(|&i| arrivals[i]).collect();
+    assert_eq!(series[0], 2);
+    assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
+}
+
+/// A law's update due at t comes before the packet of t. Adaptive RED's first update of max_p falls at 0.5 s,
+/// as does a packet and a sample; the sample shows the updated value, and it is the value of a law that was
+/// updated on the average before that packet.
+#[test]
+fn law_updates_before_everything() {
+    let r = record(
+        r#"
+        duration = "2s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "1ms"
+        access_rate = "none"
+        queue = { kind = "ared", limit = "100p" }
+        [[traffic]]
+        kind = "cbr"
+        rate = "800kbit"
+        size = "1000B"
+        [record]
+        queues = "500ms"
+        "#,
+        1,
+    );
+    let law = r.table("law").unwrap();
+    let (values, laws, times) = (numbers(law, "value"), names(law, "name"), integers(law, "t_ns"));
+    let max_p: Vec<(u128, f64)> =
+        (0..law.rows()).filter(|&i| laws[i] == "max_p").map(|i| (times[i] / 1_000_000, values[i])).collect();
+    // The queue is empty: every update multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001) from 0.1 on.
+    assert_eq!(max_p[0].0, 500);
+    assert!((max_p[0].1 - 0.09).abs() < 1e-12, "{max_p:?}");
+    assert!((max_p[1].1 - 0.081).abs() < 1e-12, "{max_p:?}");
+}

@@ -1,0 +1,96 @@
+//! Is TCP TCP? The laws that its throughput must follow, within the error of the models.
+mod support;
+
+use support::{T_95_9, flows, interval, record, summary};
+
+/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, an ACK a segment, no
+/// timeouts to speak of (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
+#[test]
+fn square_root_law() {
+    const SECONDS: f64 = 600.0;
+    for p in [0.001, 0.003, 0.01] {
+        let text = format!(
+            r#"
+            duration = "620s"
+            warmup = "20s"
+            [topology]
+            kind = "dumbbell"
+            rate = "1Gbit"
+            delay = "10ms"
+            queue = {{ kind = "droptail", limit = "100000p" }}
+            [[traffic]]
+            name = "ftp"
+            kind = "bulk"
+            count = 1
+            rtt = "100ms"
+            loss = {p}
+            tcp = {{ profile = "rfc", min_rto = "200ms", ack_every = 1, mss = "1460B", max_window = 100000 }}
+            [record]
+            queues = "0s"
+            flows = "0s"
+            "#
+        );
+        let throughput: Vec<f64> = (1..=10)
+            .map(|seed| {
+                flows(&record(&text, seed), "ftp", "measured_delivered_bytes")[0] as f64 * 8.0 / SECONDS
+            })
+            .collect();
+        let (mean, half_width) = interval(&throughput, T_95_9);
+        let law = 1460.0 * 8.0 / 0.1 * (1.5f64 / p).sqrt();
+        println!(
+            "p {p}: {:.3} Mbit/s +- {:.3}, law {:.3}, ratio {:.3}",
+            mean / 1e6,
+            half_width / 1e6,
+            law / 1e6,
+            mean / law
+        );
+        assert!((mean / law - 1.0).abs() < 0.15, "p {p}: {mean} against {law}");
+    }
+}
+
+/// N flows share a link under an AQM: the notification probability settles where the square-root law fills
+/// the link, p = 1.5 (N / (R C))^2 with R the round-trip time including the queue. Within 25 %.
+#[test]
+fn aqm_equilibrium() {
+    const FLOWS: f64 = 30.0;
+    const SECONDS: f64 = 100.0;
+    let text = r#"
+        duration = "120s"
+        warmup = "20s"
+        [topology]
+        kind = "dumbbell"
+        rate = "30Mbit"
+        delay = "20ms"
+        queue = { kind = "ared", limit = "1000p", min_th = "30p", max_th = "90p", w_q = 0.0005, ecn = true, ecn_region = "feng" }
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        count = 30
+        rtt = "100ms"
+        start = { uniform = ["0s", "5s"] }
+        tcp = { profile = "rfc", ecn = true, ack_every = 1, mss = "1460B", max_window = 100000 }
+        [record]
+        queues = "0s"
+        flows = "0s"
+        "#;
+    let (mut observed, mut predicted) = (Vec::new(), Vec::new());
+    for seed in 1..=10 {
+        let r = record(text, seed);
+        let get = |column: &str| summary(&r, "bottleneck", "ftp", column) as f64;
+        let notified: f64 =
+            ["marked_early", "marked_forced", "dropped_early", "dropped_forced", "dropped_overflow"]
+                .iter()
+                .map(|reason| get(&format!("{reason}_packets")))
+                .sum();
+        observed.push(notified / get("arrivals_packets"));
+        let capacity = get("departures_packets") / SECONDS;
+        let wait = summary(&r, "bottleneck", "*", "sojourn_sum_ns") as f64
+            / summary(&r, "bottleneck", "*", "sojourn_count") as f64
+            / 1e9;
+        let rtt = 0.1 + wait;
+        predicted.push(1.5 * (FLOWS / (rtt * capacity)).powi(2));
+    }
+    let ((p, width), (law, _)) = (interval(&observed, T_95_9), interval(&predicted, T_95_9));
+    println!("p {p:.5} +- {width:.5}, law {law:.5}, ratio {:.3}", p / law);
+    assert!((p / law - 1.0).abs() < 0.25, "{p} against {law}");
+}

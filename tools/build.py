@@ -1,0 +1,16 @@
+"""Build the extension and install aqmlab into this interpreter's environment, if anything changed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+root = Path(__file__).parent.parent
+maturin = Path(sys.executable).parent / "maturin"
+command = [str(maturin), "develop", "--release", "--quiet", "--skip-install"]
+# The package is installed once as an editable one; later builds only replace the extension module.
+installed = subprocess.run(
+    [sys.executable, "-m", "pip", "show", "--quiet", "--disable-pip-version-check", "aqmlab"], capture_output=True
+)
+if installed.returncode != 0:
+    command.remove("--skip-install")
+sys.exit(subprocess.run(command, cwd=root).returncode)

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Makes .venv with aqmlab built from this tree. Safe to repeat: what is up to date is left alone.
+# Usage: tools/install.sh [extra ...]   (extras of pyproject.toml: test)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+extras=${1:+[$(IFS=,; echo "$*")]}
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "aqmlab needs Python 3.11 or newer; $python is $("$python" --version 2>&1)" >&2
+    exit 3
+}
+command -v cargo >/dev/null || {
+    echo "aqmlab needs a Rust toolchain (cargo); see https://rustup.rs" >&2
+    exit 3
+}
+if [ ! -x .venv/bin/python ]; then
+    "$python" -m venv .venv || {
+        echo "could not make .venv: on Debian, apt-get install python3-venv" >&2
+        exit 3
+    }
+fi
+# The Python packages come in one go; the stamp spares asking the index again.
+stamp=.venv/.deps-$( { cat pyproject.toml; echo "$extras"; } | sha256sum | cut -c1-16)
+if [ ! -e "$stamp" ]; then
+    .venv/bin/python tools/requirements.py "$@" > .venv/requirements.txt
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt
+    touch "$stamp"
+fi
+.venv/bin/python tools/build.py

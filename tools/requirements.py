@@ -1,0 +1,11 @@
+"""Print what pyproject.toml needs to build and run aqmlab, one requirement a line; arguments name extras."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+for extra in sys.argv[1:]:
+    wanted += project["project"]["optional-dependencies"][extra]
+print("\n".join(wanted))

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The long lane: what takes too long for every change.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/install.sh test
+echo "== contract kit, 1000 seeds"
+AQMLAB_CONTRACT_SEEDS=1000 cargo test -q -p aqmlab-qdisc --test contract
+echo "== seeded mutations"
+python3 tools/mutate.py
+echo "== comparison runs with ns-2"
+if command -v ns >/dev/null; then
+    cargo test -q -p aqmlab-transport --test ns2_single_flow
+    AQMLAB_CROWD_SEEDS=100 cargo test -q --release -p aqmlab-sim --test crowd_vs_ns2 -- --nocapture
+else
+    echo "skipped: ns-2 (the command ns, Debian package ns2) is not installed"
+fi
