@@ -1,1 +1,38 @@
-//! (in preparation)
+//! Scenario files: from a person's words to a plan in which every value is explicit.
+//!
+//! [`parse`] is the only way in, for the command line and for Python alike. It reads TOML text, checks it
+//! against the tables of [`language`] and of the disciplines and TCP profiles, fills in defaults, computes what
+//! is automatic, and returns an [`Experiment`] with one [`Plan`] for each arm; or a [`ScenarioError`] with
+//! everything that is wrong, each with line, column, value and what would be right. [`schema`] describes the
+//! same language as JSON Schema.
+//!
+//! This crate reads no file and no clock: the caller hands it text.
+
+mod arms;
+mod describe;
+mod distribution;
+mod elaborate;
+mod error;
+pub mod estimate;
+mod field;
+mod json;
+mod kind;
+pub mod language;
+mod pass;
+mod plan;
+mod queue;
+mod route;
+mod run;
+mod schema;
+mod suggest;
+mod topology;
+mod traffic;
+mod tree;
+mod warnings;
+
+pub use describe::{ClassView, LinkView, NetworkView};
+pub use elaborate::{Limits, parse, parse_within};
+pub use error::{Problem, ScenarioError};
+pub use field::{Absent, Field, Form, Variant};
+pub use plan::*;
+pub use schema::schema;

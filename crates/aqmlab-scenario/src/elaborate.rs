@@ -1,0 +1,176 @@
+//! From text to an experiment.
+
+use aqmlab_units::Bytes;
+
+use crate::arms::{self, Arm};
+use crate::error::{Report, ScenarioError};
+use crate::estimate;
+use crate::language::FILE;
+use crate::pass::{Pass, Section};
+use crate::plan::{Experiment, Plan};
+use crate::traffic::ClassDraft;
+use crate::tree::{self, Tree};
+use crate::warnings;
+
+/// What a scenario may ask of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Memory of one run.
+    pub memory: Bytes,
+}
+
+impl Default for Limits {
+    /// 8 GB: what a laptop can give to one run.
+    fn default() -> Self {
+        Limits { memory: Bytes::new(8_000_000_000) }
+    }
+}
+
+/// Reads a scenario. `file` is its name for messages and for the default title.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
+    parse_within(text, file, Limits::default())
+}
+
+/// As [`parse`], for a machine with other limits.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse_within(text: &str, file: &str, limits: Limits) -> Result<Experiment, ScenarioError> {
+    let mut report = Report::new(text);
+    let experiment = read(text, file, limits, &mut report);
+    let warnings = report.finish(file)?;
+    let mut experiment = experiment.expect("what cannot be read has been reported");
+    experiment.warnings = warnings;
+    Ok(experiment)
+}
+
+fn read(text: &str, file: &str, limits: Limits, report: &mut Report<'_>) -> Option<Experiment> {
+    let root = tree::read(text, report)?;
+    if matches!(&root.value, Tree::Table(table) if table.entries.is_empty()) {
+        let least = "the least is a `duration`, a [topology] and one [[traffic]]";
+        report.error(&(0..0), "", format!("the file is empty; {least}"));
+        return None;
+    }
+    let common = common(&root, file, report);
+    let arms = arms::arms(&root, report);
+    let several = arms.len() > 1;
+    let mut plans = Vec::new();
+    for arm in &arms {
+        let plan = plan(arm, limits, report);
+        if let (Some(plan), true) = (&plan, report.is_clean()) {
+            for warning in warnings::of(plan) {
+                report.warn(if several { format!("arm \"{}\": {warning}", arm.name) } else { warning });
+            }
+        }
+        plans.push(plan);
+    }
+    let common = common?;
+    let mut arms: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
+    for plan in &mut arms {
+        plan.title.clone_from(&common.title);
+    }
+    Some(Experiment {
+        title: common.title,
+        question: common.question,
+        seeds: (common.seed..common.seed + common.runs).collect(),
+        arms,
+        warnings: Vec::new(),
+    })
+}
+
+/// What holds for all arms.
+struct Common {
+    title: String,
+    question: String,
+    seed: u64,
+    runs: u64,
+}
+
+fn common(root: &tree::Node, file: &str, report: &mut Report<'_>) -> Option<Common> {
+    let mut pass = Pass { report, parameters: Vec::new() };
+    let section = pass.section(root, "", FILE)?;
+    let title = match section.node("title") {
+        Some(_) => pass.text(&section, "title"),
+        None => Some(stem(file)),
+    };
+    let question = match section.node("question") {
+        Some(_) => pass.text(&section, "question"),
+        None => Some(String::new()),
+    };
+    let (seed, runs) = (pass.integer(&section, "seed"), pass.integer(&section, "runs"));
+    Some(Common { title: title?, question: question?, seed: seed?, runs: runs? })
+}
+
+/// The file's name without folders and ending.
+fn stem(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let stem = name.strip_suffix(".toml").unwrap_or(name);
+    if stem.is_empty() { "untitled".to_string() } else { stem.to_string() }
+}
+
+/// One arm's plan, without its title.
+fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
+    let mut pass = Pass { report, parameters: Vec::new() };
+    let file = pass.section(&arm.tree, "", FILE)?;
+    let end = pass.end(&file);
+    let warmup = pass.warmup(&file, end.as_ref());
+    let record = pass.record(&file);
+    let network = pass.network(&file);
+    if network.is_none() {
+        pass.look_for_traffic(&file);
+    }
+    let network = network?;
+    let drafts = pass.classes(&file, &network)?;
+    let links: Vec<String> = network.links.iter().map(|l| l.name.clone()).collect();
+    let stop = pass.stop(&file, end, &drafts, &links);
+    if let Some(stop) = &stop {
+        pass.starts_before(stop.at, &drafts);
+    }
+    let (nodes, counts) = (network.nodes.clone(), largest(&drafts));
+    let classes: Vec<_> = drafts.into_iter().map(|d| d.plan).collect();
+    let links = pass.links(network, &classes);
+    let plan = Plan {
+        title: String::new(),
+        arm: arm.name.clone(),
+        warmup: warmup?,
+        stop: stop?,
+        nodes,
+        links: links?,
+        classes,
+        record: record?,
+        parameters: std::mem::take(&mut pass.parameters),
+    };
+    if let Some(message) = estimate::refusal(&plan, limits.memory) {
+        pass.error(&counts.0, &counts.1, message);
+    }
+    Some(plan)
+}
+
+/// Where the largest class's count stands.
+fn largest(drafts: &[ClassDraft]) -> (tree::At, String) {
+    let most = drafts.iter().max_by_key(|d| d.plan.count).expect("there is at least one class");
+    (most.count_at.clone(), format!("{}.count", most.path))
+}
+
+impl Pass<'_, '_> {
+    /// Without a network, classes cannot be understood; that there are none is told all the same.
+    fn look_for_traffic(&mut self, file: &Section<'_>) {
+        if file.node("traffic").is_none() {
+            let message = "`traffic` is missing; add a [[traffic]] with a `kind` such as \"bulk\"";
+            self.error(&file.at, "", message);
+        }
+    }
+
+    fn starts_before(&mut self, end: aqmlab_units::Span, drafts: &[ClassDraft]) {
+        for draft in drafts {
+            let first = draft.plan.start.least();
+            if first >= end {
+                let message = format!("start `{first}` is not before the end of the run at `{end}`");
+                self.error(&draft.start_at, &format!("{}.start", draft.path), message);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One thing that is wrong, with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Line, the first is 1; 0 where the file could not be read at all.
+    pub line: usize,
+    /// Column in characters, the first is 1; 0 where the file could not be read at all.
+    pub column: usize,
+    /// What it is about: `topology.queue`; may be empty.
+    pub path: String,
+    /// The offending value and what would be right: a sentence without a full stop.
+    pub message: String,
+}
+
+/// A scenario that cannot be run: everything found wrong with it, in the order of the file. Prints one line
+/// each, `file:line:column: path: message`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScenarioError {
+    /// The file as the person named it.
+    pub file: String,
+    /// At least one.
+    pub problems: Vec<Problem>,
+}
+
+impl ScenarioError {
+    /// The file at `file` could not be read.
+    pub fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        let message = format!("cannot read the scenario: {error}");
+        let problem = Problem { line: 0, column: 0, path: String::new(), message };
+        ScenarioError { file: file.to_string(), problems: vec![problem] }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.file)?;
+            if problem.line > 0 {
+                write!(f, ":{}:{}", problem.line, problem.column)?;
+            }
+            f.write_str(": ")?;
+            if !problem.path.is_empty() {
+                write!(f, "{}: ", problem.path)?;
+            }
+            f.write_str(&problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Collects problems and warnings while a scenario is read, so that one look at the file finds them all.
+#[derive(Debug)]
+pub(crate) struct Report<'t> {
+    text: &'t str,
+    problems: Vec<(Range<usize>, String, String)>,
+    warnings: Vec<String>,
+}
+
+impl<'t> Report<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        Report { text, problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Something is wrong at `span`, which is about `path`.
+    pub(crate) fn error(&mut self, span: &Range<usize>, path: &str, message: impl Into<String>) {
+        let message = message.into();
+        // The same words at the same place are the same mistake, met again in another arm or hop.
+        if !self.problems.iter().any(|(s, _, m)| s == span && *m == message) {
+            self.problems.push((span.clone(), path.to_string(), message));
+        }
+    }
+
+    /// Something is allowed but suspicious.
+    pub(crate) fn warn(&mut self, message: impl Into<String>) {
+        let message = message.into();
+        if !self.warnings.contains(&message) {
+            self.warnings.push(message);
+        }
+    }
+
+    /// What the file says at `span`, shortened if long.
+    pub(crate) fn quote(&self, span: &Range<usize>) -> String {
+        let text = self.text.get(span.clone()).unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default();
+        let short: String = line.chars().take(60).collect();
+        if short.len() < text.len() { format!("{short}...") } else { short }
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// The warnings, or everything that is wrong, in the order of the file.
+    pub(crate) fn finish(mut self, file: &str) -> Result<Vec<String>, ScenarioError> {
+        if self.problems.is_empty() {
+            return Ok(self.warnings);
+        }
+        self.problems.sort_by_key(|(span, _, _)| span.start);
+        let problems = self
+            .problems
+            .into_iter()
+            .map(|(span, path, message)| {
+                let (line, column) = position(self.text, span.start);
+                Problem { line, column, path, message }
+            })
+            .collect();
+        Err(ScenarioError { file: file.to_string(), problems })
+    }
+}
+
+/// Line and column of a byte offset, both from 1, columns in characters.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_not_bytes() {
+        assert_eq!(position("a\näöü x", 8), (2, 4));
+        assert_eq!(position("", 5), (1, 1));
+    }
+
+    #[test]
+    fn an_unreadable_file_has_no_line() {
+        let error = ScenarioError::unreadable("no.toml", &std::io::Error::from(std::io::ErrorKind::NotFound));
+        assert_eq!(error.to_string(), "no.toml: cannot read the scenario: entity not found");
+    }
+}

@@ -1,0 +1,128 @@
+//! How the language describes itself: fields, and what each may hold.
+//!
+//! Parser, defaults, messages, reference and JSON Schema all read the tables in [`crate::language`]. The
+//! parameters of disciplines and of TCP have tables of their own, which are referred to here.
+
+use aqmlab_params::{Alias, Default, Kind, Param};
+
+/// One key of a section of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The key.
+    pub name: &'static str,
+    /// What it may hold.
+    pub form: Form,
+    /// What it is when it is not written.
+    pub absent: Absent,
+    /// What it does, in one sentence.
+    pub help: &'static str,
+}
+
+/// What a key may hold.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Form {
+    /// One value.
+    One(Kind),
+    /// One value, or this word.
+    OrWord(Kind, &'static str),
+    /// A name: letters, digits and a few signs.
+    Name,
+    /// A distribution of times over the flows of a class.
+    Times,
+    /// Packet sizes: one for all, or a distribution.
+    Sizes,
+    /// Numbers of arrivals, the first is 1.
+    Arrivals,
+    /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.
+    Queue,
+    /// TCP: a profile's name, or a table with `profile` and the transport's own parameters.
+    Tcp,
+    /// A table with these keys.
+    Table(&'static [Field]),
+    /// A table whose keys depend on its `kind`.
+    Kinds(&'static [Variant]),
+    /// Several tables with these keys, each with a name.
+    Tables(&'static [Field]),
+    /// Several tables whose keys depend on their `kind`.
+    TablesOfKinds(&'static [Variant]),
+    /// Several arms: a name, and dotted paths with new values.
+    Arms,
+}
+
+/// The keys of a table of one `kind`.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// The value of `kind`.
+    pub kind: &'static str,
+    /// What it is.
+    pub help: &'static str,
+    /// Its keys, `kind` not among them, common ones and its own.
+    pub fields: &'static [&'static [Field]],
+}
+
+impl Variant {
+    /// All keys but `kind`.
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
+        self.fields.iter().flat_map(|f| f.iter())
+    }
+}
+
+/// What a key is when it is not written.
+#[derive(Clone, Copy, Debug)]
+pub enum Absent {
+    /// It must be written.
+    Required,
+    /// This value.
+    Is(Default),
+    /// What this rule says.
+    Rule(&'static str),
+}
+
+/// Where the language's own defaults come from.
+pub(crate) const OURS: &str = "scenario language";
+
+pub(crate) const fn required(name: &'static str, form: Form, help: &'static str) -> Field {
+    Field { name, form, absent: Absent::Required, help }
+}
+
+pub(crate) const fn default(name: &'static str, form: Form, is: Default, help: &'static str) -> Field {
+    Field { name, form, absent: Absent::Is(is), help }
+}
+
+pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, help: &'static str) -> Field {
+    Field { name, form, absent: Absent::Rule(rule), help }
+}
+
+/// A key that may stand in a table: a field of the language or a parameter of a discipline or of TCP.
+pub(crate) trait Key {
+    fn name(&self) -> &'static str;
+    fn aliases(&self) -> &'static [Alias];
+}
+
+impl Key for Field {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn aliases(&self) -> &'static [Alias] {
+        &[]
+    }
+}
+
+impl Key for Param {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn aliases(&self) -> &'static [Alias] {
+        self.aliases
+    }
+}
+
+impl<K: Key> Key for &K {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+    fn aliases(&self) -> &'static [Alias] {
+        (**self).aliases()
+    }
+}

@@ -1,0 +1,181 @@
+//! A plan as JSON, and the digest that names it.
+
+use std::fmt::Write;
+
+use aqmlab_params::{Settings, Value};
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use crate::distribution::{Sizes, Times};
+use crate::plan::{ClassPlan, Faults, LinkPlan, Plan, QueueCount, Stop, Workload};
+
+impl Plan {
+    /// Every value of the plan, and the origin of each as `origins`. Quantities are texts with units, in the form
+    /// of a scenario file, so that nothing is lost to floating point; counts, gains and flags are plain.
+    pub fn to_json(&self) -> Json {
+        let mut plan = self.deciding();
+        plan.insert("title".into(), json!(self.title));
+        plan.insert("arm".into(), json!(self.arm));
+        let origins = self.parameters.iter().map(|p| (p.path.clone(), json!(p.origin.to_string())));
+        plan.insert("origins".into(), Json::Object(origins.collect()));
+        Json::Object(plan)
+    }
+
+    /// SHA-256, in hexadecimal, of what decides the result of a run but for the seed: the canonical JSON (keys
+    /// sorted, no blanks) of the plan without title, arm name and origins.
+    pub fn digest(&self) -> String {
+        let mut text = String::new();
+        write_canonical(&Json::Object(self.deciding()), &mut text);
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn deciding(&self) -> Map<String, Json> {
+        let links: Vec<Json> = self.links.iter().map(|l| self.link_json(l)).collect();
+        let classes: Vec<Json> = self.classes.iter().map(|c| self.class_json(c)).collect();
+        let plan = json!({
+            "warmup": self.warmup.to_string(),
+            "stop": self.stop_json(&self.stop),
+            "nodes": self.nodes,
+            "links": links,
+            "classes": classes,
+            "record": { "queues": self.record.queues.to_string(), "flows": self.record.flows.to_string() },
+        });
+        match plan {
+            Json::Object(plan) => plan,
+            _ => unreachable!("it was made an object"),
+        }
+    }
+
+    fn stop_json(&self, stop: &Stop) -> Json {
+        let mut all = Map::new();
+        all.insert("at".into(), json!(stop.at.to_string()));
+        if let Some(completed) = &stop.completed {
+            let class = &self.classes[completed.class].name;
+            all.insert("completed".into(), json!({ "class": class, "count": completed.count }));
+        }
+        if let Some(condition) = &stop.condition {
+            let quantity = match condition.quantity {
+                QueueCount::Arrivals => "arrivals",
+                QueueCount::Drops => "drops",
+                QueueCount::Marks => "marks",
+                QueueCount::Backlog => "backlog",
+            };
+            let queue = &self.links[condition.link].name;
+            all.insert("condition".into(), json!({ "queue": queue, quantity: condition.count }));
+        }
+        Json::Object(all)
+    }
+
+    fn link_json(&self, link: &LinkPlan) -> Json {
+        let context = &link.queue.link;
+        json!({
+            "name": link.name,
+            "from": self.nodes[link.from],
+            "to": self.nodes[link.to],
+            "rate": link.rate.to_string(),
+            "delay": link.delay.to_string(),
+            "overhead": link.overhead.to_string(),
+            "queue": { "kind": link.queue.kind, "settings": settings_json(&link.queue.settings), "context": {
+                "rtt": context.rtt.map(|r| r.to_string()),
+                "mean_packet": context.mean_packet.to_string(),
+            } },
+            "faults": faults_json(&link.faults),
+        })
+    }
+
+    fn class_json(&self, class: &ClassPlan) -> Json {
+        let names = |links: &[usize]| links.iter().map(|&l| self.links[l].name.clone()).collect::<Vec<_>>();
+        let access = class
+            .access
+            .as_ref()
+            .map(|access| json!({ "rate": access.rate.to_string(), "rtt": Times(&access.rtt).to_string() }));
+        json!({
+            "name": class.name,
+            "count": class.count,
+            "path": names(&class.path),
+            "return_path": names(&class.return_path),
+            "start": Times(&class.start).to_string(),
+            "stop": class.stop_at.map(|s| s.to_string()),
+            "access": access,
+            "loss": class.access_loss,
+            "workload": workload_json(&class.workload),
+        })
+    }
+}
+
+fn workload_json(workload: &Workload) -> Json {
+    match workload {
+        Workload::Bulk { bytes, tcp_settings, .. } => json!({
+            "kind": "bulk",
+            "bytes": bytes.map_or_else(|| "endless".to_string(), |b| b.to_string()),
+            "tcp": settings_json(tcp_settings),
+        }),
+        Workload::Packets { rate, sizes, spacing } => json!({
+            "kind": match spacing {
+                aqmlab_traffic::Spacing::Constant => "cbr",
+                aqmlab_traffic::Spacing::Poisson => "poisson",
+            },
+            "rate": rate.to_string(),
+            "size": Sizes(sizes).to_string(),
+        }),
+    }
+}
+
+fn faults_json(faults: &Faults) -> Json {
+    json!({ "drop": faults.drop, "mark": faults.mark })
+}
+
+fn settings_json(settings: &Settings) -> Json {
+    Json::Object(settings.iter().map(|s| (s.name.to_string(), value_json(&s.value))).collect())
+}
+
+fn value_json(value: &Value) -> Json {
+    match value {
+        Value::Flag(v) => json!(v),
+        Value::Integer(v) => json!(v),
+        Value::Number(v) => json!(v),
+        other => json!(other.to_string()),
+    }
+}
+
+/// Sorted keys whatever map `serde_json` was built with, and no blanks.
+fn write_canonical(value: &Json, out: &mut String) {
+    match value {
+        Json::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (i, (key, value)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write!(out, "{}:", json!(key)).expect("a string takes any text");
+                write_canonical(value, out);
+            }
+            out.push('}');
+        }
+        Json::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        other => write!(out, "{other}").expect("a string takes any text"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_json_sorts_keys_at_every_depth() {
+        let mut text = String::new();
+        write_canonical(&json!({ "b": [1, { "z": null, "a": "x\"y" }], "a": 0.1 }), &mut text);
+        assert_eq!(text, r#"{"a":0.1,"b":[1,{"a":"x\"y","z":null}]}"#);
+    }
+}

@@ -1,0 +1,142 @@
+//! One value by its kind: from a node of the tree to a checked [`Value`].
+
+use aqmlab_params::{Kind, Value};
+use aqmlab_units::text::{self, BYTES_FORM, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
+use aqmlab_units::{Bytes, Packets};
+
+use crate::suggest::{listed, nearest};
+use crate::tree::{Node, Tree};
+
+/// The value at `node`, checked against `kind`; `quoted` is how the file writes it.
+///
+/// # Errors
+/// A sentence with the offending value and what would be right.
+pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, String> {
+    match kind {
+        Kind::Flag => match node.value {
+            Tree::Flag(b) => Ok(Value::Flag(b)),
+            _ => Err(wrong(node, quoted, "true or false")),
+        },
+        Kind::Integer { min, max } => integer(node, *min, *max, quoted).map(Value::Integer),
+        Kind::Number { min, max } => {
+            number(node, quoted, &format!("a number from {min} to {max}"), |x| x >= *min && x <= *max)
+        }
+        Kind::NumberAbove { above, max } => {
+            let form = format!("a number above {above}, at most {max}");
+            number(node, quoted, &form, |x| x > *above && x <= *max)
+        }
+        Kind::Span { min, max } => {
+            let v = text::parse_span(quantity(node, quoted, SPAN_FORM)?).map_err(|e| e.to_string())?;
+            within(v, *min, *max).map(Value::Span)
+        }
+        Kind::Rate { min, max } => {
+            let v = text::parse_rate(quantity(node, quoted, RATE_FORM)?).map_err(|e| e.to_string())?;
+            within(v, *min, *max).map(Value::Rate)
+        }
+        Kind::Bytes { min, max } => {
+            let v = text::parse_bytes(quantity(node, quoted, BYTES_FORM)?).map_err(|e| e.to_string())?;
+            within(v, Bytes::new(*min), Bytes::new(*max)).map(|b| Value::Size(Size::Bytes(b)))
+        }
+        Kind::Size { min } => size(node, *min, quoted),
+        Kind::Choice(words) => choice(node, words, quoted).map(Value::Choice),
+        Kind::Text => match &node.value {
+            Tree::Text(s) => Ok(Value::Text(s.clone())),
+            _ => Err(wrong(node, quoted, "a text")),
+        },
+        _ => Err(format!("`{quoted}` is of a kind that scenarios cannot express yet")),
+    }
+}
+
+/// What a kind looks like in a scenario, for messages and the reference.
+pub(crate) fn form(kind: &Kind) -> String {
+    match kind {
+        Kind::Flag => "true or false".to_string(),
+        Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Number { min, max } => format!("a number from {min} to {max}"),
+        Kind::NumberAbove { above, max } => format!("a number above {above}, at most {max}"),
+        Kind::Span { min, max } => format!("a time from {min} to {max}"),
+        Kind::Rate { min, max } => format!("a rate from {min} to {max}"),
+        Kind::Bytes { min, max } => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
+        Kind::Size { .. } => SIZE_FORM.to_string(),
+        Kind::Choice(words) => format!("one of {}", listed(words.iter().copied())),
+        _ => "a text".to_string(),
+    }
+}
+
+/// One of `words`.
+pub(crate) fn choice(node: &Node, words: &[&'static str], quoted: &str) -> Result<&'static str, String> {
+    let Tree::Text(given) = &node.value else {
+        return Err(wrong(node, quoted, &format!("one of {}", listed(words.iter().copied()))));
+    };
+    words.iter().copied().find(|w| w == given).ok_or_else(|| unknown_word(given, words.iter().copied()))
+}
+
+/// ``unknown word "rde"; did you mean "red"?``
+pub(crate) fn unknown_word<'w>(given: &str, words: impl Iterator<Item = &'w str> + Clone) -> String {
+    match nearest(given, words.clone()) {
+        Some(near) => format!("unknown word {given:?}; did you mean \"{near}\"?"),
+        None => format!("unknown word {given:?}; the choice is {}", listed(words)),
+    }
+}
+
+fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
+    format!("`{quoted}` is {}; write {expected}", node.value.what())
+}
+
+/// The text of a quantity; a bare number is told that it needs a unit.
+fn quantity<'n>(node: &'n Node, quoted: &str, expected: &str) -> Result<&'n str, String> {
+    match &node.value {
+        Tree::Text(s) => Ok(s),
+        Tree::Integer(_) | Tree::Float(_) => Err(format!("`{quoted}` has no unit; write {expected}")),
+        _ => Err(wrong(node, quoted, expected)),
+    }
+}
+
+fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String> {
+    let expected = format!("a whole number from {min} to {max}");
+    let Tree::Integer(n) = node.value else { return Err(wrong(node, quoted, &expected)) };
+    match u64::try_from(n) {
+        Ok(n) if (min..=max).contains(&n) => Ok(n),
+        _ => Err(format!("`{quoted}` is out of range; write {expected}")),
+    }
+}
+
+fn number(node: &Node, quoted: &str, expected: &str, fits: impl Fn(f64) -> bool) -> Result<Value, String> {
+    let x = match node.value {
+        Tree::Integer(n) => n as f64,
+        Tree::Float(x) => x,
+        _ => return Err(wrong(node, quoted, expected)),
+    };
+    // NaN fits no range: every comparison with it is false.
+    if fits(x) { Ok(Value::Number(x)) } else { Err(format!("`{quoted}` is out of range; write {expected}")) }
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(v: T, min: T, max: T) -> Result<T, String> {
+    if v < min {
+        Err(format!("`{v}` is too small; it must be at least {min}"))
+    } else if v > max {
+        Err(format!("`{v}` is too large; it must be at most {max}"))
+    } else {
+        Ok(v)
+    }
+}
+
+fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
+    let size = text::parse_size(quantity(node, quoted, SIZE_FORM)?).map_err(|e| e.to_string())?;
+    let (count, unit) = match size {
+        Size::Packets(n) => (n.get(), "p"),
+        Size::Bytes(n) => (n.get(), "B"),
+        Size::Bdp(x) if min.get() > 0 && x == 0.0 => {
+            return Err(format!("`{size}` is too small; it must be above zero"));
+        }
+        // More than any buffer: the product with a bandwidth-delay product must stay a sensible number.
+        Size::Bdp(x) if x > 1e6 => {
+            return Err(format!("`{size}` is too large; it must be at most 1000000bdp"));
+        }
+        Size::Bdp(_) => return Ok(Value::Size(size)),
+    };
+    if count < min.get() {
+        return Err(format!("`{size}` is too small; it must be at least {}{unit}", min.get()));
+    }
+    Ok(Value::Size(size))
+}

@@ -1,0 +1,280 @@
+//! The language: every section of a scenario file and every key in it.
+
+use aqmlab_params::{Default, Kind};
+use aqmlab_units::{Packets, Rate, Span};
+
+use crate::field::{Field, Form, Variant, default, required, ruled};
+
+const S: u64 = 1_000_000_000;
+/// A year: longer runs are mistakes.
+const YEAR: Span = Span::s(365 * 24 * 3600);
+const HOUR: Span = Span::s(3600);
+
+const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
+const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
+/// Propagation: an hour is beyond Saturn.
+pub(crate) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
+pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
+const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
+const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
+/// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
+pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
+/// Sampling faster than a microsecond would record more than the simulation does.
+const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
+const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
+
+/// The kinds of quantity that a stop condition counts.
+pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"];
+
+/// The keys of a file.
+pub const FILE: &[Field] = &[
+    ruled(
+        "title",
+        Form::One(Kind::Text),
+        "the file's name without its ending",
+        "what the experiment is called",
+    ),
+    ruled("question", Form::One(Kind::Text), "empty", "the question that it answers; heads the report"),
+    ruled(
+        "duration",
+        Form::One(RUN_TIME),
+        "`at` of [stop]",
+        "when a run ends at the latest; short for `at` of [stop]",
+    ),
+    default(
+        "warmup",
+        Form::One(MOMENT),
+        Default::Span(Span::ZERO),
+        "measurement begins here; before, the network warms up",
+    ),
+    default(
+        "seed",
+        // 2^53 - runs: every JSON reader keeps such a number exactly.
+        Form::One(Kind::Integer { min: 0, max: 9_007_199_254_640_991 }),
+        Default::Integer(1),
+        "the first run's seed; the others follow it",
+    ),
+    default(
+        "runs",
+        Form::One(Kind::Integer { min: 1, max: 100_000 }),
+        Default::Integer(1),
+        "runs of each arm, each with a seed of its own, the same seeds for every arm",
+    ),
+    required("topology", Form::Kinds(TOPOLOGIES), "routers and the links between them"),
+    ruled("node", Form::Tables(NODE), "none", "routers of a graph"),
+    ruled("link", Form::Tables(LINK), "none", "links of a graph"),
+    required("traffic", Form::TablesOfKinds(TRAFFIC_KINDS), "classes of flows that are alike"),
+    ruled(
+        "stop",
+        Form::Table(STOP),
+        "at `duration`",
+        "when a run ends: at the first of these that comes true",
+    ),
+    ruled("record", Form::Table(RECORD), "its defaults", "what to record, how often"),
+    ruled(
+        "arm",
+        Form::Arms,
+        "one arm called \"main\"",
+        "variations of the above, each run with the same seeds",
+    ),
+];
+
+/// Keys that hold for the experiment and cannot differ between arms.
+pub(crate) const COMMON_TO_ARMS: &[&str] = &["title", "question", "seed", "runs", "arm"];
+
+/// The kinds of topology.
+pub const TOPOLOGIES: &[Variant] = &[
+    Variant {
+        kind: "dumbbell",
+        help: "two routers, `left` and `right`, with the links `bottleneck` and `reverse` between them",
+        fields: &[ONE_LINK, BACK, ACCESS],
+    },
+    Variant {
+        kind: "parking_lot",
+        help: "routers `r0` to `rN` in a row, with the links `hop1` to `hopN` and `hop1-reverse` to `hopN-reverse`; \
+               a table `hop2` in the topology overrides keys of that hop",
+        fields: &[HOPS, ONE_LINK, BACK, ACCESS],
+    },
+    Variant { kind: "graph", help: "any graph, made of [[node]] and [[link]]", fields: &[ACCESS] },
+];
+
+const HOPS: &[Field] =
+    &[required("hops", Form::One(Kind::Integer { min: 1, max: 1000 }), "the number of bottlenecks in a row")];
+
+const ONE_LINK: &[Field] = &[
+    required("rate", Form::One(RATE), "the bottleneck's rate"),
+    required("delay", Form::One(DELAY), "its one-way propagation delay"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "the queue from left to right"),
+    default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link from left to right"),
+];
+
+const BACK: &[Field] = &[
+    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate from right to left"),
+    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay from right to left"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue from right to left"),
+    ruled(
+        "reverse_faults",
+        Form::Table(FAULTS),
+        "none",
+        "deterministic accidents on the link from right to left",
+    ),
+];
+
+const ACCESS: &[Field] = &[ruled(
+    "access_rate",
+    Form::OrWord(RATE, "none"),
+    "ten times the slowest link of the flow's path",
+    "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+)];
+
+/// The keys of a hop of a parking lot.
+pub const HOP: &[&[Field]] = &[
+    &[
+        ruled("rate", Form::One(RATE), "as the topology's", "this hop's rate"),
+        ruled("delay", Form::One(DELAY), "as the topology's", "its one-way propagation delay"),
+        ruled("queue", Form::Queue, "as the topology's", "its queue from left to right"),
+        ruled(
+            "overhead",
+            Form::One(OVERHEAD),
+            "as the topology's",
+            "bytes that the link adds to each packet",
+        ),
+        ruled("faults", Form::Table(FAULTS), "as the topology's", "accidents on its link from left to right"),
+    ],
+    BACK,
+];
+
+/// The keys of a [[node]].
+pub const NODE: &[Field] = &[required("name", Form::Name, "the router's name")];
+
+/// The keys of a [[link]].
+pub const LINK: &[Field] = &[
+    ruled(
+        "name",
+        Form::Name,
+        "`from`-`to`",
+        "the link's name, also of its queue; \
+        the way back is called `to`-`from`, or the name with `-reverse`",
+    ),
+    required("from", Form::Name, "the node that it leaves"),
+    required("to", Form::Name, "the node that it reaches"),
+    required("rate", Form::One(RATE), "its rate"),
+    required("delay", Form::One(DELAY), "its one-way propagation delay"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of it"),
+    default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link"),
+    default("duplex", Form::One(Kind::Flag), Default::Flag(true), "is there a link back as well?"),
+    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate of the way back"),
+    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay of the way back"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the way back"),
+    ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic accidents on the way back"),
+];
+
+/// The keys of `faults`.
+pub const FAULTS: &[Field] = &[
+    ruled("drop", Form::Arrivals, "none", "arrivals that are lost before the queue sees them"),
+    ruled("mark", Form::Arrivals, "none", "arrivals that are marked CE, if ECN-capable"),
+];
+
+/// The kinds of traffic.
+pub const TRAFFIC_KINDS: &[Variant] = &[
+    Variant {
+        kind: "bulk",
+        help: "TCP connections that send a number of bytes and close, or send for ever",
+        fields: &[CLASS, BULK],
+    },
+    Variant { kind: "cbr", help: "UDP packets at a constant bit rate", fields: &[CLASS, PACKETS] },
+    Variant { kind: "poisson", help: "UDP packets with exponential gaps", fields: &[CLASS, PACKETS] },
+];
+
+const CLASS: &[Field] = &[
+    ruled("name", Form::Name, "`traffic` and its number", "the class's name in recordings"),
+    ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
+    ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
+    default("count", Form::One(COUNT), Default::Integer(1), "the number of flows"),
+    ruled(
+        "rtt",
+        Form::Times,
+        "what the path itself takes",
+        "base round-trip time: twice the propagation delay of path and access links; what the path leaves of it is \
+         shared evenly by the four access links",
+    ),
+    default("start", Form::Times, Default::Span(Span::ZERO), "when each flow starts"),
+    ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
+    ruled(
+        "access_rate",
+        Form::OrWord(RATE, "none"),
+        "as the topology's",
+        "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+    ),
+    default(
+        "loss",
+        Form::One(Kind::Number { min: 0.0, max: 0.99 }),
+        Default::Number(0.0),
+        "probability that a data packet is lost on its access link",
+    ),
+];
+
+const BULK: &[Field] = &[
+    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
+    ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints"),
+];
+
+const PACKETS: &[Field] = &[
+    required("rate", Form::One(RATE), "network-layer rate of each flow"),
+    default("size", Form::Sizes, Default::Bytes(1000), "packet size, headers included"),
+];
+
+/// The keys of [stop].
+pub const STOP: &[Field] = &[
+    ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever else"),
+    ruled("completed", Form::Table(COMPLETED), "never", "when so many flows of a class have completed"),
+    ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue has been reached"),
+];
+
+/// The keys of `completed` in [stop].
+pub const COMPLETED: &[Field] = &[
+    required("class", Form::Name, "the class of flows"),
+    required("count", Form::One(COUNT), "how many flows have completed"),
+];
+
+/// The keys of `condition` in [stop]: one of the quantities, and where.
+pub const CONDITION: &[Field] = &[
+    required("queue", Form::Name, "the link in front of which the queue is"),
+    ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
+    ruled("drops", Form::One(COUNT), "not counted", "packets dropped for any reason since then"),
+    ruled("marks", Form::One(COUNT), "not counted", "packets marked since then"),
+    ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at one moment"),
+];
+
+/// The keys of [record].
+pub const RECORD: &[Field] = &[
+    default(
+        "queues",
+        Form::One(INTERVAL),
+        Default::Span(Span::ns(S / 10)),
+        "interval of queue and law samples; \"0s\": none",
+    ),
+    default(
+        "flows",
+        Form::One(INTERVAL),
+        Default::Span(Span::ns(S / 2)),
+        "interval of samples of each flow; \"0s\": none",
+    ),
+];
+
+/// The keys of an [[arm]] besides the dotted paths.
+pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];
+
+/// The key that is not a parameter of a discipline but names it.
+pub(crate) const QUEUE_KIND: &str = "kind";
+
+/// The default queue when none is written.
+pub(crate) const DEFAULT_QUEUE: &str = "droptail";
+
+/// No distribution of times goes beyond a year.
+pub(crate) const ANY_TIME: Kind = MOMENT;
+
+/// Unused buffers cost nothing, but no sum over them may overflow.
+pub(crate) const MOST_PACKETS: Packets = Packets::new(1_000_000_000_000);

@@ -1,0 +1,290 @@
+//! Reading typed values from sections of the tree: the one place where a key is looked up, checked, given its
+//! default and entered with its origin in the list of effective parameters.
+
+use aqmlab_params::{Kind, Origin, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Rate, Span};
+
+use crate::error::Report;
+use crate::field::{Absent, Field, Form, Key, OURS, Variant};
+use crate::kind;
+use crate::plan::Parameter;
+use crate::suggest::{listed, nearest};
+use crate::tree::{At, Entry, Node, Table, Tree};
+
+/// One reading of the tree, for one arm: what is wrong, and the effective parameters so far.
+pub(crate) struct Pass<'p, 't> {
+    pub(crate) report: &'p mut Report<'t>,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// A table with the keys that it may have.
+#[derive(Clone)]
+pub(crate) struct Section<'n> {
+    /// Where it is in the file's terms: `traffic.ftp`.
+    pub(crate) path: String,
+    /// Where it stands.
+    pub(crate) at: At,
+    pub(crate) table: &'n Table,
+    pub(crate) fields: Vec<&'static Field>,
+}
+
+impl<'n> Section<'n> {
+    /// The path of a key.
+    pub(crate) fn sub(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The node at a key.
+    pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
+        self.table.get(key)
+    }
+
+    /// Where the key's value stands; the section if it is not written.
+    pub(crate) fn at(&self, key: &str) -> At {
+        self.node(key).map_or_else(|| self.at.clone(), |n| n.at.clone())
+    }
+
+    fn field(&self, key: &str) -> &'static Field {
+        self.fields.iter().find(|f| f.name == key).expect("sections are read by the keys of their own table")
+    }
+
+    fn kind(&self, key: &str) -> Kind {
+        match self.field(key).form {
+            Form::One(kind) | Form::OrWord(kind, _) => kind,
+            _ => unreachable!("only single values are read by kind"),
+        }
+    }
+}
+
+impl Pass<'_, '_> {
+    /// Something is wrong at `at`.
+    pub(crate) fn error(&mut self, at: &At, path: &str, message: impl Into<String>) {
+        self.report.error(at, path, message);
+    }
+
+    /// The section at `node`, its keys checked.
+    pub(crate) fn section<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+        fields: impl IntoIterator<Item = &'static Field>,
+    ) -> Option<Section<'n>> {
+        let section = self.open_section(node, path, fields)?;
+        self.check_keys(section.table, path, &section.fields, &[]);
+        Some(section)
+    }
+
+    /// The section at `node`, its keys not yet checked.
+    pub(crate) fn open_section<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+        fields: impl IntoIterator<Item = &'static Field>,
+    ) -> Option<Section<'n>> {
+        let fields = fields.into_iter().collect();
+        let table = self.table(node, path)?;
+        Some(Section { path: path.to_string(), at: node.at.clone(), table, fields })
+    }
+
+    /// The table at `node`.
+    pub(crate) fn table<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n Table> {
+        match &node.value {
+            Tree::Table(table) => Some(table),
+            other => {
+                let message = format!("`{}` is {}; write a table", self.report.quote(&node.at), other.what());
+                self.error(&node.at, path, message);
+                None
+            }
+        }
+    }
+
+    /// Every key must be one of `keys` or of `others`.
+    pub(crate) fn check_keys<K: Key>(&mut self, table: &Table, path: &str, keys: &[K], others: &[&str]) {
+        for entry in &table.entries {
+            let known = others.contains(&entry.key.as_str())
+                || keys
+                    .iter()
+                    .any(|k| k.name() == entry.key || k.aliases().iter().any(|a| a.name == entry.key));
+            if !known {
+                self.unknown_key(entry, path, keys, others);
+            }
+        }
+    }
+
+    fn unknown_key<K: Key>(&mut self, entry: &Entry, path: &str, keys: &[K], others: &[&str]) {
+        let names = keys.iter().map(|k| -> &str { k.name() }).chain(others.iter().copied());
+        let aliases = keys.iter().flat_map(|k| k.aliases().iter().map(|a| a.name));
+        let key = &entry.key;
+        let message = match nearest(key, names.clone().chain(aliases)) {
+            None => format!("unknown key {key:?}; the keys here are {}", listed(names)),
+            Some(near) => {
+                let meant =
+                    keys.iter().find(|k| k.aliases().iter().any(|a| a.name == near) || k.name() == near);
+                let also = meant.map_or_else(String::new, |k| also_known_as(k));
+                format!("unknown key {key:?}; did you mean \"{near}\"?{also}")
+            }
+        };
+        self.error(&entry.key_at, path, message);
+    }
+
+    /// The `kind` of a table that has kinds, by the table's variants.
+    pub(crate) fn variant(
+        &mut self,
+        node: &Node,
+        path: &str,
+        variants: &'static [Variant],
+    ) -> Option<&'static Variant> {
+        let table = self.table(node, path)?;
+        let kinds: Vec<&'static str> = variants.iter().map(|v| v.kind).collect();
+        let Some(kind) = table.get("kind") else {
+            self.error(&node.at, path, format!("`kind` is missing; write one of {}", listed(kinds)));
+            return None;
+        };
+        match kind::choice(kind, &kinds, &self.report.quote(&kind.at)) {
+            Ok(word) => variants.iter().find(|v| v.kind == word),
+            Err(message) => {
+                self.error(&kind.at, &format!("{path}.kind"), message);
+                None
+            }
+        }
+    }
+
+    /// The value of a key, its default, or `None` if it is wrong, missing or ruled by something else.
+    pub(crate) fn value(&mut self, section: &Section<'_>, key: &str) -> Option<Value> {
+        let field = section.field(key);
+        let (value, origin) = match (section.node(key), field.absent) {
+            (Some(node), _) => (self.given(node, &section.sub(key), &section.kind(key))?, Origin::Given),
+            (None, Absent::Is(default)) => (default.value()?, Origin::Default(OURS)),
+            (None, Absent::Rule(_)) => return None,
+            (None, Absent::Required) => {
+                self.missing(section, field);
+                return None;
+            }
+        };
+        self.enter(section, key, &value, origin);
+        Some(value)
+    }
+
+    /// The value written at `node`.
+    pub(crate) fn given(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Value> {
+        match kind::value(node, kind, &self.report.quote(&node.at)) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.error(&node.at, path, message);
+                None
+            }
+        }
+    }
+
+    /// The key must be there and is not.
+    pub(crate) fn missing(&mut self, section: &Section<'_>, field: &Field) {
+        let what = match field.form {
+            Form::One(kind) => kind::form(&kind),
+            Form::Name => "a name".to_string(),
+            _ => field.help.to_string(),
+        };
+        self.error(
+            &section.at,
+            &section.path,
+            format!("`{}` is missing ({}); write {what}", field.name, field.help),
+        );
+    }
+
+    /// Enters the effective value of a key.
+    pub(crate) fn enter(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        value: &impl std::fmt::Display,
+        origin: Origin,
+    ) {
+        let help = section.field(key).help;
+        self.enter_at(section.sub(key), value, origin, help);
+    }
+
+    /// Enters an effective value that has no section: nothing was written.
+    pub(crate) fn enter_at(
+        &mut self,
+        path: String,
+        value: &impl std::fmt::Display,
+        origin: Origin,
+        help: &'static str,
+    ) {
+        let parameter =
+            Parameter { path, value: value.to_string(), origin, source: OURS, help, aliases: &[] };
+        self.parameters.push(parameter);
+    }
+
+    /// Enters what follows from a rule.
+    pub(crate) fn derive(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        value: &impl std::fmt::Display,
+        rule: &str,
+    ) {
+        self.enter(section, key, value, Origin::Derived(rule.to_string().into()));
+    }
+
+    /// The name at a key, if it is written and is one.
+    pub(crate) fn name(&mut self, section: &Section<'_>, key: &str) -> Option<String> {
+        let field = section.field(key);
+        let Some(node) = section.node(key) else {
+            if matches!(field.absent, Absent::Required) {
+                self.missing(section, field);
+            }
+            return None;
+        };
+        let path = section.sub(key);
+        let Value::Text(name) = self.given(node, &path, &Kind::Text)? else { return None };
+        match name_flaw(&name) {
+            None => Some(name),
+            Some(flaw) => {
+                self.error(&node.at, &path, format!("`{}` {flaw}", self.report.quote(&node.at)));
+                None
+            }
+        }
+    }
+}
+
+macro_rules! typed {
+    ($fn:ident, $pattern:pat => $value:expr, $type:ty) => {
+        /// The key's value, as [`Pass::value`].
+        pub(crate) fn $fn(&mut self, section: &Section<'_>, key: &str) -> Option<$type> {
+            match self.value(section, key)? {
+                $pattern => Some($value),
+                _ => unreachable!("the kind decides the value's type"),
+            }
+        }
+    };
+}
+
+impl Pass<'_, '_> {
+    typed!(span, Value::Span(v) => v, Span);
+    typed!(rate, Value::Rate(v) => v, Rate);
+    typed!(integer, Value::Integer(v) => v, u64);
+    typed!(number, Value::Number(v) => v, f64);
+    typed!(flag, Value::Flag(v) => v, bool);
+    typed!(text, Value::Text(v) => v, String);
+    typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
+}
+
+/// ` (ns-2 alias: thresh_)`, or nothing.
+fn also_known_as(key: &impl Key) -> String {
+    let others = key.aliases().iter().filter(|a| a.name != key.name());
+    let named: Vec<String> = others.map(|a| format!("{} alias: {}", a.of, a.name)).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+}
+
+/// Why `name` cannot be a name: it becomes part of paths, of file names and of columns.
+fn name_flaw(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name.chars().count() > 64 {
+        return Some("is no name; a name has 1 to 64 characters");
+    }
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | ' ');
+    if !name.chars().all(fits) || name.trim() != name {
+        return Some("is no name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them");
+    }
+    None
+}

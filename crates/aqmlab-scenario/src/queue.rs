@@ -1,0 +1,286 @@
+//! Queues: the discipline that a file names, its parameters, and the link that they are resolved against.
+
+use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
+use aqmlab_qdisc::LinkContext;
+use aqmlab_qdisc::registry::{Info, catalogue, info};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Span};
+
+use crate::field::OURS;
+use crate::kind::{self, unknown_word};
+use crate::language::{DEFAULT_QUEUE, MOST_PACKETS, QUEUE_KIND};
+use crate::pass::Pass;
+use crate::plan::{ClassPlan, LinkPlan, Parameter, QueuePlan, Workload};
+use crate::suggest::listed;
+use crate::topology::{LinkDraft, Network};
+use crate::tree::{At, Node, Table, Tree};
+
+const RTT_RULE: &str = "mean of `rtt` over the TCP classes that cross the link (over all, if none is TCP), weighted by \
+                        their flows";
+const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
+
+impl Pass<'_, '_> {
+    /// All links with their queues resolved.
+    pub(crate) fn links(&mut self, network: Network<'_>, classes: &[ClassPlan]) -> Option<Vec<LinkPlan>> {
+        let delays: Vec<Span> = network.links.iter().map(|l| l.delay).collect();
+        let mut links = Vec::new();
+        for (i, draft) in network.links.into_iter().enumerate() {
+            let crossing = Crossing::of(i, classes);
+            let context = LinkContext {
+                rate: draft.rate,
+                delay: draft.delay,
+                rtt: crossing.rtt(&delays),
+                mean_packet: crossing.mean_packet(),
+            };
+            let queue = self.queue(&draft, context, crossing.largest_packet());
+            links.push(queue.map(|queue| LinkPlan {
+                name: draft.name,
+                from: draft.from,
+                to: draft.to,
+                rate: draft.rate,
+                delay: draft.delay,
+                overhead: draft.overhead,
+                queue,
+                faults: draft.faults,
+            }));
+        }
+        links.into_iter().collect()
+    }
+
+    fn queue(&mut self, draft: &LinkDraft<'_>, context: LinkContext, largest: Bytes) -> Option<QueuePlan> {
+        let path = &draft.queue_path;
+        let (info, table) = self.discipline(draft)?;
+        let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
+        let mut given = Settings::default();
+        let clean = table.is_none_or(|table| {
+            self.check_keys(table, path, info.params, &[QUEUE_KIND]);
+            self.overlay(table, path, info.params, &mut given)
+        });
+        if !clean {
+            return None;
+        }
+        let settings = match (info.resolve)(&given, &context) {
+            Ok(settings) => settings,
+            Err(error) => {
+                self.param_error(&error, table, info.params, &at, path);
+                return None;
+            }
+        };
+        if let Some(flaw) = buffer_flaw(&settings, largest) {
+            self.param_error(&ParamError::new("limit", flaw), table, info.params, &at, path);
+            return None;
+        }
+        self.enter_settings(path, info.params, &settings);
+        self.enter_context(path, &context);
+        Some(QueuePlan { kind: info.name, settings, link: context })
+    }
+
+    /// The discipline that is written, or the default one; with the table of its parameters, if there is one.
+    fn discipline<'n>(&mut self, draft: &LinkDraft<'n>) -> Option<(&'static Info, Option<&'n Table>)> {
+        let path = &draft.queue_path;
+        let help = "the queue discipline";
+        let Some(node) = draft.queue else {
+            let default = info(DEFAULT_QUEUE).expect("the default discipline is built in");
+            self.enter_at(format!("{path}.{QUEUE_KIND}"), &default.name, Origin::Default(OURS), help);
+            return Some((default, None));
+        };
+        let names = || catalogue().iter().map(|i| i.name);
+        let (named, table) = match &node.value {
+            Tree::Table(table) => (table.get(QUEUE_KIND), Some(table)),
+            _ => (Some(node), None),
+        };
+        let Some(named) = named else {
+            let message = format!("`{QUEUE_KIND}` is missing; write one of {}", listed(names()));
+            self.error(&node.at, path, message);
+            return None;
+        };
+        let kind_path = format!("{path}.{QUEUE_KIND}");
+        let Tree::Text(name) = &named.value else {
+            let message = format!(
+                "`{}` is {}; write a discipline ({}) or a table {{ kind = .., limit = .. }}",
+                self.report.quote(&named.at),
+                named.value.what(),
+                listed(names())
+            );
+            self.error(&named.at, path, message);
+            return None;
+        };
+        let Some(info) = info(name) else {
+            self.error(
+                &named.at,
+                &kind_path,
+                format!("there is no such discipline: {}", unknown_word(name, names())),
+            );
+            return None;
+        };
+        self.enter_at(kind_path, &info.name, Origin::Given, help);
+        Some((info, table))
+    }
+
+    /// Puts what `table` says over `settings`. False if something in it is wrong.
+    pub(crate) fn overlay(
+        &mut self,
+        table: &Table,
+        path: &str,
+        params: &'static [Param],
+        settings: &mut Settings,
+    ) -> bool {
+        let mut clean = true;
+        let mut seen: Vec<&str> = Vec::new();
+        for entry in &table.entries {
+            let Some(param) = params.iter().find(|p| p.answers_to(&entry.key)) else {
+                clean &= matches!(entry.key.as_str(), QUEUE_KIND | "profile");
+                continue;
+            };
+            let path = format!("{path}.{}", param.name);
+            if seen.contains(&param.name) {
+                let message =
+                    format!("`{}` is another name of `{}`, which is given as well", entry.key, param.name);
+                self.error(&entry.key_at, &path, message);
+                clean = false;
+            }
+            seen.push(param.name);
+            match self.parameter(&entry.node, &path, param) {
+                Some(value) => settings.set(param.name, value, Origin::Given),
+                None => clean = false,
+            }
+        }
+        clean
+    }
+
+    /// A parameter's value; an automatic one may be asked for by the word "auto".
+    fn parameter(&mut self, node: &Node, path: &str, param: &Param) -> Option<Value> {
+        let automatic = matches!(param.default, aqmlab_params::Default::Auto(_));
+        if automatic && matches!(&node.value, Tree::Text(word) if word == "auto") {
+            return Some(Value::Auto);
+        }
+        match kind::value(node, &param.kind, &self.report.quote(&node.at)) {
+            Ok(Value::Size(Size::Packets(n))) if n > MOST_PACKETS => {
+                self.error(&node.at, path, format!("`{n}` is too large; it must be at most {MOST_PACKETS}"));
+                None
+            }
+            Ok(value) => Some(value),
+            Err(message) => {
+                let or_auto = if automatic { ", or \"auto\"" } else { "" };
+                self.error(&node.at, path, format!("{message}{or_auto}"));
+                None
+            }
+        }
+    }
+
+    /// Tells of a parameter that its owner refuses, at the place where it is written.
+    pub(crate) fn param_error(
+        &mut self,
+        error: &ParamError,
+        table: Option<&Table>,
+        params: &'static [Param],
+        otherwise: &At,
+        path: &str,
+    ) {
+        let param = params.iter().find(|p| p.name == error.name);
+        let entry = table.zip(param).and_then(|(t, p)| t.entries.iter().find(|e| p.answers_to(&e.key)));
+        let at = entry.map_or_else(|| otherwise.clone(), |e| e.node.at.clone());
+        self.error(&at, &format!("{path}.{}", error.name), error.message.clone());
+    }
+
+    /// Enters effective settings with all that their table says of them.
+    pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
+        for setting in settings.iter() {
+            let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
+            self.parameters.push(Parameter {
+                path: format!("{path}.{}", setting.name),
+                value: setting.value.to_string(),
+                origin: setting.origin.clone(),
+                source: param.source,
+                help: param.help,
+                aliases: param.aliases,
+            });
+        }
+    }
+
+    fn enter_context(&mut self, path: &str, context: &LinkContext) {
+        if let Some(rtt) = context.rtt {
+            let origin = Origin::Derived(RTT_RULE.into());
+            self.enter_at(
+                format!("{path}.context.rtt"),
+                &rtt,
+                origin,
+                "what automatic parameters take as round-trip time",
+            );
+        }
+        let origin = Origin::Derived(PACKET_RULE.into());
+        let help = "what automatic parameters take as packet size";
+        self.enter_at(format!("{path}.context.mean_packet"), &context.mean_packet, origin, help);
+    }
+}
+
+/// A packet that no buffer state admits would never pass.
+fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<String> {
+    let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
+    let whole_packets = settings.get("limit_rule").is_none_or(|rule| *rule == Value::Choice("fits"));
+    (whole_packets && *bytes < largest).then(|| {
+        format!("limit `{limit}` is smaller than a packet of `{largest}` that crosses the link; write at least that")
+    })
+}
+
+/// Who crosses a link: those whose data does, else those whose answers do, else everybody.
+struct Crossing<'c> {
+    classes: Vec<&'c ClassPlan>,
+    answers: bool,
+}
+
+impl<'c> Crossing<'c> {
+    fn of(link: usize, classes: &'c [ClassPlan]) -> Self {
+        let data: Vec<_> = classes.iter().filter(|c| c.path.contains(&link)).collect();
+        if !data.is_empty() {
+            return Crossing { classes: data, answers: false };
+        }
+        let answers: Vec<_> =
+            classes.iter().filter(|c| c.return_path.contains(&link) && c.answer_packet().is_some()).collect();
+        if !answers.is_empty() {
+            return Crossing { classes: answers, answers: true };
+        }
+        Crossing { classes: classes.iter().collect(), answers: false }
+    }
+
+    /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.
+    fn rtt(&self, delays: &[Span]) -> Option<Span> {
+        let responsive: Vec<_> =
+            self.classes.iter().copied().filter(|c| matches!(c.workload, Workload::Bulk { .. })).collect();
+        let classes = if responsive.is_empty() { &self.classes } else { &responsive };
+        let mean = mean(classes, |c| match &c.access {
+            Some(access) => access.rtt.mean().as_ns(),
+            None => c.path.iter().chain(&c.return_path).map(|&l| delays[l].as_ns()).sum(),
+        });
+        (mean > 0).then_some(Span::ns(mean))
+    }
+
+    fn mean_packet(&self) -> Bytes {
+        Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
+    }
+
+    /// The largest packet of a fixed size.
+    fn largest_packet(&self) -> Bytes {
+        self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
+    }
+
+    fn packet(&self, class: &ClassPlan) -> Bytes {
+        if self.answers { class.answer_packet().unwrap_or(Bytes::ZERO) } else { class.data_packet() }
+    }
+}
+
+/// The mean over flows, rounded to the nearest.
+fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
+    let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
+    let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();
+    ((sum + flows / 2) / flows.max(1)) as u64
+}
+
+/// An absolute size in packets of mean size.
+pub(crate) fn in_packets(size: Size, mean_packet: Bytes) -> Option<f64> {
+    match size {
+        Size::Packets(n) => Some(n.as_f64()),
+        Size::Bytes(n) => Some(n.as_f64() / mean_packet.as_f64()),
+        Size::Bdp(_) => None,
+    }
+}

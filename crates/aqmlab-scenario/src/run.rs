@@ -1,0 +1,192 @@
+//! When a run ends, when measurement begins, what is recorded.
+
+use aqmlab_units::Span;
+
+use crate::field::Absent;
+use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, RECORD, STOP};
+use crate::pass::{Pass, Section};
+use crate::plan::{CountStop, QueueCount, QueueStop, RecordPlan, Stop};
+use crate::suggest::{listed, nearest};
+use crate::traffic::ClassDraft;
+use crate::tree::{At, Node, Table, Tree};
+
+/// When a run ends at the latest, and where that is written.
+#[derive(Clone)]
+pub(crate) struct End {
+    pub(crate) at: Span,
+    pub(crate) written: At,
+}
+
+impl Pass<'_, '_> {
+    /// `duration`, or `at` of [stop].
+    pub(crate) fn end(&mut self, file: &Section<'_>) -> Option<End> {
+        let duration = self.span(file, "duration").map(|at| End { at, written: file.at("duration") });
+        let stop = file.node("stop");
+        let stop_at = stop.and_then(|node| match &node.value {
+            Tree::Table(table) => table.get("at").map(|at| (node, at)),
+            _ => None,
+        });
+        match (file.node("duration"), stop_at) {
+            (Some(_), Some((_, at))) => {
+                self.error(
+                    &at.at,
+                    "stop.at",
+                    "`duration` is written as well and means the same; keep one of them",
+                );
+                None
+            }
+            (None, Some((node, at))) => {
+                let section = self.open_section(node, "stop", STOP)?;
+                self.span(&section, "at").map(|value| End { at: value, written: at.at.clone() })
+            }
+            (None, None) => {
+                let field = FILE.iter().find(|f| f.name == "duration").expect("a file has a duration");
+                debug_assert!(matches!(field.absent, Absent::Rule(_)));
+                self.error(&file.at, "", "`duration` is missing; write a time such as `duration = \"120s\"`");
+                None
+            }
+            (Some(_), None) => duration,
+        }
+    }
+
+    /// The warm-up, which ends before the run does.
+    pub(crate) fn warmup(&mut self, file: &Section<'_>, end: Option<&End>) -> Option<Span> {
+        let warmup = self.span(file, "warmup")?;
+        let end = end?;
+        if warmup >= end.at {
+            let (at, path, message) = match file.node("warmup") {
+                Some(node) => {
+                    let message =
+                        format!("warmup `{warmup}` leaves nothing of the run of `{}`; write less", end.at);
+                    (node.at.clone(), "warmup", message)
+                }
+                None => (end.written.clone(), "duration", format!("duration `{}` is nothing", end.at)),
+            };
+            self.error(&at, path, message);
+            return None;
+        }
+        Some(warmup)
+    }
+
+    /// The rest of [stop].
+    pub(crate) fn stop(
+        &mut self,
+        file: &Section<'_>,
+        end: Option<End>,
+        classes: &[ClassDraft],
+        links: &[String],
+    ) -> Option<Stop> {
+        let Some(node) = file.node("stop") else {
+            return Some(Stop { at: end?.at, completed: None, condition: None });
+        };
+        let section = self.section(node, "stop", STOP)?;
+        let completed = section.node("completed").map(|node| self.completed(&section, node, classes));
+        let condition = section.node("condition").map(|node| self.condition(&section, node, links));
+        // An outer `None` is nothing written, an inner one a mistake.
+        Some(Stop {
+            at: end?.at,
+            completed: match completed {
+                None => None,
+                Some(stop) => Some(stop?),
+            },
+            condition: match condition {
+                None => None,
+                Some(stop) => Some(stop?),
+            },
+        })
+    }
+
+    fn completed(&mut self, stop: &Section<'_>, node: &Node, classes: &[ClassDraft]) -> Option<CountStop> {
+        let section = self.section(node, &stop.sub("completed"), COMPLETED)?;
+        let count = self.integer(&section, "count");
+        let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
+        let class = self.one_of(&section, "class", "class of traffic", &names)?;
+        let plan = &classes[class].plan;
+        if !plan.completes() {
+            let message =
+                format!("the flows of \"{}\" never complete; only bulk traffic with `bytes` does", plan.name);
+            self.error(&section.at("class"), &section.sub("class"), message);
+            return None;
+        }
+        let count = count?;
+        if count > plan.count {
+            let message =
+                format!("`{count}` flows can never complete; class \"{}\" has `{}`", plan.name, plan.count);
+            self.error(&section.at("count"), &section.sub("count"), message);
+            return None;
+        }
+        Some(CountStop { class, count })
+    }
+
+    fn condition(&mut self, stop: &Section<'_>, node: &Node, links: &[String]) -> Option<QueueStop> {
+        let section = self.section(node, &stop.sub("condition"), CONDITION)?;
+        let names: Vec<&str> = links.iter().map(String::as_str).collect();
+        let link = self.one_of(&section, "queue", "link", &names);
+        let written: Vec<&'static str> =
+            QUANTITIES.iter().copied().filter(|q| section.node(q).is_some()).collect();
+        let [word] = written.as_slice() else {
+            let what = if written.is_empty() { "nothing is counted" } else { "two things are counted" };
+            let choice = listed(QUANTITIES.iter().copied());
+            self.error(&node.at, &section.path, format!("{what}; write one of {choice}"));
+            return None;
+        };
+        let count = self.integer(&section, word)?;
+        let quantity = match *word {
+            "arrivals" => QueueCount::Arrivals,
+            "drops" => QueueCount::Drops,
+            "marks" => QueueCount::Marks,
+            _ => QueueCount::Backlog,
+        };
+        Some(QueueStop { link: link?, quantity, count })
+    }
+
+    /// The index of the name at a key among `names`.
+    fn one_of(&mut self, section: &Section<'_>, key: &str, what: &str, names: &[&str]) -> Option<usize> {
+        let name = self.name(section, key)?;
+        let found = names.iter().position(|n| *n == name);
+        if found.is_none() {
+            let message = match nearest(&name, names.iter().copied()) {
+                Some(near) => format!("there is no {what} \"{name}\"; did you mean \"{near}\"?"),
+                None => format!("there is no {what} \"{name}\"; there are {}", listed(names.iter().copied())),
+            };
+            self.error(&section.at(key), &section.sub(key), message);
+        } else {
+            self.enter(section, key, &name, aqmlab_params::Origin::Given);
+        }
+        found
+    }
+
+    /// What to record how often.
+    pub(crate) fn record(&mut self, file: &Section<'_>) -> Option<RecordPlan> {
+        let nothing = Table::default();
+        let section = match file.node("record") {
+            Some(node) => self.section(node, "record", RECORD)?,
+            None => Section {
+                path: "record".to_string(),
+                at: file.at.clone(),
+                table: &nothing,
+                fields: RECORD.iter().collect(),
+            },
+        };
+        let (queues, flows) = (self.interval_of(&section, "queues"), self.interval_of(&section, "flows"));
+        Some(RecordPlan { queues: queues?, flows: flows? })
+    }
+
+    fn interval_of(&mut self, section: &Section<'_>, key: &str) -> Option<Span> {
+        let interval = self.span(section, key)?;
+        if !interval.is_zero() && interval < Span::us(1) {
+            let message =
+                format!("interval `{interval}` is too short; write at least 1us, or 0s for no samples");
+            self.error(&section.at(key), &section.sub(key), message);
+            return None;
+        }
+        Some(interval)
+    }
+}
+
+impl crate::plan::ClassPlan {
+    /// Do its flows ever come to an end by themselves?
+    pub fn completes(&self) -> bool {
+        matches!(&self.workload, crate::plan::Workload::Bulk { bytes: Some(_), .. })
+    }
+}

@@ -1,0 +1,184 @@
+//! The language as JSON Schema, for editors and for checks outside.
+
+use aqmlab_params::{Default, Kind, Param};
+use serde_json::{Map, Value as Json, json};
+
+use crate::field::{Absent, Field, Form, Variant};
+use crate::kind;
+use crate::language::{ARM, FILE, HOP};
+
+/// JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It knows keys, types and
+/// words; what depends on several values (`min_th` above `max_th`, no path) only [`crate::parse`] knows.
+pub fn schema() -> Json {
+    let mut root = object(FILE.iter(), None);
+    let own = root.as_object_mut().expect("an object schema is an object");
+    own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    own.insert("title".into(), json!("aqmlab scenario"));
+    root
+}
+
+/// A table with these keys; `kind` is the constant value of its key `kind`.
+fn object(fields: impl Iterator<Item = &'static Field>, kind: Option<&str>) -> Json {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if let Some(kind) = kind {
+        properties.insert("kind".into(), json!({ "const": kind }));
+        required.push("kind");
+    }
+    for field in fields {
+        properties.insert(field.name.into(), field_schema(field));
+        if matches!(field.absent, Absent::Required) {
+            required.push(field.name);
+        }
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn field_schema(field: &Field) -> Json {
+    let mut schema = form_schema(&field.form);
+    let own = schema.as_object_mut().expect("every schema here is an object");
+    let help = match field.absent {
+        Absent::Rule(rule) => format!("{}. Default: {rule}.", field.help),
+        _ => format!("{}.", field.help),
+    };
+    own.insert("description".into(), json!(help));
+    if let Absent::Is(default) = field.absent {
+        insert_default(own, &default);
+    }
+    schema
+}
+
+fn insert_default(schema: &mut Map<String, Json>, default: &Default) {
+    let value = match default {
+        Default::Required | Default::Auto(_) => return,
+        Default::Flag(v) => json!(v),
+        Default::Integer(v) => json!(v),
+        Default::Number(v) => json!(v),
+        other => json!(other.value().expect("only a required default has no value").to_string()),
+    };
+    schema.insert("default".into(), value);
+}
+
+fn form_schema(form: &Form) -> Json {
+    match form {
+        Form::One(kind) => kind_schema(kind),
+        Form::OrWord(kind, word) => json!({ "anyOf": [kind_schema(kind), { "const": word }] }),
+        Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
+        Form::Times => times(),
+        Form::Sizes => json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "object", "properties": { "exponential": { "type": "string" } },
+              "required": ["exponential"], "additionalProperties": false },
+        ] }),
+        Form::Arrivals => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
+            "items": { "type": "integer", "minimum": 1 } }),
+        Form::Queue => queue(),
+        Form::Tcp => tcp(),
+        Form::Table(fields) => object(fields.iter(), None),
+        Form::Tables(fields) => json!({ "type": "array", "items": object(fields.iter(), None) }),
+        Form::Kinds(variants) => kinds(variants),
+        Form::TablesOfKinds(variants) => json!({ "type": "array", "minItems": 1, "items": kinds(variants) }),
+        Form::Arms => arms(),
+    }
+}
+
+fn kinds(variants: &'static [Variant]) -> Json {
+    let one = |variant: &'static Variant| {
+        let mut schema = object(variant.all_fields(), Some(variant.kind));
+        let own = schema.as_object_mut().expect("an object schema is an object");
+        own.insert("description".into(), json!(format!("{}.", variant.help)));
+        if variant.kind == "parking_lot" {
+            let hop = object(HOP.iter().flat_map(|f| f.iter()), None);
+            own.insert("patternProperties".into(), json!({ "^hop[1-9][0-9]*$": hop }));
+        }
+        schema
+    };
+    json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
+}
+
+fn times() -> Json {
+    let time = json!({ "type": "string" });
+    let pair = json!({ "type": "array", "items": time, "minItems": 2, "maxItems": 2 });
+    let only = |key: &str, value: &Json| json!({ "type": "object", "properties": { key: value }, "required": [key], "additionalProperties": false });
+    json!({ "anyOf": [
+        time,
+        only("uniform", &pair),
+        only("spread", &pair),
+        only("list", &json!({ "type": "array", "items": time, "minItems": 1 })),
+        { "type": "object", "properties": { "exponential": time, "offset": time },
+          "required": ["exponential"], "additionalProperties": false },
+    ] })
+}
+
+/// A discipline's name, or its table.
+fn queue() -> Json {
+    let infos = aqmlab_qdisc::registry::catalogue();
+    let names: Vec<&str> = infos.iter().map(|i| i.name).collect();
+    let table = |info: &aqmlab_qdisc::Info| {
+        let mut schema = params(info.params);
+        let own = schema.as_object_mut().expect("an object schema is an object");
+        own["properties"]
+            .as_object_mut()
+            .expect("so are properties")
+            .insert("kind".into(), json!({ "const": info.name }));
+        own["required"].as_array_mut().expect("required is a list").push(json!("kind"));
+        own.insert("description".into(), json!(format!("{}: {}.", info.title, info.summary)));
+        schema
+    };
+    let tables = infos.iter().map(table);
+    json!({ "anyOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
+}
+
+/// A profile's name, or a table.
+fn tcp() -> Json {
+    let names: Vec<&str> = aqmlab_transport::profiles().iter().map(|p| p.name).collect();
+    let mut table = params(aqmlab_transport::PARAMS);
+    let own = table["properties"].as_object_mut().expect("an object schema has properties");
+    own.insert("profile".into(), json!({ "enum": names }));
+    json!({ "anyOf": [{ "enum": names }, table] })
+}
+
+/// A table of parameters, each under its name and its aliases.
+fn params(params: &'static [Param]) -> Json {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for param in params {
+        let mut schema = kind_schema(&param.kind);
+        if matches!(param.default, Default::Auto(_)) {
+            schema = json!({ "anyOf": [schema, { "const": "auto" }] });
+        }
+        let own = schema.as_object_mut().expect("every schema here is an object");
+        own.insert("description".into(), json!(format!("{} ({}).", param.help, param.source)));
+        insert_default(own, &param.default);
+        for alias in param.aliases {
+            properties.insert(alias.name.into(), schema.clone());
+        }
+        if matches!(param.default, Default::Required) && param.aliases.is_empty() {
+            required.push(param.name);
+        }
+        properties.insert(param.name.into(), schema);
+    }
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn arms() -> Json {
+    let mut arm = object(ARM.iter(), None);
+    let own = arm.as_object_mut().expect("an object schema is an object");
+    // Dotted paths, quoted or not: what they may hold is known only when they are put in their place.
+    own.insert("additionalProperties".into(), json!(true));
+    json!({ "type": "array", "minItems": 1, "items": arm })
+}
+
+fn kind_schema(kind: &Kind) -> Json {
+    match kind {
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::NumberAbove { above, max } => {
+            json!({ "type": "number", "exclusiveMinimum": above, "maximum": max })
+        }
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Text => json!({ "type": "string" }),
+        quantity => json!({ "type": "string", "description": kind::form(quantity), "pattern": "^ *[0-9.+]" }),
+    }
+}

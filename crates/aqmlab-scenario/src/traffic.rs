@@ -1,0 +1,336 @@
+//! Classes of flows: what they send, from where to where, over which path.
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_traffic::{Distribution, Spacing};
+use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
+use aqmlab_units::{Bytes, Rate, Span};
+
+use crate::kind::unknown_word;
+use crate::language::{RATE, TRAFFIC_KINDS};
+use crate::pass::{Pass, Section};
+use crate::plan::{Access, ClassPlan, Workload};
+use crate::route;
+use crate::suggest::listed;
+use crate::topology::{AccessWord, Network, item_name};
+use crate::tree::{At, Node, Tree};
+
+const DEFAULT_PROFILE: &str = "rfc";
+
+/// A class and where its numbers stand, for messages about the whole.
+pub(crate) struct ClassDraft {
+    pub(crate) plan: ClassPlan,
+    /// Where `count` stands.
+    pub(crate) count_at: At,
+    /// Where `start` stands.
+    pub(crate) start_at: At,
+    /// `traffic.ftp`
+    pub(crate) path: String,
+}
+
+impl Pass<'_, '_> {
+    /// The classes of the file.
+    pub(crate) fn classes(&mut self, file: &Section<'_>, network: &Network<'_>) -> Option<Vec<ClassDraft>> {
+        let items = self.items(file, "traffic")?;
+        if items.is_empty() {
+            self.error(
+                &file.at("traffic"),
+                "traffic",
+                "there is no traffic; add a [[traffic]] with a `kind`",
+            );
+            return None;
+        }
+        let mut classes: Vec<Option<ClassDraft>> = Vec::new();
+        for (i, node) in items.iter().enumerate() {
+            let class = self.class(node, i + 1, network);
+            if let Some(class) = &class
+                && classes.iter().flatten().any(|c| c.plan.name == class.plan.name)
+            {
+                let message = format!("two classes of traffic are called \"{}\"", class.plan.name);
+                let at = name_at(node);
+                self.error(&at, &class.path, message);
+            }
+            classes.push(class);
+        }
+        classes.into_iter().collect()
+    }
+
+    fn class(&mut self, node: &Node, number: usize, network: &Network<'_>) -> Option<ClassDraft> {
+        let called = item_name(&node.value).unwrap_or_else(|| format!("traffic{number}"));
+        let path = format!("traffic.{called}");
+        let variant = self.variant(node, &path, TRAFFIC_KINDS)?;
+        let section = self.open_section(node, &path, variant.all_fields())?;
+        self.check_keys(section.table, &path, &section.fields, &["kind"]);
+        self.enter_at(format!("{path}.kind"), &variant.kind, Origin::Given, variant.help);
+        let name = match section.node("name") {
+            Some(_) => self.name(&section, "name"),
+            None => Some(called),
+        };
+        let count = self.integer(&section, "count");
+        let start = self.times(&section, "start");
+        let stop_at = self.span(&section, "stop");
+        let access_loss = self.number(&section, "loss");
+        let ways = self.ways(&section, network);
+        let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
+        let workload = match variant.kind {
+            "bulk" => self.bulk(&section),
+            "cbr" => self.packets(&section, Spacing::Constant),
+            _ => self.packets(&section, Spacing::Poisson),
+        };
+        if let (Some(start), Some(stop)) = (&start, stop_at)
+            && stop <= start.least()
+        {
+            let message = format!("stop `{stop}` is not after the earliest start `{}`", start.least());
+            self.error(&section.at("stop"), &section.sub("stop"), message);
+        }
+        let (path_links, return_path) = ways?;
+        let plan = ClassPlan {
+            name: name?,
+            count: count?,
+            path: path_links,
+            return_path,
+            start: start?,
+            stop_at,
+            access: access?,
+            access_loss: access_loss?,
+            workload: workload?,
+        };
+        let (count_at, start_at) = (section.at("count"), section.at("start"));
+        Some(ClassDraft { plan, count_at, start_at, path })
+    }
+
+    /// The links there and back.
+    fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
+        let from = self.router(section, "from", network, network.ends.map(|(from, _)| from));
+        let to = self.router(section, "to", network, network.ends.map(|(_, to)| to));
+        let (from, to) = (from?, to?);
+        let name = |n: usize| &network.nodes[n];
+        if from == to {
+            let message =
+                format!("sender and receiver are both at \"{}\"; no link lies between them", name(from));
+            self.error(&section.at("to"), &section.path, message);
+            return None;
+        }
+        let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
+        let (there, back) = (way(from, to), way(to, from));
+        if there.is_none() {
+            let message = format!("there is no path from \"{}\" to \"{}\"", name(from), name(to));
+            self.error(&section.at("to"), &section.path, message);
+        } else if back.is_none() {
+            let message = format!("there is no path back from \"{}\" to \"{}\"", name(to), name(from));
+            self.error(&section.at("from"), &section.path, message);
+        }
+        let (there, back) = (there?, back?);
+        for (key, links) in [("path", &there), ("return path", &back)] {
+            let names: Vec<&str> = links.iter().map(|&l| network.links[l].name.as_str()).collect();
+            let rule = Origin::Derived("fewest hops, then least delay, then order of the file".into());
+            self.enter_at(section.sub(key), &names.join(", "), rule, "the links that its packets cross");
+        }
+        Some((there, back))
+    }
+
+    fn router(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        network: &Network<'_>,
+        default: Option<usize>,
+    ) -> Option<usize> {
+        if section.node(key).is_some() {
+            return self.node_at(section, key, &network.nodes);
+        }
+        match default {
+            Some(node) => {
+                self.derive(section, key, &network.nodes[node], "end to end");
+                Some(node)
+            }
+            None => {
+                let nodes = listed(network.nodes.iter().map(String::as_str));
+                let message = format!("`{key}` is missing; in a graph write one of the nodes {nodes}");
+                self.error(&section.at, &section.path, message);
+                None
+            }
+        }
+    }
+
+    /// The access links: outer `None` is a mistake, inner `None` is "there are none".
+    fn class_access(
+        &mut self,
+        section: &Section<'_>,
+        network: &Network<'_>,
+        (there, back): &(Vec<usize>, Vec<usize>),
+    ) -> Option<Option<Access>> {
+        let slowest = there.iter().chain(back).map(|&l| network.links[l].rate).min()?;
+        let propagation = propagation(network, there, back);
+        let word = self.access(section)?;
+        let rate = match (word, network.access) {
+            (AccessWord::None, _) | (AccessWord::Silent, AccessWord::None) => {
+                if let Some(node) = section.node("rtt") {
+                    let message = "`rtt` needs access links to hold the delay, and `access_rate` is \"none\"";
+                    self.error(&node.at, &section.sub("rtt"), message);
+                    return None;
+                }
+                if word == AccessWord::Silent {
+                    self.derive(section, "access_rate", &"none", "as topology.access_rate");
+                }
+                return Some(None);
+            }
+            (AccessWord::Rate(rate), _) => rate,
+            (AccessWord::Silent, AccessWord::Rate(rate)) => {
+                self.derive(section, "access_rate", &rate, "as topology.access_rate");
+                rate
+            }
+            (AccessWord::Silent, AccessWord::Silent) => {
+                let rate = ten_times(slowest);
+                self.derive(section, "access_rate", &rate, "ten times the slowest link of the path");
+                rate
+            }
+        };
+        let rtt = self.rtt(section, propagation)?;
+        Some(Some(Access { rate, rtt }))
+    }
+
+    fn rtt(&mut self, section: &Section<'_>, propagation: Span) -> Option<Distribution> {
+        let Some(node) = section.node("rtt") else {
+            self.derive(section, "rtt", &propagation, "propagation of the path there and back");
+            return Some(Distribution::Constant(propagation));
+        };
+        let rtt = self.times(section, "rtt")?;
+        if rtt.least() < propagation {
+            let message = format!(
+                "rtt `{}` is below the `{propagation}` that the path itself takes there and back; write at least that, \
+                 or shorten the path's delays",
+                rtt.least()
+            );
+            self.error(&node.at, &section.sub("rtt"), message);
+            return None;
+        }
+        Some(rtt)
+    }
+
+    fn packets(&mut self, section: &Section<'_>, spacing: Spacing) -> Option<Workload> {
+        let (rate, sizes) = (self.rate(section, "rate"), self.sizes(section, "size"));
+        Some(Workload::Packets { rate: rate?, sizes: sizes?, spacing })
+    }
+
+    fn bulk(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let bytes = match section.node("bytes") {
+            Some(Node { value: Tree::Text(word), .. }) if word == "endless" => {
+                self.enter(section, "bytes", &"endless", Origin::Given);
+                Some(None)
+            }
+            Some(_) => self.bytes(section, "bytes").map(Some),
+            None => {
+                self.enter(section, "bytes", &"endless", Origin::Default(crate::field::OURS));
+                Some(None)
+            }
+        };
+        let (tcp, tcp_settings) = self.tcp(section)?;
+        Some(Workload::Bulk { bytes: bytes?, tcp: Box::new(tcp), tcp_settings })
+    }
+
+    fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
+        let path = section.sub("tcp");
+        let node = section.node("tcp");
+        let table = match node.map(|n| &n.value) {
+            Some(Tree::Table(table)) => Some(table),
+            _ => None,
+        };
+        let named = match (node, table) {
+            (_, Some(table)) => table.get("profile"),
+            (node, None) => node,
+        };
+        let mut settings = self.profile(named, &path)?;
+        if let Some(table) = table {
+            self.check_keys(table, &path, PARAMS, &["profile"]);
+            self.overlay(table, &path, PARAMS, &mut settings);
+        }
+        let profile = match Profile::from_settings(&settings) {
+            Ok(profile) => profile,
+            Err(error) => {
+                let at = node.map_or_else(|| section.at.clone(), |n| n.at.clone());
+                self.param_error(&error, table, PARAMS, &at, &path);
+                return None;
+            }
+        };
+        // The only automatic value of the table: `Profile` has resolved it, the settings shall say to what.
+        if settings.is_auto("initial_window") {
+            let rule = "2 to 4 segments by segment size, RFC 5681, section 3.1";
+            settings.set(
+                "initial_window",
+                Value::Integer(profile.initial_window as u64),
+                Origin::Derived(rule.into()),
+            );
+        }
+        self.enter_settings(&path, PARAMS, &settings);
+        Some((profile, settings))
+    }
+
+    /// The settings of the profile that is named, or else of the default one.
+    fn profile(&mut self, named: Option<&Node>, path: &str) -> Option<Settings> {
+        let names = || profiles().iter().map(|p| p.name);
+        let help = "the bundle of TCP parameters to begin with";
+        let (name, origin) = match named {
+            None => (DEFAULT_PROFILE, Origin::Default(crate::field::OURS)),
+            Some(Node { value: Tree::Text(name), .. }) if names().any(|n| n == name) => {
+                (name.as_str(), Origin::Given)
+            }
+            Some(node) => {
+                let message = match &node.value {
+                    Tree::Text(name) => format!("there is no such profile: {}", unknown_word(name, names())),
+                    other => format!(
+                        "`{}` is {}; write a profile ({}) or a table {{ profile = .., ecn = true }}",
+                        self.report.quote(&node.at),
+                        other.what(),
+                        listed(names())
+                    ),
+                };
+                self.error(&node.at, path, message);
+                return None;
+            }
+        };
+        self.enter_at(format!("{path}.profile"), &name, origin, help);
+        profile_settings(name)
+    }
+}
+
+/// Propagation there and back, without access links.
+fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
+    there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
+}
+
+/// Fast enough that the access link is never the bottleneck of an even share.
+fn ten_times(rate: Rate) -> Rate {
+    let aqmlab_params::Kind::Rate { max, .. } = RATE else { unreachable!("a rate is a rate") };
+    Rate::bps(rate.as_bps().saturating_mul(10)).min(max)
+}
+
+/// Where the name of an item stands.
+fn name_at(node: &Node) -> At {
+    match &node.value {
+        Tree::Table(table) => table.get("name").map_or_else(|| node.at.clone(), |n| n.at.clone()),
+        _ => node.at.clone(),
+    }
+}
+
+impl ClassPlan {
+    /// Size of a full data packet at the network layer: the mean, where sizes vary.
+    pub fn data_packet(&self) -> Bytes {
+        match &self.workload {
+            Workload::Bulk { tcp, .. } => Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header)),
+            Workload::Packets { sizes, .. } => sizes.mean(),
+        }
+    }
+
+    /// Size of the packets that its receivers send back, if they send any.
+    pub fn answer_packet(&self) -> Option<Bytes> {
+        match &self.workload {
+            Workload::Bulk { tcp, .. } => Some(Bytes::new(u64::from(tcp.header.max(1)))),
+            Workload::Packets { .. } => None,
+        }
+    }
+
+    /// Do its packets say that they may be marked?
+    pub fn ecn_capable(&self) -> bool {
+        matches!(&self.workload, Workload::Bulk { tcp, .. } if tcp.ecn)
+    }
+}

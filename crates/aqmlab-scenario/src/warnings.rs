@@ -1,0 +1,115 @@
+//! What is allowed but suspicious.
+
+use aqmlab_params::Value;
+use aqmlab_traffic::Distribution;
+use aqmlab_units::{Rate, Span};
+
+use crate::plan::{LinkPlan, Plan, Workload};
+use crate::queue::in_packets;
+
+/// A sentence for each thing in `plan` that may not be meant.
+pub(crate) fn of(plan: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    late_starts(plan, &mut all);
+    unused_ecn(plan, &mut all);
+    small_buffers(plan, &mut all);
+    floods(plan, &mut all);
+    narrow_access(plan, &mut all);
+    all
+}
+
+fn late_starts(plan: &Plan, all: &mut Vec<String>) {
+    for class in &plan.classes {
+        let latest = latest(&class.start);
+        if latest >= plan.stop.at {
+            all.push(format!("some flows of `{}` start at `{latest}`, when the run is over", class.name));
+        } else if latest > plan.warmup && !class.completes() {
+            all.push(format!(
+                "the warm-up of `{}` ends before the last flows of `{}` start at `{latest}`",
+                plan.warmup, class.name
+            ));
+        }
+    }
+}
+
+/// The latest start that the file names; of an exponential distribution its mean.
+fn latest(start: &Distribution) -> Span {
+    match start {
+        Distribution::Uniform { high, .. } | Distribution::Spread { high, .. } => *high,
+        Distribution::List(values) => values.iter().copied().max().unwrap_or(Span::ZERO),
+        other => other.mean(),
+    }
+}
+
+fn marks(link: &LinkPlan) -> bool {
+    link.queue.settings.get("ecn") == Some(&Value::Flag(true))
+}
+
+fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate().filter(|(_, l)| marks(l)) {
+        if !plan.classes.iter().any(|c| c.ecn_capable() && c.path.contains(&i)) {
+            all.push(format!("the queue of `{}` marks, but no flow that crosses it uses ECN", link.name));
+        }
+    }
+    for class in plan.classes.iter().filter(|c| c.ecn_capable()) {
+        if !class.path.iter().any(|&l| marks(&plan.links[l])) {
+            all.push(format!("the flows of `{}` use ECN, but no queue on their path marks", class.name));
+        }
+    }
+}
+
+fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let carries_tcp =
+            plan.classes.iter().any(|c| matches!(c.workload, Workload::Bulk { .. }) && c.path.contains(&i));
+        let context = &link.queue.link;
+        let (true, Some(rtt), Some(Value::Size(limit))) =
+            (carries_tcp, context.rtt, link.queue.settings.get("limit"))
+        else {
+            continue;
+        };
+        let bdp = context.packets_per_s() * rtt.as_secs_f64();
+        if let Some(packets) = in_packets(*limit, context.mean_packet)
+            && packets < 0.1 * bdp
+        {
+            all.push(format!(
+                "the buffer of `{}`, `{limit}`, is below a tenth of the bandwidth-delay product of {bdp:.0} packets",
+                link.name
+            ));
+        }
+    }
+}
+
+/// Unresponsive traffic that alone exceeds a link.
+fn floods(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let offered =
+            plan.classes.iter().filter(|c| c.path.contains(&i)).fold(0u64, |sum, c| match &c.workload {
+                Workload::Packets { rate, .. } => sum.saturating_add(rate.as_bps().saturating_mul(c.count)),
+                Workload::Bulk { .. } => sum,
+            });
+        if offered > link.rate.as_bps() {
+            all.push(format!(
+                "unresponsive traffic of `{}` exceeds the `{}` of `{}`",
+                Rate::bps(offered),
+                link.rate,
+                link.name
+            ));
+        }
+    }
+}
+
+/// Access links that are slower than what they are to feed.
+fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
+    for class in &plan.classes {
+        let (Some(access), Workload::Packets { rate, .. }) = (&class.access, &class.workload) else {
+            continue;
+        };
+        if access.rate < *rate {
+            all.push(format!(
+                "the access links of `{}`, `{}`, are slower than its rate, `{rate}`",
+                class.name, access.rate
+            ));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The ready-made scenarios are understood, without a warning, and mean what their comments say.
+
+use std::path::PathBuf;
+
+use aqmlab_scenario::{Experiment, Plan, Workload, parse};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Packets, Rate, Span};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn read(name: &str) -> Experiment {
+    let text = std::fs::read_to_string(folder().join(name)).expect("a ready-made scenario is there");
+    parse(&text, name).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn every_ready_made_scenario_parses_without_a_warning() {
+    let mut found = 0;
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".toml") {
+            let experiment = read(&name);
+            assert_eq!(experiment.warnings, Vec::<String>::new(), "{name}");
+            found += 1;
+        }
+    }
+    assert!(found >= 6, "{found} scenarios");
+}
+
+#[test]
+fn the_demo_is_what_it_says() {
+    let demo = read("demo.toml");
+    let names: Vec<&str> = demo.arms.iter().map(|a| a.arm.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "DropTail",
+            "RED",
+            "gentle RED",
+            "Adaptive RED",
+            "RED + ECN",
+            "gentle RED + ECN",
+            "Adaptive RED + ECN"
+        ]
+    );
+    assert_eq!(demo.seeds, (1..=10).collect::<Vec<u64>>());
+    for plan in &demo.arms {
+        assert_eq!((plan.warmup, plan.stop.at), (Span::s(20), Span::s(120)));
+        let bottleneck = &plan.links[0];
+        assert_eq!(bottleneck.rate, Rate::mbit(10));
+        // 10 Mbit/s over 80 ms are 100 packets of 1000 B.
+        assert_eq!(bottleneck.queue.settings.size("limit"), Ok(Size::Packets(Packets::new(200))));
+        let Workload::Packets { rate, .. } = plan.classes[1].workload else {
+            panic!("the second class is CBR")
+        };
+        assert_eq!(rate.as_bps() * 10, bottleneck.rate.as_bps(), "a tenth of the link");
+        let with_ecn = plan.arm.ends_with("ECN");
+        assert_eq!(
+            bottleneck.queue.settings.get("ecn").map(|v| v.to_string()),
+            match plan.arm.as_str() {
+                "DropTail" => None,
+                _ => Some(with_ecn.to_string()),
+            }
+        );
+        assert_eq!(plan.classes[0].ecn_capable(), with_ecn);
+    }
+}
+
+#[test]
+fn digests_tell_arms_apart_and_ignore_names() {
+    let demo = read("demo.toml");
+    let mut digests: Vec<String> = demo.arms.iter().map(Plan::digest).collect();
+    assert!(digests.iter().all(|d| d.len() == 64 && d.bytes().all(|b| b.is_ascii_hexdigit())));
+    let mut renamed = demo.arms[0].clone();
+    (renamed.title, renamed.arm) = ("another".into(), "name".into());
+    renamed.parameters.clear();
+    assert_eq!(renamed.digest(), digests[0]);
+    renamed.warmup = Span::s(21);
+    assert_ne!(renamed.digest(), digests[0]);
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 7);
+}
