@@ -1,1 +1,31 @@
-//! (in preparation)
+//! The Python module `aqmlab._core`: convert, call, convert back.
+//!
+//! Structured answers cross as JSON text, which both sides already speak; tables never cross, they go to the
+//! disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
+
+mod catalogue;
+mod errors;
+mod plans;
+mod pool;
+mod runs;
+
+use pyo3::prelude::*;
+
+/// Private: use `aqmlab`.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::catalogue::{aqm_list, aqm_show};
+    #[pymodule_export]
+    use super::plans::{plan, schema};
+    #[pymodule_export]
+    use super::runs::run;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("RESULTS_VERSION", aqmlab_sim::RESULTS_VERSION)
+    }
+}

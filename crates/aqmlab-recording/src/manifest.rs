@@ -74,9 +74,14 @@ impl fmt::Display for StoppedBy {
 }
 
 impl Manifest {
-    /// The digest of the plan: of its canonical JSON. It names what was asked for, without the seed.
+    /// The digest of what decides a run's result but for the seed: of the plan's canonical JSON without the
+    /// keys that only name or explain (`title`, `arm`, `origins`).
     pub fn plan_digest(&self) -> Digest {
-        json_digest(&self.plan)
+        let mut deciding = self.plan.clone();
+        if let Some(plan) = deciding.as_object_mut() {
+            plan.retain(|key, _| !matches!(key.as_str(), "title" | "arm" | "origins"));
+        }
+        json_digest(&deciding)
     }
 
     /// The content of `manifest.json` for a recording with these tables.

@@ -1,0 +1,34 @@
+//! Errors of the crates as the exceptions of `aqmlab.errors`.
+
+use aqmlab_scenario::ScenarioError as ScenarioProblems;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+mod python {
+    pyo3::import_exception!(aqmlab.errors, ScenarioError);
+    pyo3::import_exception!(aqmlab.errors, UsageError);
+    pyo3::import_exception!(aqmlab.errors, RecordingError);
+    pyo3::import_exception!(aqmlab.errors, HostError);
+}
+pub(crate) use python::{HostError, RecordingError, UsageError};
+
+/// A scenario's problems: the text lists them all, the attribute `errors` has them apart.
+pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioProblems) -> PyErr {
+    match problems(py, error) {
+        Ok(list) => python::ScenarioError::new_err((error.to_string(), list)),
+        Err(other) => other,
+    }
+}
+
+fn problems(py: Python<'_>, error: &ScenarioProblems) -> PyResult<Py<PyList>> {
+    let list = PyList::empty(py);
+    for problem in &error.problems {
+        let dict = PyDict::new(py);
+        dict.set_item("line", problem.line)?;
+        dict.set_item("column", problem.column)?;
+        dict.set_item("path", &problem.path)?;
+        dict.set_item("message", &problem.message)?;
+        list.append(dict)?;
+    }
+    Ok(list.unbind())
+}

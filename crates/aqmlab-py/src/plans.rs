@@ -1,0 +1,84 @@
+//! Scenarios: parsed, checked, told with the origin of every value.
+
+use aqmlab_scenario::{Experiment, Parameter, Plan};
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+
+use crate::errors::scenario_error;
+
+/// What a scenario resolves to, as JSON text.
+#[pyfunction]
+pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
+    let experiment = parse(py, text, file_name)?;
+    let arms: Vec<_> = slugs(&experiment).iter().zip(&experiment.arms).map(|(s, p)| arm(s, p)).collect();
+    let answer = json!({
+        "title": experiment.title,
+        "question": experiment.question,
+        "seeds": experiment.seeds,
+        "warnings": experiment.warnings,
+        "arms": arms,
+    });
+    Ok(answer.to_string())
+}
+
+/// The scenario language as JSON Schema text.
+#[pyfunction]
+pub(crate) fn schema() -> String {
+    format!("{:#}", aqmlab_scenario::schema())
+}
+
+pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
+    aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
+}
+
+/// The folder of each arm: its name in lower case with other signs as hyphens, numbered where two would agree.
+pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
+    let mut slugs: Vec<String> = Vec::new();
+    for plan in &experiment.arms {
+        let plain = slug(&plan.arm);
+        let mut candidate = plain.clone();
+        let mut number = 2;
+        while slugs.contains(&candidate) {
+            candidate = format!("{plain}-{number}");
+            number += 1;
+        }
+        slugs.push(candidate);
+    }
+    slugs
+}
+
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' | '_' => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "arm".to_owned() } else { slug.chars().take(60).collect() }
+}
+
+fn arm(slug: &str, plan: &Plan) -> Value {
+    json!({
+        "name": plan.arm,
+        "slug": slug,
+        "digest": plan.digest(),
+        "plan": plan.to_json(),
+        "end_ns": plan.stop.at.as_ns(),
+        "memory_bytes": aqmlab_scenario::estimate::memory(plan).total().get(),
+        "parameters": plan.parameters.iter().map(parameter).collect::<Vec<_>>(),
+    })
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    json!({
+        "path": parameter.path,
+        "value": parameter.value,
+        "origin": parameter.origin.to_string(),
+        "source": parameter.source,
+        "help": parameter.help,
+        "aliases": parameter.aliases.iter().map(|a| json!({"of": a.of, "name": a.name})).collect::<Vec<_>>(),
+    })
+}

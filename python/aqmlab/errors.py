@@ -1,0 +1,65 @@
+"""What can go wrong, as exceptions.
+
+Every error that aqmlab raises on purpose is an :class:`AqmlabError`; its text is written for the person who
+made the request. ``exit_code`` is what the command line ends with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+
+class Problem(TypedDict):
+    """One thing that is wrong with a scenario, and where."""
+
+    line: int
+    """Line in the file, the first is 1; 0 where no place can be named."""
+    column: int
+    """Column in characters, the first is 1; 0 where no place can be named."""
+    path: str
+    """The key it is about, such as ``topology.queue.min_th``; may be empty."""
+    message: str
+    """The offending value and what would be right."""
+
+
+class AqmlabError(Exception):
+    """Base of all errors of this package."""
+
+    exit_code = 4
+
+
+class ScenarioError(AqmlabError):
+    """A scenario that cannot be run.
+
+    Attributes
+    ----------
+    errors
+        Everything found wrong with it, in the order of the file.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, errors: Sequence[Problem] = ()) -> None:
+        super().__init__(message)
+        self.errors: list[Problem] = list(errors)
+
+
+class UsageError(AqmlabError):
+    """A request that makes no sense: an unknown arm, a negative count, a wrong kind of figure."""
+
+    exit_code = 2
+
+
+class RunError(AqmlabError):
+    """A run that failed."""
+
+
+class RecordingError(AqmlabError):
+    """A recording that is missing, incomplete or corrupt, or that cannot be written."""
+
+
+class HostError(AqmlabError):
+    """This machine cannot do it: no permission, no space, not enough memory."""
+
+    exit_code = 3

@@ -1,0 +1,102 @@
+"""Metrics of flows, alone and together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured
+from aqmlab.metrics.registry import metric
+
+
+def flow_goodput(run: Measured, flow: FlowTotals) -> float:
+    """Goodput of one flow in bit/s: bytes delivered in order to the application for the first time."""
+    return 8 * flow.measured_delivered_bytes / run.interval_s
+
+
+def jain_index(values: Sequence[float]) -> float:
+    """Jain's fairness index, (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
+
+    Not defined where all are zero, and reported as 1: nobody has more than anybody else.
+
+    Raises
+    ------
+    ValueError
+        If there are no values.
+    """
+    if not values:
+        raise ValueError("the fairness of no flows is not defined")
+    squares = math.fsum(x * x for x in values)
+    return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
+@metric(
+    "goodput_bps",
+    label="goodput",
+    unit="bit/s",
+    definition="bytes delivered in order to the application for the first time, by the measured interval",
+    source="RFC 7928, section 2.5",
+    better="more",
+)
+def goodput(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Sum of the goodputs of the flows of a class."""
+    flows = run.flows_of(class_name)
+    return math.fsum(flow_goodput(run, flow) for flow in flows) if flows else None
+
+
+@metric(
+    "goodput_efficiency_percent",
+    label="goodput efficiency",
+    unit="%",
+    definition="goodput of all flows together, by the rate of the bottleneck link",
+    source="sum of all goodputs by capacity; headers keep it below 100 %",
+    better="more",
+)
+def goodput_efficiency(run: Measured, queue: str, class_name: str) -> float | None:
+    """Goodput by the link's rate."""
+    total = goodput(run, queue, class_name)
+    return None if total is None else 100.0 * total / run.run.rate_bps(queue)
+
+
+@metric(
+    "jain_index",
+    label="Jain's index",
+    unit="",
+    definition="(sum x)^2 / (n sum x^2) of the goodputs of the flows that react to congestion",
+    source="Jain, Chiu, Hawe 1984, DEC-TR-301",
+    better="more",
+)
+def fairness(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Jain's index of the responsive flows (of a class: of its flows, whatever they are)."""
+    flows = run.flows_of(class_name)
+    if class_name == EVERY_CLASS:
+        flows = [flow for flow in flows if flow.class_name in run.responsive]
+    return jain_index([flow_goodput(run, flow) for flow in flows]) if flows else None
+
+
+@metric(
+    "timeouts",
+    label="timeouts",
+    unit="",
+    definition="retransmission timeouts of all flows in the measured interval",
+    source="RFC 6298",
+    better="less",
+)
+def timeouts(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Retransmission timeouts."""
+    flows = run.flows_of(class_name)
+    return float(sum(flow.measured_timeouts for flow in flows)) if flows else None
+
+
+@metric(
+    "timeouts_per_flow",
+    label="timeouts per flow",
+    unit="",
+    definition="retransmission timeouts in the measured interval, by responsive flows",
+    source="RFC 6298",
+    better="less",
+)
+def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Retransmission timeouts by flows that can have one."""
+    flows = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
+    return sum(flow.measured_timeouts for flow in flows) / len(flows) if flows else None

@@ -1,0 +1,231 @@
+"""What metrics are computed from: the exact counts, integrals and distributions of one run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from aqmlab.recording import Experiment, Run
+
+REASONS = ("early", "forced", "overflow", "injected")
+EVERY_CLASS = "*"
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A distribution of whole numbers in bins, low and high ends included.
+
+    Attributes
+    ----------
+    low, high
+        Ends of the bins, ascending.
+    weight
+        Packets or nanoseconds in each bin.
+    """
+
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights."""
+        return int(self.weight.sum())
+
+    def quantile(self, p: float) -> float | None:
+        """Least value that at least the share ``p`` of the weight does not exceed.
+
+        Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
+        value. ``None`` where the histogram is empty.
+        """
+        if self.total == 0:
+            return None
+        cumulative = np.cumsum(self.weight)
+        target = p * self.total
+        index = min(int(np.searchsorted(cumulative, target, side="left")), len(cumulative) - 1)
+        before = cumulative[index] - self.weight[index]
+        inside = (target - before) / self.weight[index]
+        return float(self.low[index] + inside * (self.high[index] - self.low[index]))
+
+    def cdf(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Upper ends of the bins and the share of the weight up to there."""
+        return self.high, np.cumsum(self.weight) / max(self.total, 1)
+
+    @staticmethod
+    def merged(parts: Sequence[Histogram]) -> Histogram:
+        """The histogram of all values of several: bins are the same everywhere."""
+        weights: defaultdict[tuple[int, int], int] = defaultdict(int)
+        for part in parts:
+            for low, high, weight in zip(part.low, part.high, part.weight, strict=True):
+                weights[int(low), int(high)] += int(weight)
+        bins = sorted(weights)
+        return Histogram(
+            np.array([low for low, _ in bins], dtype=np.int64),
+            np.array([high for _, high in bins], dtype=np.int64),
+            np.array([weights[key] for key in bins], dtype=np.int64),
+        )
+
+
+EMPTY_HISTOGRAM = Histogram(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+
+
+@dataclass(frozen=True)
+class QueueTotals:
+    """A row of ``summary``: one queue and one class (``*`` is all of them), in the measured interval.
+
+    Attributes
+    ----------
+    counts
+        The columns of the row; those that exist only for class ``*`` are ``None`` elsewhere.
+    sojourn
+        Distribution of queueing delay in ns, a packet each.
+    backlog
+        Distribution of the backlog in packets, by time in ns; empty except for class ``*``.
+    """
+
+    queue: str
+    class_name: str
+    counts: Mapping[str, int | None]
+    sojourn: Histogram = EMPTY_HISTOGRAM
+    backlog: Histogram = EMPTY_HISTOGRAM
+
+    def __getitem__(self, column: str) -> int:
+        """Count or integral; a column without value is an error of the caller."""
+        value = self.counts[column]
+        if value is None:
+            raise KeyError(f"{column} is recorded for all classes together only")
+        return value
+
+    def sum_over_reasons(self, fate: str, unit: str = "packets") -> int:
+        """Sum over all reasons of ``"dropped"`` or ``"marked"``, in ``"packets"`` or ``"bytes"``."""
+        return sum(self[f"{fate}_{reason}_{unit}"] for reason in REASONS)
+
+
+@dataclass(frozen=True)
+class FlowTotals:
+    """A row of ``flows`` as far as metrics need it."""
+
+    flow: int
+    class_name: str
+    base_rtt_ns: int
+    start_ns: int
+    end_ns: int | None
+    measured_delivered_bytes: int
+    measured_sent_bytes: int
+    measured_timeouts: int
+    measured_retransmitted_segments: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run's measured interval.
+
+    Attributes
+    ----------
+    run
+        Which run.
+    queues
+        By queue and class.
+    flows
+        In the order of their numbers.
+    responsive
+        Names of the classes whose flows react to congestion.
+    """
+
+    run: Run
+    queues: Mapping[tuple[str, str], QueueTotals]
+    flows: Sequence[FlowTotals]
+    responsive: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def interval_ns(self) -> int:
+        """Length of the measured interval."""
+        return self.run.t1_ns - self.run.t0_ns
+
+    @property
+    def interval_s(self) -> float:
+        """Length of the measured interval in seconds."""
+        return self.interval_ns / 1e9
+
+    def flows_of(self, class_name: str) -> list[FlowTotals]:
+        """Flows of a class; all of them for ``*``."""
+        return [flow for flow in self.flows if class_name in (EVERY_CLASS, flow.class_name)]
+
+
+def measure(experiment: Experiment) -> list[Measured]:
+    """Read what metrics need of all finished runs, in the order of ``experiment.runs``."""
+    from aqmlab.plan import responsive_classes
+
+    histograms = _histograms(experiment)
+    queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in experiment.runs]
+    names, rows = _summary(experiment)
+    for row in rows:
+        index, queue, class_name = int(row[0]), str(row[1]), str(row[2])
+        counts = {
+            name: None if value is None else int(value) for name, value in zip(names, row[3:], strict=True)
+        }
+        queues[index][queue, class_name] = QueueTotals(
+            queue,
+            class_name,
+            counts,
+            histograms.get((index, queue, class_name, "sojourn_ns"), EMPTY_HISTOGRAM),
+            histograms.get((index, queue, class_name, "backlog_packets"), EMPTY_HISTOGRAM),
+        )
+    flows: list[list[FlowTotals]] = [[] for _ in experiment.runs]
+    for index, *values in experiment.rows("flows", f"run, {_FLOW_COLUMNS}", "ORDER BY run, flow"):
+        flows[index].append(FlowTotals(*values))
+    return [
+        Measured(run, queues[i], flows[i], responsive_classes(run.plan))
+        for i, run in enumerate(experiment.runs)
+    ]
+
+
+_FLOW_COLUMNS = (
+    "flow, class, base_rtt_ns, start_ns, end_ns, measured_delivered_bytes, measured_sent_bytes,"
+    " measured_timeouts, measured_retransmitted_segments"
+)
+
+_TOTALS = (
+    "backlog_packets_integral_ns",
+    "backlog_packets_sq_integral_ns",
+    "backlog_packets_min",
+    "backlog_packets_max",
+    "busy_ns",
+    "sojourn_sum_ns",
+    "sojourn_count",
+    "initial_backlog_packets",
+    "final_backlog_packets",
+)
+
+
+def _summary(experiment: Experiment) -> tuple[list[str], list[tuple[object, ...]]]:
+    counts = ["arrivals", "ect_arrivals", "departures"]
+    counts += [f"{fate}_{reason}" for fate in ("dropped", "marked") for reason in REASONS]
+    names = [f"{count}_{unit}" for count in counts for unit in ("packets", "bytes")] + list(_TOTALS)
+    return names, experiment.rows("summary", f"run, queue, class, {', '.join(names)}")
+
+
+def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histogram]:
+    columns = experiment.arrays(
+        "histograms", "run, queue, class, kind, low, high, weight", "ORDER BY run, queue, class, kind, low"
+    )
+    keys = [columns[name] for name in ("run", "queue", "class", "kind")]
+    rows = len(keys[0])
+    if rows == 0:
+        return {}
+    changes = np.zeros(rows - 1, dtype=bool)
+    for key in keys:
+        changes |= np.asarray(key[1:] != key[:-1], dtype=bool)
+    begins = [0, *(np.flatnonzero(changes) + 1).tolist()]
+    result = {}
+    for begin, end in zip(begins, [*begins[1:], rows], strict=True):
+        run, queue, class_name, kind = (key[begin] for key in keys)
+        part = (np.asarray(columns[name][begin:end], dtype=np.int64) for name in ("low", "high", "weight"))
+        result[int(run), str(queue), str(class_name), str(kind)] = Histogram(*part)
+    return result

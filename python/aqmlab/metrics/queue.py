@@ -1,0 +1,173 @@
+"""Metrics of a queue and its link.
+
+All come from exact counts and time integrals over the measured interval, none from samples. Percentiles come
+from histograms with bins of at most 1 %.
+"""
+
+from __future__ import annotations
+
+import math
+
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals
+from aqmlab.metrics.registry import metric
+
+_RFC7928 = "RFC 7928"
+
+
+def _totals(run: Measured, queue: str, class_name: str) -> QueueTotals | None:
+    return run.queues.get((queue, class_name))
+
+
+def _percentage(part: int, whole: int) -> float | None:
+    return 100.0 * part / whole if whole else None
+
+
+@metric(
+    "throughput_bps",
+    label="throughput",
+    unit="bit/s",
+    definition="bits that left the queue, network-layer headers included, by the measured interval",
+    source="RFC 7928, section 2.5",
+    better="more",
+)
+def throughput(run: Measured, queue: str, class_name: str) -> float | None:
+    """Bits that left the queue by the measured interval."""
+    totals = _totals(run, queue, class_name)
+    return None if totals is None else 8 * totals["departures_bytes"] / run.interval_s
+
+
+@metric(
+    "utilisation_percent",
+    label="utilisation",
+    unit="%",
+    definition="share of the measured interval in which the link was busy sending",
+    source="busy time; equals throughput by rate where the link layer adds no bytes",
+    better="more",
+)
+def utilisation(run: Measured, queue: str, _class_name: str) -> float | None:
+    """Busy time by the measured interval."""
+    totals = _totals(run, queue, EVERY_CLASS)
+    return None if totals is None else _percentage(totals["busy_ns"], run.interval_ns)
+
+
+@metric(
+    "drop_percent",
+    label="drops",
+    unit="%",
+    definition="packets dropped at the queue for any reason, by packets that arrived at it",
+    source=f"{_RFC7928}, section 2.2",
+    better="less",
+)
+def drop_percentage(run: Measured, queue: str, class_name: str) -> float | None:
+    """Packets dropped by packets arrived."""
+    totals = _totals(run, queue, class_name)
+    return totals and _percentage(totals.sum_over_reasons("dropped"), totals["arrivals_packets"])
+
+
+def _drops_for(reason: str, meaning: str) -> None:
+    @metric(
+        f"drop_{reason}_percent",
+        label=f"{reason} drops",
+        unit="%",
+        definition=f"packets dropped {meaning}, by packets that arrived at the queue",
+        source=f"{_RFC7928}, section 2.2",
+        better="less",
+    )
+    def compute(run: Measured, queue: str, class_name: str) -> float | None:
+        totals = _totals(run, queue, class_name)
+        return totals and _percentage(totals[f"dropped_{reason}_packets"], totals["arrivals_packets"])
+
+
+_drops_for("early", "by the law's random choice")
+_drops_for("forced", "above the law's upper threshold")
+_drops_for("overflow", "because the buffer was full")
+_drops_for("injected", "by a rule of the scenario")
+
+
+@metric(
+    "mark_percent",
+    label="marks",
+    unit="%",
+    definition="packets that this queue marked CE, by ECN-capable packets that arrived at it",
+    source="RFC 3168, section 5",
+)
+def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
+    """Packets marked by ECN-capable packets arrived; not defined where none arrived."""
+    totals = _totals(run, queue, class_name)
+    return totals and _percentage(totals.sum_over_reasons("marked"), totals["ect_arrivals_packets"])
+
+
+@metric(
+    "backlog_mean_packets",
+    label="backlog, mean",
+    unit="packets",
+    definition="time-weighted mean of the packets that wait; the one in transmission is not among them",
+    source="integral of the backlog over time",
+    better="less",
+)
+def backlog_mean(run: Measured, queue: str, _class_name: str) -> float | None:
+    """Time-weighted mean of the backlog."""
+    totals = _totals(run, queue, EVERY_CLASS)
+    return None if totals is None else totals["backlog_packets_integral_ns"] / run.interval_ns
+
+
+@metric(
+    "backlog_sd_packets",
+    label="backlog, sd",
+    unit="packets",
+    definition="time-weighted standard deviation of the packets that wait",
+    source="integrals of the backlog and of its square over time",
+    better="less",
+)
+def backlog_sd(run: Measured, queue: str, _class_name: str) -> float | None:
+    """Time-weighted standard deviation of the backlog."""
+    totals = _totals(run, queue, EVERY_CLASS)
+    if totals is None:
+        return None
+    span = run.interval_ns
+    # Whole numbers until the last step: the difference of the two terms would lose digits in floats.
+    variance_by_span_sq = totals["backlog_packets_sq_integral_ns"] * span - totals["backlog_packets_integral_ns"] ** 2
+    return math.sqrt(max(variance_by_span_sq, 0)) / span
+
+
+@metric(
+    "queueing_delay_mean_s",
+    label="queueing delay, mean",
+    unit="s",
+    definition="mean over packets of the time from enqueue to dequeue",
+    source="RFC 7928, section 2.6",
+    better="less",
+)
+def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | None:
+    """Mean time from enqueue to dequeue."""
+    totals = _totals(run, queue, class_name)
+    if totals is None:
+        return None
+    if class_name == EVERY_CLASS:
+        count = totals["sojourn_count"]
+        return totals["sojourn_sum_ns"] / count / 1e9 if count else None
+    # Sums are recorded for all classes together only: a class has its histogram, exact to half a bin.
+    histogram = totals.sojourn
+    if histogram.total == 0:
+        return None
+    return float(((histogram.low + histogram.high) / 2 * histogram.weight).sum()) / histogram.total / 1e9
+
+
+def _delay_percentile(percent: int) -> None:
+    @metric(
+        f"queueing_delay_p{percent}_s",
+        label=f"queueing delay, p{percent}",
+        unit="s",
+        definition=f"time from enqueue to dequeue that {percent} % of the packets do not exceed",
+        source="RFC 7928, section 2.6; histogram with bins of at most 1 %",
+        better="less",
+    )
+    def compute(run: Measured, queue: str, class_name: str) -> float | None:
+        totals = _totals(run, queue, class_name)
+        value = None if totals is None else totals.sojourn.quantile(percent / 100)
+        return None if value is None else value / 1e9
+
+
+_delay_percentile(50)
+_delay_percentile(95)
+_delay_percentile(99)

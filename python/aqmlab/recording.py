@@ -1,0 +1,283 @@
+"""Recordings: the directories that runs leave, opened for reading.
+
+``docs/recording.md`` describes the files. DuckDB reads the tables of all runs of an experiment in one query.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import RecordingError
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run.
+
+    Attributes
+    ----------
+    path
+        Its directory.
+    manifest
+        The content of ``manifest.json``.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return str(self.manifest["arm"])
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.manifest["seed"])
+
+    @property
+    def t0_ns(self) -> int:
+        """Begin of the measured interval, in nanoseconds since the start of the run."""
+        return int(self.manifest["t0_ns"])
+
+    @property
+    def t1_ns(self) -> int:
+        """End of the measured interval and of the run, in nanoseconds."""
+        return int(self.manifest["t1_ns"])
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan, every value with its origin."""
+        plan = self.manifest["plan"]
+        assert isinstance(plan, dict)
+        return plan
+
+    @property
+    def links(self) -> list[dict[str, Any]]:
+        """The links in the plan's order: ``name``, ``rate_bps``, ``delay_ns``."""
+        return list(self.manifest["links"])
+
+    def rate_bps(self, queue: str) -> int:
+        """Capacity of the link behind a queue, in bit/s."""
+        for link in self.links:
+            if link["name"] == queue:
+                return int(link["rate_bps"])
+        raise RecordingError(f"`{self.path}` has no queue `{queue}`")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The finished runs of an experiment, arms in the order of the scenario, seeds ascending.
+
+    Attributes
+    ----------
+    path
+        Its directory, or that of the single run.
+    title, question
+        As in the scenario.
+    arms
+        Names of the arms, also of those without a finished run.
+    seeds
+        The seeds that were asked for.
+    runs
+        What has finished.
+    warnings
+        What is allowed in the scenario but suspicious.
+    version
+        The version of aqmlab that made it.
+    """
+
+    path: Path
+    title: str
+    question: str
+    arms: tuple[str, ...]
+    seeds: tuple[int, ...]
+    runs: tuple[Run, ...]
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def runs_of(self, arm: str) -> tuple[Run, ...]:
+        """The finished runs of one arm, seeds ascending."""
+        return tuple(run for run in self.runs if run.arm == arm)
+
+    @property
+    def missing(self) -> tuple[tuple[str, int], ...]:
+        """Arm and seed of each run that was asked for and has not finished."""
+        done = {(run.arm, run.seed) for run in self.runs}
+        return tuple((arm, seed) for arm in self.arms for seed in self.seeds if (arm, seed) not in done)
+
+    def rows(self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None) -> list[Any]:
+        """Rows of one table of several runs.
+
+        Parameters
+        ----------
+        table
+            Its name: ``"summary"``.
+        columns
+            What to select, in SQL; ``run`` is the index into ``runs``.
+        clauses
+            What follows ``FROM``, in SQL: ``"WHERE class = '*' ORDER BY run"``.
+        runs
+            All finished ones if not given.
+
+        Raises
+        ------
+        RecordingError
+            If a file is missing or cannot be read.
+        """
+        return self._query(table, columns, clauses, runs).fetchall()
+
+    def arrays(
+        self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
+    ) -> dict[str, Any]:
+        """Like :meth:`rows`, but a NumPy array for each selected column."""
+        return dict(self._query(table, columns, clauses, runs).fetchnumpy())
+
+    def _query(
+        self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None
+    ) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        files = [str(run.path / f"{table}.parquet") for run in (self.runs if runs is None else runs)]
+        if not files:
+            raise RecordingError(f"`{self.path}` holds no finished run")
+        numbered = (
+            "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
+            " FROM read_parquet($files, filename = true)"
+        )
+        try:
+            return self._connection.execute(
+                f"SELECT {columns} FROM ({numbered}) {clauses}",
+                {"files": files},
+            )
+        except duckdb.Error as error:
+            raise _unreadable(self._connection, files, error) from error
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        return duckdb.connect(":memory:", config={"threads": "2"})
+
+
+def load(path: Path | str) -> Experiment:
+    """Open what ``run`` left.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment, or of one run.
+
+    Raises
+    ------
+    RecordingError
+        If there is no recording, or it is incomplete, corrupt or of a later format.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise RecordingError(f"no recording at `{path}`: there is no such directory")
+    if (path / "experiment.json").is_file():
+        return _load_experiment(path)
+    if (path / "manifest.json").is_file():
+        return _load_single(path)
+    raise RecordingError(f"no recording at `{path}`: neither `experiment.json` nor `manifest.json` is there")
+
+
+def _load_experiment(path: Path) -> Experiment:
+    about = _read_json(path / "experiment.json")
+    try:
+        arms = tuple(str(arm["name"]) for arm in about["arms"])
+        seeds = tuple(int(seed) for seed in about["seeds"])
+        folders = [path / str(arm["slug"]) / f"seed-{seed}" for arm in about["arms"] for seed in seeds]
+        runs = tuple(_load_run(folder) for folder in folders if (folder / "manifest.json").is_file())
+        return Experiment(
+            path=path,
+            title=str(about["title"]),
+            question=str(about["question"]),
+            arms=arms,
+            seeds=seeds,
+            runs=runs,
+            warnings=tuple(map(str, about["warnings"])),
+            version=str(about["aqmlab_version"]),
+            details=about,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"`{path / 'experiment.json'}` is incomplete: {_words(error)}") from error
+
+
+def _load_single(path: Path) -> Experiment:
+    run = _load_run(path)
+    return Experiment(
+        path=path,
+        title=str(run.manifest["title"]),
+        question="",
+        arms=(run.arm,),
+        seeds=(run.seed,),
+        runs=(run,),
+        version=str(run.manifest["aqmlab_version"]),
+    )
+
+
+_REQUIRED = ("title", "arm", "seed", "t0_ns", "t1_ns", "plan", "plan_digest", "links", "tables", "aqmlab_version")
+
+
+def _load_run(path: Path) -> Run:
+    file = path / "manifest.json"
+    manifest = _read_json(file)
+    version = manifest.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise RecordingError(
+            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
+        )
+    missing = [key for key in _REQUIRED if key not in manifest]
+    if missing:
+        raise RecordingError(f"`{file}` is incomplete: `{missing[0]}` is missing")
+    for table in manifest["tables"]:
+        if not (path / f"{table}.parquet").is_file():
+            raise RecordingError(f"`{path}` is incomplete: `{table}.parquet` is missing")
+    return Run(path, manifest)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordingError(f"cannot read `{path}`: {error.strerror}") from error
+    except ValueError as error:
+        raise RecordingError(f"`{path}` is corrupt: {error}") from error
+    if not isinstance(content, dict):
+        raise RecordingError(f"`{path}` is corrupt: it holds no JSON object")
+    return content
+
+
+def _unreadable(
+    connection: duckdb.DuckDBPyConnection, files: Iterable[str], error: Exception
+) -> RecordingError:
+    """Name the file that is to blame: a query over many does not always say."""
+    import duckdb
+
+    for file in files:
+        try:
+            connection.execute("SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file})
+        except duckdb.Error as cause:
+            return RecordingError(f"`{file}` is corrupt: {_first_line(cause)}")
+    return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _words(error: Exception) -> str:
+    return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)

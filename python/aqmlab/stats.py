@@ -1,0 +1,112 @@
+"""Means and intervals over seeds.
+
+Every seed is one independent replication, so the interval is Student's t over the values of the seeds. A
+single run has no interval, and nothing here pretends otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes
+    ----------
+    mean
+        The arithmetic mean, in the unit of the values.
+    half_width
+        Half the width of the interval around it; ``None`` where there are fewer than two values.
+    n
+        How many values.
+    confidence
+        The probability that such an interval covers the true mean.
+    """
+
+    mean: float
+    half_width: float | None
+    n: int
+    confidence: float = CONFIDENCE
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the interval."""
+        return None if self.half_width is None else self.mean - self.half_width
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the interval."""
+        return None if self.half_width is None else self.mean + self.half_width
+
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of zero; never true without an interval."""
+        return self.half_width is not None and abs(self.mean) > self.half_width
+
+
+def t_quantile(confidence: float, degrees: int) -> float:
+    """Two-sided quantile of Student's t distribution.
+
+    Parameters
+    ----------
+    confidence
+        Probability between ``-t`` and ``t``.
+    degrees
+        Degrees of freedom, at least 1.
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.5 + confidence / 2.0))
+
+
+def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Estimate | None:
+    """Mean and t interval of the values that are there.
+
+    Parameters
+    ----------
+    values
+        One a seed; ``None`` and NaN are seeds for which the metric is not defined.
+    confidence
+        Coverage of the interval.
+
+    Returns
+    -------
+    Estimate or None
+        ``None`` if no value is there; without interval if there is one.
+    """
+    present = [value for value in values if value is not None and not math.isnan(value)]
+    n = len(present)
+    if n == 0:
+        return None
+    mean = math.fsum(present) / n
+    if n == 1:
+        return Estimate(mean, None, 1, confidence)
+    variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
+    half_width = t_quantile(confidence, n - 1) * math.sqrt(variance / n)
+    return Estimate(mean, half_width, n, confidence)
+
+
+def paired_difference(
+    a: Mapping[int, float | None], b: Mapping[int, float | None], confidence: float = CONFIDENCE
+) -> Estimate | None:
+    """Mean of ``a - b`` over the seeds that both have.
+
+    Arms share their arrivals seed by seed, so that differences vary less than values do.
+
+    Parameters
+    ----------
+    a, b
+        Value by seed.
+    confidence
+        Coverage of the interval.
+    """
+    differences: list[float | None] = []
+    for seed in sorted(a.keys() & b.keys()):
+        x, y = a[seed], b[seed]
+        differences.append(None if x is None or y is None else x - y)
+    return estimate(differences, confidence)
