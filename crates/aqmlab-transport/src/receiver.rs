@@ -89,7 +89,11 @@ impl Receiver {
     ) -> Arrival {
         let end = to + u64::from(fin);
         if end <= self.next || from >= self.next + u64::from(profile.receive_window) {
-            self.ack_now = true; // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
+            if profile.delay_repeated_ack && end == self.next && self.beyond.is_none() {
+                self.delay_ack(now, profile);
+            } else {
+                self.ack_now = true; // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
+            }
             return Arrival { duplicate: true, ..Arrival::default() };
         }
         if from > self.next {

@@ -3,7 +3,8 @@
 //! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here two
 //! endpoints with the profile `ns2` go through the same links and faults, and each send time must agree to
 //! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 anew
-//! where it is installed, so that the vectors cannot go stale.
+//! where it is installed, so that the vectors cannot go stale, and the third lets it run random faults:
+//! `AQMLAB_NS2_RANDOM_CASES=1000 cargo test -p aqmlab-transport --test ns2_single_flow random`.
 
 mod support;
 
@@ -18,6 +19,7 @@ use support::{A, Fate, Faults, Link, Pair, Path};
 
 /// One line of `cases.csv`.
 struct Case {
+    line: String,
     name: String,
     window: u64,
     mss: u64,
@@ -64,6 +66,7 @@ fn case(line: &str) -> Case {
         (seconds(at), packets.parse().ok())
     });
     Case {
+        line: line.into(),
         name: field[0].into(),
         window: field[1].parse().expect("a count"),
         mss: field[2].parse().expect("bytes"),
@@ -117,7 +120,8 @@ fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
 /// What our sender sends in this case.
 fn run(case: &Case, tick_phase: Span) -> Vec<(u64, u64)> {
     let fast = || Link::new(Rate::mbit(10), Span::ms(10), 1000);
-    let slow = |limit| Link::new(Rate::mbit(1), Span::ms(20), limit);
+    // ns-2's DropTail counts the packet that arrives: `limit` 10 lets 9 wait.
+    let slow = |limit: usize| Link::new(Rate::mbit(1), Span::ms(20), limit - 1);
     let there = Path::new([fast(), slow(case.queue)], faults(case.drop.clone(), case.mark.clone()));
     let back = Path::new([slow(1000), fast()], faults(case.drop_ack.clone(), Vec::new()));
     let mut net = Pair::new(profile(case, tick_phase), [there, back]);
@@ -157,22 +161,42 @@ fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
 }
 
 /// Runs all cases against vectors that `read` supplies; prints the table of docs/validation.md.
-fn check(read: impl Fn(&Case) -> String) {
+fn check(cases: &[Case], read: impl Fn(&Case) -> String) {
     let mut failures = String::new();
     println!("| case | segments compared | largest difference (us) |\n|---|---|---|");
-    for case in cases() {
-        let theirs = vector(&read(&case));
-        match compare(&theirs.sends, &run(&case, theirs.tick_phase)) {
+    for case in cases {
+        let theirs = vector(&read(case));
+        match compare(&theirs.sends, &run(case, theirs.tick_phase)) {
             Ok(ns) => println!("| {} | {} | {:.2} |", case.name, theirs.sends.len(), ns as f64 / 1000.0),
-            Err(why) => failures.push_str(&format!("\n{}: {why}", case.name)),
+            Err(why) => failures.push_str(&format!("\n{}\n{why}", case.line)),
         }
     }
     assert!(failures.is_empty(), "{failures}");
 }
 
+fn ns2_is_missing() -> bool {
+    let missing = Command::new("ns").arg("-h").output().is_err();
+    if missing {
+        println!("skipped: ns-2 (`ns`) is not installed");
+    }
+    missing
+}
+
+/// What ns-2 says about a case of this table.
+fn ask_ns2(table: &FilePath, case: &Case) -> String {
+    let output = Command::new("ns")
+        .arg("peers/ns2/single_flow.tcl")
+        .args([table.as_os_str(), case.name.as_ref()])
+        .current_dir(root())
+        .output()
+        .expect("ns-2 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
 #[test]
 fn equals_the_recorded_vectors() {
-    check(|case| {
+    check(&cases(), |case| {
         let path = root().join(format!("vectors/ns2-single-flow/{}.csv", case.name));
         std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     });
@@ -180,17 +204,49 @@ fn equals_the_recorded_vectors() {
 
 #[test]
 fn equals_ns2_run_now() {
-    if Command::new("ns").arg("-h").output().is_err() {
-        println!("skipped: ns-2 (`ns`) is not installed");
+    if !ns2_is_missing() {
+        check(&cases(), |case| ask_ns2("vectors/ns2-single-flow/cases.csv".as_ref(), case));
+    }
+}
+
+/// Random faults on both ways, marks, windows, queues and sinks; the cases follow from their number.
+fn random_case(number: u64) -> String {
+    let mut state = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number + 1);
+    let mut below = |n: u64| {
+        // xorshift64* (Vigna 2016)
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
+    };
+    let mut list = |most: u64, from: u64| {
+        let mut numbers: Vec<u64> = (0..below(most + 1)).map(|_| from + below(120)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+    };
+    // The SYN-ACK is not lost: ns-2's sink has no timer to send it again, ours has.
+    let (drop, drop_ack, mark) = (list(14, 0), list(10, 1), list(16, 1));
+    let window = 2 + below(60);
+    let mss = [536, 1000, 1460][below(3) as usize];
+    let sink = ["every", "second"][below(2) as usize];
+    let ecn = below(2);
+    let queue = [1000, 4 + below(40)][below(2) as usize];
+    let mark = if ecn == 1 { mark } else { String::new() };
+    format!("random_{number},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20")
+}
+
+#[test]
+fn equals_ns2_in_random_cases() {
+    if ns2_is_missing() {
         return;
     }
-    check(|case| {
-        let output = Command::new("ns")
-            .args(["peers/ns2/single_flow.tcl", "vectors/ns2-single-flow/cases.csv", &case.name])
-            .current_dir(root())
-            .output()
-            .expect("ns-2 runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
-    });
+    let count = std::env::var("AQMLAB_NS2_RANDOM_CASES").map_or(20, |n| n.parse().expect("a count"));
+    let lines: Vec<String> = (0..count).map(random_case).collect();
+    let header = "case,window,mss,sink,ecn,queue,drop,drop_ack,mark,writes,end_s";
+    let table = std::env::temp_dir().join(format!("aqmlab-random-cases-{}.csv", std::process::id()));
+    std::fs::write(&table, format!("{header}\n{}\n", lines.join("\n"))).expect("a temporary file");
+    let cases: Vec<Case> = lines.iter().map(|l| case(l)).collect();
+    check(&cases, |case| ask_ns2(&table, case));
+    std::fs::remove_file(&table).expect("just written");
 }

@@ -1,6 +1,8 @@
 //! Slow start, congestion avoidance and the window rules of fast recovery (RFC 5681, RFC 6582).
 
-use crate::profile::{Increase, InitialSsthresh, Profile, RecoveryExit, ReductionBase, TimeoutSsthresh};
+use crate::profile::{
+    EcnAtOne, Increase, InitialSsthresh, Profile, RecoveryExit, ReductionBase, TimeoutSsthresh,
+};
 
 /// "Arbitrarily high" (RFC 5681, 3.1), in segments.
 const UNLIMITED: f64 = 1.0e15;
@@ -102,17 +104,27 @@ impl Window {
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.reduction_base {
             ReductionBase::Flight => self.ssthresh,
-            ReductionBase::Window => half.max(1.0),
+            ReductionBase::Window => half,
         };
         self.credit = 0;
     }
 
-    /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment.
+    /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment, in ns-2
+    /// below it.
     pub(crate) fn marked(&mut self, flight: u64, profile: &Profile) {
         let half = self.half(flight, profile);
         self.set_ssthresh(half, profile);
-        self.cwnd = half.max(1.0).min(self.cwnd);
+        self.cwnd = match profile.ecn_at_one {
+            EcnAtOne::WaitForRto => half.max(1.0).min(self.cwnd),
+            EcnAtOne::Ns2 => half.min(self.cwnd),
+        };
         self.credit = 0;
+    }
+
+    /// Has a mark left less than a segment?
+    #[inline]
+    pub(crate) fn is_shut(&self) -> bool {
+        self.cwnd < 1.0
     }
 
     /// A retransmission timeout. `again`: the segment has timed out before; `reduced`: this window of data
@@ -180,9 +192,9 @@ impl Window {
         }
     }
 
-    /// After a pause: the window may not exceed `restart` segments.
+    /// After a pause: the window may not exceed `restart` segments, and is one at least.
     pub(crate) fn restart(&mut self, restart: f64) {
-        self.cwnd = self.cwnd.min(restart);
+        self.cwnd = self.cwnd.min(restart).max(1.0);
         self.credit = 0;
     }
 }

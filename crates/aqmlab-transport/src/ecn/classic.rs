@@ -105,7 +105,7 @@ impl ClassicEcn {
 
     /// ns-2: notes whether this reaction happened at a window of one segment. True if the one before did too.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
-        at_one && core::mem::replace(&mut self.at_one, at_one)
+        core::mem::replace(&mut self.at_one, at_one) && at_one
     }
 
     /// ns-2: does the back-off outlast this acknowledgment?

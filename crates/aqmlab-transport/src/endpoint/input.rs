@@ -186,6 +186,7 @@ impl Endpoint {
             EcnAtOne::WaitForRto => {}
         }
         self.window.marked(self.outstanding(), profile);
+        self.counters.ecn_waits += u32::from(self.window.is_shut());
     }
 
     fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
@@ -221,10 +222,10 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6298, 5.2 and 5.3.
+    /// RFC 6298, 5.2 and 5.3. A window shut by a mark needs the timer although nothing is outstanding.
     #[inline]
     fn restart_timer(&mut self, now: Instant, profile: &Profile) {
-        if self.una < self.sent {
+        if self.una < self.sent || self.window.is_shut() {
             self.rto.arm(now, profile);
         } else if !self.ecn.is_waiting() {
             self.rto.stop();

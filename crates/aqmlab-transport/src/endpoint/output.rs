@@ -159,8 +159,7 @@ impl Endpoint {
             }
             IdleRestart::Ns2 => {
                 if idle >= self.rto.rto(profile) {
-                    self.window.restart(1.0);
-                    self.recovery.idle(self.sent, profile);
+                    self.pause_in_ns2(profile);
                 }
             }
         }

@@ -37,9 +37,12 @@ impl Endpoint {
     fn on_data_timeout(&mut self, now: Instant, profile: &Profile) {
         let waited = self.ecn.stop_waiting();
         if self.una == self.sent {
-            // Only a sender that waits because of an ECN echo keeps a timer without data.
-            debug_assert!(waited, "a timer without a reason");
+            // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on.
+            debug_assert!(waited || self.window.is_shut(), "a timer without a reason");
             self.rto.stop();
+            if self.window.is_shut() {
+                self.pause_in_ns2(profile);
+            }
             return;
         }
         if self.rto.timeouts_in_a_row() >= profile.data_retries {
@@ -59,5 +62,12 @@ impl Endpoint {
         self.due.retransmission = false;
         self.due.limited = None;
         self.next = self.una;
+    }
+
+    /// What ns-2's timer does with nothing outstanding: one segment, as after a timeout.
+    pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
+        self.window.restart(1.0);
+        self.recovery.idle(self.sent, profile);
+        self.ecn.reduced();
     }
 }

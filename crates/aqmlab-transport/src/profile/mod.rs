@@ -54,6 +54,7 @@ pub struct Profile {
     pub max_rto: Span,
     pub ack_every: u32,
     pub delayed_ack: Span,
+    pub delay_repeated_ack: bool,
     pub handshake_ack: HandshakeAck,
     pub nagle: bool,
     pub idle_restart: IdleRestart,
@@ -109,7 +110,7 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 /// Where ns-2.35 differs from the table's defaults (its `tcl/lib/ns-default.tcl` and the agents' code).
-fn ns2_values() -> [(&'static str, Value); 27] {
+fn ns2_values() -> [(&'static str, Value); 28] {
     use Value::{Choice, Flag, Integer, Size as Sized, Span as Time};
     [
         ("mss", Sized(Size::Bytes(Bytes::new(1000)))),
@@ -129,6 +130,7 @@ fn ns2_values() -> [(&'static str, Value); 27] {
         ("max_rto", Time(Span::s(60))),
         ("ack_every", Integer(1)),
         ("delayed_ack", Time(Span::ms(100))),
+        ("delay_repeated_ack", Flag(true)),
         ("handshake_ack", Choice("piggyback")),
         ("idle_restart", Choice("ns2")),
         ("ecn_at_one", Choice("ns2")),
@@ -181,6 +183,7 @@ impl Profile {
             max_rto: s.span("max_rto")?,
             ack_every: count(s, "ack_every")?,
             delayed_ack: s.span("delayed_ack")?,
+            delay_repeated_ack: s.flag("delay_repeated_ack")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
             nagle: s.flag("nagle")?,
             idle_restart: IdleRestart::read(s, "idle_restart")?,

@@ -91,6 +91,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 5681, 4.2", "in-order segments per acknowledgment; 1 is no delay"),
     param("delayed_ack", time(Span::ZERO, Span::ms(500)), Time(Span::ms(200)), &[ns2("interval_")],
         "RFC 5681, 4.2 (at most 500 ms)", "longest that an acknowledgment is delayed"),
+    param("delay_repeated_ack", YES_NO, Flag(false), &[],
+        "RFC 9293, 3.10.7.4 (at once); ns-2's DelAck sink delays it", "a repetition of the newest in-order segment is acknowledged like a new one"),
     param("handshake_ack", Kind::Choice(words::HandshakeAck::WORDS), Choice("separate"), &[],
         "RFC 9293, 3.5", "whether waiting data may carry the third segment of the handshake"),
     param("nagle", YES_NO, Flag(false), &[],

@@ -116,7 +116,8 @@ words! {
     EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
-        /// Go on with one segment; back the timer off from the second such echo in a row (ns-2).
+        /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it
+        /// or the timer fires; from the second such echo in a row the timer is backed off (ns-2).
         Ns2 = "ns2",
     }
 }

@@ -51,7 +51,8 @@ impl NewReno {
                 self.dup_acks = 0;
                 Verdict::Advance
             }
-            Phase::Recovery { partials } if ack < self.recover => {
+            // A mark on data sent since the loss opens a new chapter: `recover` is its own then.
+            Phase::Recovery { partials } if ack < self.recover && self.cause == Cause::Loss => {
                 self.phase = Phase::Recovery { partials: true };
                 let restart_timer = !partials || profile.partial_ack == PartialAck::SlowButSteady;
                 Verdict::Partial { restart_timer }
