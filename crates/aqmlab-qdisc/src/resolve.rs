@@ -75,11 +75,26 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
 /// The limit that effective parameters describe.
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
     match (effective.size("limit")?, effective.choice("limit_rule")?) {
+        // ns-2 with its queue in bytes takes a limit in packets for so many mean packets.
+        (Size::Packets(n), "reached") if effective.choice("measure") == Ok("bytes") => {
+            Ok(Limit::BytesReached(bytes(effective, "mean_packet")? * n.get()))
+        }
         (Size::Packets(n), _) => Ok(Limit::Packets(n)),
         (Size::Bytes(n), "reached") => Ok(Limit::BytesReached(n)),
         (Size::Bytes(n), _) => Ok(Limit::Bytes(n)),
         (size @ Size::Bdp(_), _) => {
             Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))
         }
+    }
+}
+
+/// The value of a parameter of kind bytes.
+pub(crate) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
+    match settings.size(name)? {
+        Size::Bytes(n) if !n.is_zero() => Ok(n),
+        other => Err(ParamError::new(
+            name,
+            format!("{name} must be a number of bytes above zero, it is `{other}`"),
+        )),
     }
 }

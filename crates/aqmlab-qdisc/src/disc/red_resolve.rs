@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
             let rule = Origin::Derived("the link's mean packet size".into());
             all.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
         }
-        let (mean, measure) = (bytes(&all, "mean_packet")?, measure(&all)?);
+        let (mean, measure) = (resolve::bytes(&all, "mean_packet")?, measure(&all)?);
         Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
     }
 
@@ -255,17 +255,6 @@ pub(super) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     }
 }
 
-/// The value of a parameter of kind bytes.
-pub(super) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
-    match settings.size(name)? {
-        Size::Bytes(n) if !n.is_zero() => Ok(n),
-        other => Err(ParamError::new(
-            name,
-            format!("{name} must be a number of bytes above zero, it is `{other}`"),
-        )),
-    }
-}
-
 fn measure(settings: &Settings) -> Result<Measure, ParamError> {
     Ok(if settings.choice("measure")? == "bytes" { Measure::Bytes } else { Measure::Packets })
 }
@@ -291,7 +280,7 @@ pub(crate) fn build_ared<P: Packet>(
 }
 
 fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
-    let mean = bytes(s, "mean_packet")?;
+    let mean = resolve::bytes(s, "mean_packet")?;
     let unit = match measure(s)? {
         Measure::Packets => mean.as_f64(),
         Measure::Bytes => 1.0,
@@ -309,7 +298,7 @@ fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
             _ => SpacingRule::Paper,
         },
         byte_mode: match s.choice("byte_mode")? {
-            "paper" => ByteMode::Paper { largest: bytes(s, "max_packet")? },
+            "paper" => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
             "ns2" => ByteMode::Ns2 { mean },
             _ => ByteMode::Off,
         },
@@ -335,16 +324,8 @@ fn queue(s: &Settings) -> Result<RedQueue, ParamError> {
         (true, "ns2_mark_p") => EcnPolicy::ProbabilityBelow(s.number("mark_p")?),
         (true, _) => EcnPolicy::Always,
     };
-    let (measure, mean_packet) = (measure(s)?, bytes(s, "mean_packet")?);
-    let limit = resolve::limit(s)?;
-    // ns-2 with its queue in bytes takes its limit, given in packets, for so many mean packets.
-    let limit = match (limit, measure, s.choice("limit_rule")?) {
-        (crate::Limit::Packets(n), Measure::Bytes, "reached") => {
-            crate::Limit::BytesReached(mean_packet * n.get())
-        }
-        _ => limit,
-    };
-    Ok(RedQueue { limit, measure, ecn, mean_packet })
+    let (measure, mean_packet) = (measure(s)?, resolve::bytes(s, "mean_packet")?);
+    Ok(RedQueue { limit: resolve::limit(s)?, measure, ecn, mean_packet })
 }
 
 fn adaptation(s: &Settings) -> Result<Adaptation, ParamError> {

@@ -5,8 +5,9 @@ use alloc::format;
 use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_units::Bytes;
 
-use super::red_resolve::{bytes, in_bytes};
+use super::red_resolve::in_bytes;
 use crate::LinkContext;
+use crate::resolve::bytes;
 
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;

@@ -1,0 +1,299 @@
+//! One run of a script against one instance, every call checked.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+
+use super::{Item, Operation, Subject, TestPacket, Violation};
+use crate::books::Tally;
+use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc};
+
+/// Looks at packets that a call may always take, and those for each fate that it reports.
+const LOOKS_PER_CALL: usize = 64;
+const LOOKS_PER_FATE: usize = 16;
+/// How many deadlines in a row a shaper may let pass without giving a packet.
+const EMPTY_DEADLINES: usize = 64;
+
+/// What disturbs a run; a discipline must not notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Disturbance {
+    None,
+    /// `observe` is called between and during pauses.
+    Observed,
+    /// Each pause is cut into pieces, the rate "changes" to what it is at each cut.
+    Poked,
+}
+
+/// What can be seen of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Trace {
+    /// (when, packet, what became of it)
+    pub fates: Vec<(Instant, usize, Fate)>,
+    /// Law values after each operation, as bits.
+    pub law: Vec<Vec<(&'static str, u64)>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    Left,
+    Dropped(Cause),
+    Marked(Cause),
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Inside,
+    Outside,
+}
+
+/// Runs `script`.
+pub(super) fn run(subject: &Subject<'_>, script: &[Operation], how: Disturbance) -> Result<Trace, Violation> {
+    let mut run = Run::new(subject, how);
+    for (index, operation) in script.iter().enumerate() {
+        run.operate(*operation).map_err(|(item, what)| Violation { item, operation: index, what })?;
+    }
+    Ok(run.witness.trace)
+}
+
+type Checked = Result<(), (Item, String)>;
+
+struct Run<'a> {
+    subject: &'a Subject<'a>,
+    how: Disturbance,
+    qdisc: Box<dyn Qdisc<TestPacket>>,
+    now: Instant,
+    rate: Rate,
+    largest: Bytes,
+    arrived: Tally,
+    left: Tally,
+    looks: Arc<AtomicUsize>,
+    witness: Witness,
+}
+
+/// The observer: notes each fate and what is wrong with it.
+#[derive(Default)]
+struct Witness {
+    now: Instant,
+    places: Vec<Place>,
+    marked: Vec<bool>,
+    dropped: Tally,
+    reports: usize,
+    trace: Trace,
+    complaint: Option<(Item, String)>,
+}
+
+impl<'a> Run<'a> {
+    fn new(subject: &'a Subject<'a>, how: Disturbance) -> Self {
+        Run {
+            subject,
+            how,
+            qdisc: (subject.make)(),
+            now: Instant::ZERO,
+            rate: subject.rate,
+            largest: Bytes::ZERO,
+            arrived: Tally::default(),
+            left: Tally::default(),
+            looks: Arc::new(AtomicUsize::new(0)),
+            witness: Witness::default(),
+        }
+    }
+
+    fn operate(&mut self, operation: Operation) -> Checked {
+        match operation {
+            Operation::Pass(span) => self.pass(span)?,
+            Operation::Arrive { size, flow, ecn } => self.arrive(size, flow, ecn)?,
+            Operation::Depart => self.depart()?,
+            Operation::SetRate(rate) => {
+                self.rate = rate;
+                self.call(|q, now, _| q.rate_changed(now, rate))?;
+            }
+        }
+        if self.how == Disturbance::Observed {
+            let _ = self.law_values();
+            let _ = self.law_values();
+        }
+        let values = self.law_values();
+        self.witness.trace.law.push(values);
+        Ok(())
+    }
+
+    fn pass(&mut self, span: Span) -> Checked {
+        let end = self.now + span;
+        let cut = Span::ns(span.as_ns() / 7 + 1);
+        while self.how != Disturbance::None && self.now + cut < end {
+            self.now += cut;
+            if self.how == Disturbance::Observed {
+                let _ = self.law_values();
+            } else {
+                let rate = self.rate;
+                self.call(|q, now, _| q.rate_changed(now, rate))?;
+            }
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn arrive(&mut self, size: Bytes, flow: u64, ecn: Ecn) -> Checked {
+        let pkt = TestPacket::new(self.witness.places.len(), size, flow, ecn, &self.looks);
+        self.witness.places.push(Place::Inside);
+        self.witness.marked.push(false);
+        self.arrived = self.arrived.plus(Tally { packets: 1, bytes: size.get() });
+        self.largest = self.largest.max(size);
+        self.call(|q, now, obs| q.enqueue(now, pkt, obs))
+    }
+
+    fn depart(&mut self) -> Checked {
+        let mut taken = None;
+        self.take(&mut taken)?;
+        if taken.is_some() || self.qdisc.backlog().packets.is_zero() {
+            return Ok(());
+        }
+        if !self.subject.shaper {
+            let what = format!("dequeue gave nothing while {:?} waits", self.qdisc.backlog());
+            return Err((Item::Replay, what));
+        }
+        // A shaper: the deadlines must lead to a packet. Time goes on as it does for the host.
+        for _ in 0..EMPTY_DEADLINES {
+            self.now = self.checked_deadline()?;
+            self.take(&mut taken)?;
+            if taken.is_some() || self.qdisc.backlog().packets.is_zero() {
+                return Ok(());
+            }
+        }
+        Err((Item::Deadline, format!("{EMPTY_DEADLINES} deadlines passed without a packet")))
+    }
+
+    fn checked_deadline(&self) -> Result<Instant, (Item, String)> {
+        match self.qdisc.deadline() {
+            None => Err((
+                Item::Liveness,
+                "packets wait, but dequeue gives nothing and there is no deadline".into(),
+            )),
+            Some(at) if at <= self.now => Err((
+                Item::Deadline,
+                format!("the deadline {at} is not after the dequeue at {} that gave nothing", self.now),
+            )),
+            Some(at) => Ok(at),
+        }
+    }
+
+    /// One dequeue; what leaves is entered.
+    fn take(&mut self, taken: &mut Option<usize>) -> Checked {
+        let mut pkt = None;
+        self.enter(|q, now, obs| pkt = q.dequeue(now, obs));
+        if let Some(pkt) = pkt {
+            *taken = Some(pkt.number);
+            self.left = self.left.plus(Tally { packets: 1, bytes: pkt.size.get() });
+            self.witness.went(&pkt, Fate::Left);
+        }
+        self.verify()
+    }
+
+    fn call(&mut self, call: impl FnOnce(&mut dyn Qdisc<TestPacket>, Instant, &mut Witness)) -> Checked {
+        self.enter(call);
+        self.verify()
+    }
+
+    fn enter(&mut self, call: impl FnOnce(&mut dyn Qdisc<TestPacket>, Instant, &mut Witness)) {
+        self.looks.store(0, Ordering::Relaxed);
+        self.witness.now = self.now;
+        self.witness.reports = 0;
+        call(&mut *self.qdisc, self.now, &mut self.witness);
+        let (looks, allowed) =
+            (self.looks.load(Ordering::Relaxed), LOOKS_PER_CALL + LOOKS_PER_FATE * self.witness.reports);
+        if looks > allowed {
+            self.witness.complain(
+                Item::Bounded,
+                format!("one call looked at packets {looks} times, more than {allowed}"),
+            );
+        }
+    }
+
+    /// What must hold after every call.
+    fn verify(&mut self) -> Checked {
+        if let Some(complaint) = self.witness.complaint.take() {
+            return Err(complaint);
+        }
+        let backlog = self.qdisc.backlog();
+        let gone = self.left.plus(self.witness.dropped).plus(Tally::of(backlog));
+        if gone != self.arrived {
+            let what = format!(
+                "arrived {:?}, but left {:?} + dropped {:?} + backlog {:?}",
+                self.arrived, self.left, self.witness.dropped, backlog
+            );
+            return Err((Item::Conservation, what));
+        }
+        self.within_limit(backlog)
+    }
+
+    fn within_limit(&self, backlog: Backlog) -> Checked {
+        match self.subject.limit {
+            Some(limit) if !limit.holds(backlog, self.largest) => {
+                Err((Item::Replay, format!("{backlog:?} exceeds {limit:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn law_values(&self) -> Vec<(&'static str, u64)> {
+        let mut samples = LawSamples::new();
+        self.qdisc.observe(self.now, &mut samples);
+        samples.into_iter().map(|(name, value)| (name, value.to_bits())).collect()
+    }
+}
+
+impl Witness {
+    fn complain(&mut self, item: Item, what: String) {
+        self.complaint.get_or_insert((item, what));
+    }
+
+    /// A packet has left the discipline, by the front or by the back door.
+    fn went(&mut self, pkt: &TestPacket, fate: Fate) {
+        match self.places.get_mut(pkt.number) {
+            Some(place @ Place::Inside) => *place = Place::Outside,
+            _ => self.complain(Item::Conservation, format!("packet {} came out twice", pkt.number)),
+        }
+        self.check_field(pkt);
+        self.trace.fates.push((self.now, pkt.number, fate));
+    }
+
+    /// CE only on ECT, and reported exactly when it was set here.
+    fn check_field(&mut self, pkt: &TestPacket) {
+        let set_here = pkt.ecn == Ecn::Ce && pkt.sent_as != Ecn::Ce;
+        if set_here && pkt.sent_as == Ecn::NotEct {
+            self.complain(Item::Replay, format!("packet {} is not ECN-capable and was marked", pkt.number));
+        } else if set_here != self.marked[pkt.number] {
+            let what =
+                format!("packet {}: marked {set_here}, reported {}", pkt.number, self.marked[pkt.number]);
+            self.complain(Item::Replay, what);
+        }
+    }
+
+    fn check_time(&mut self, now: Instant) {
+        if now != self.now {
+            self.complain(Item::Time, format!("a fate is reported for {now} in a call at {}", self.now));
+        }
+    }
+}
+
+impl Observer<TestPacket> for Witness {
+    fn dropped(&mut self, now: Instant, pkt: TestPacket, at: Cause) {
+        self.check_time(now);
+        self.reports += 1;
+        self.dropped = self.dropped.plus(Tally { packets: 1, bytes: pkt.size.get() });
+        self.went(&pkt, Fate::Dropped(at));
+    }
+
+    fn marked(&mut self, now: Instant, pkt: &TestPacket, at: Cause) {
+        self.check_time(now);
+        self.reports += 1;
+        self.marked[pkt.number] = true;
+        self.trace.fates.push((now, pkt.number, Fate::Marked(at)));
+    }
+}

@@ -1,0 +1,117 @@
+//! Random sequences of calls, and how to shorten one that fails.
+
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Rate, Span};
+
+use crate::Ecn;
+
+/// One call, or time between calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Time passes, possibly none.
+    Pass(Span),
+    /// A packet arrives.
+    Arrive {
+        /// its size
+        size: Bytes,
+        /// its flow
+        flow: u64,
+        /// its ECN field
+        ecn: Ecn,
+    },
+    /// The link asks for a packet.
+    Depart,
+    /// The link changes its rate.
+    SetRate(Rate),
+}
+
+/// What a stretch of a script looks like.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Arrivals on an almost stopped link.
+    Burst,
+    /// Two arrivals a departure.
+    Overload,
+    /// About as many arrivals as departures.
+    Balance,
+    /// Departures, also from an empty queue.
+    Drain,
+    /// Long silences with few packets.
+    Silence,
+}
+
+/// The script of `seed`: bursts, overload, balance, drains and silences of up to an hour, packets of 40 to
+/// 9000 bytes from eight flows with every ECN field, now and then a new rate between 10 kbit/s and
+/// 400 Gbit/s.
+pub fn script(seed: u64) -> Vec<Operation> {
+    let mut draws = Stream::new(seed, "contract/script");
+    // Some runs are all ECN-capable, some not at all, some mixed.
+    let ecn_share = [0, 50, 100][draws.below(3) as usize];
+    let mut operations = Vec::new();
+    for _ in 0..6 + draws.below(10) {
+        let phase = [Phase::Burst, Phase::Overload, Phase::Balance, Phase::Drain, Phase::Silence]
+            [draws.below(5) as usize];
+        for _ in 0..10 + draws.below(60) {
+            stretch(phase, ecn_share, &mut draws, &mut operations);
+        }
+        if draws.below(4) == 0 {
+            operations.push(Operation::SetRate(any_rate(&mut draws)));
+        }
+    }
+    operations
+}
+
+fn stretch(phase: Phase, ecn_share: u64, draws: &mut Stream, out: &mut Vec<Operation>) {
+    let (arrivals, departures, longest) = match phase {
+        Phase::Burst => (1 + draws.below(3), 0, Span::us(10)),
+        Phase::Overload => (2, 1, Span::ms(2)),
+        Phase::Balance => (draws.below(3), draws.below(3), Span::ms(2)),
+        Phase::Drain => (0, 2, Span::ms(1)),
+        Phase::Silence => (draws.below(2), draws.below(2), Span::s(3600)),
+    };
+    for _ in 0..arrivals {
+        out.push(arrival(ecn_share, draws));
+    }
+    for _ in 0..departures {
+        out.push(Operation::Depart);
+    }
+    // Equal instants are normal: a third of the time none passes.
+    if draws.below(3) > 0 {
+        out.push(Operation::Pass(Span::ns(draws.below(longest.as_ns()))));
+    }
+}
+
+fn arrival(ecn_share: u64, draws: &mut Stream) -> Operation {
+    let size = match draws.below(8) {
+        0 => 40,
+        1..=5 => 1500,
+        _ => 40 + draws.below(8961),
+    };
+    let capable = draws.below(100) < ecn_share;
+    let field = [Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][draws.below(4) as usize];
+    let ecn = if capable { field } else { Ecn::NotEct };
+    Operation::Arrive { size: Bytes::new(size), flow: draws.below(8), ecn }
+}
+
+fn any_rate(draws: &mut Stream) -> Rate {
+    let rates = [Rate::kbit(10), Rate::mbit(1), Rate::mbit(10), Rate::gbit(1), Rate::gbit(400)];
+    rates[draws.below(5) as usize]
+}
+
+/// The shortest script found that still `fails`: drops ever smaller parts as long as that is so.
+pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
+    let mut best = script.to_vec();
+    let mut part = best.len() / 2;
+    while part > 0 {
+        let mut from = 0;
+        while from < best.len() {
+            let mut shorter = best.clone();
+            shorter.drain(from..(from + part).min(best.len()));
+            if fails(&shorter) { best = shorter } else { from += part }
+        }
+        part /= 2;
+    }
+    best
+}
