@@ -58,10 +58,10 @@ impl Pipe {
     /// A packet of `size` enters; `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
-        if let Some(loss) = &mut self.loss {
-            if loss.draws.hit(loss.probability) {
-                return Passage::Lost;
-            }
+        if let Some(loss) = &mut self.loss
+            && loss.draws.hit(loss.probability)
+        {
+            return Passage::Lost;
         }
         let sent = match &mut self.clock {
             None => now,

@@ -96,22 +96,22 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         };
         // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
         let overflow_first = full && self.control.red().params().counting == Counting::Ns2;
-        if let Some(notice) = notice.filter(|_| !overflow_first) {
-            if !self.queue.ecn.marks(notice, pkt.ecn()) {
-                obs.dropped(now, pkt, Cause::of(notice.reason));
-                return;
-            }
+        if let Some(notice) = notice.filter(|_| !overflow_first)
+            && !self.queue.ecn.marks(notice, pkt.ecn())
+        {
+            obs.dropped(now, pkt, Cause::of(notice.reason));
+            return;
         }
         if full {
             self.control.on_overflow();
             obs.dropped(now, pkt, Cause::of(Reason::Overflow));
             return;
         }
-        if let Some(notice) = notice {
-            if pkt.ecn() != Ecn::Ce {
-                pkt.mark_ce();
-                obs.marked(now, &pkt, Cause::of(notice.reason));
-            }
+        if let Some(notice) = notice
+            && pkt.ecn() != Ecn::Ce
+        {
+            pkt.mark_ce();
+            obs.marked(now, &pkt, Cause::of(notice.reason));
         }
         self.fifo.push(pkt);
     }

@@ -141,10 +141,10 @@ impl AdaptiveRed {
         if now < self.next {
             return;
         }
-        if let Adaptation::Aimd(rule) = self.rule {
-            if rule.when == When::Timer {
-                self.run_timer(rule, now);
-            }
+        if let Adaptation::Aimd(rule) = self.rule
+            && rule.when == When::Timer
+        {
+            self.run_timer(rule, now);
         }
     }
 

@@ -1,0 +1,257 @@
+//! The port's books: conservation, exact integrals, the warm-up cut, classes.
+
+use std::collections::VecDeque;
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::disc::DropTail;
+use aqmlab_qdisc::{
+    Backlog, Cause, Classed, Discipline, Dscp, Ecn, LawSamples, Limit, Observer, Packet, Port, Qdisc, Reason,
+    Registry, Side, Stamped,
+};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pkt {
+    number: u64,
+    size: u64,
+    class: usize,
+    ecn: Ecn,
+}
+
+impl Packet for Pkt {
+    fn wire_len(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn flow_hash(&self, salt: u64) -> u64 {
+        salt ^ self.class as u64
+    }
+    fn host_hash(&self, _: Side, salt: u64) -> u64 {
+        salt
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp(0)
+    }
+    fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Classed for Pkt {
+    fn class(&self) -> usize {
+        self.class
+    }
+}
+
+#[derive(Default)]
+struct Fates {
+    dropped: Vec<(Instant, Pkt, Cause)>,
+    marked: Vec<(Instant, Pkt, Cause)>,
+}
+
+impl Observer<Pkt> for Fates {
+    fn dropped(&mut self, now: Instant, pkt: Pkt, at: Cause) {
+        self.dropped.push((now, pkt, at));
+    }
+    fn marked(&mut self, now: Instant, pkt: &Pkt, at: Cause) {
+        self.marked.push((now, *pkt, at));
+    }
+}
+
+fn ms(n: u64) -> Instant {
+    Instant::ZERO + Span::ms(n)
+}
+
+fn pkt(number: u64, class: usize) -> Pkt {
+    Pkt { number, size: 1250, class, ecn: Ecn::NotEct }
+}
+
+/// 1250 B take 1 ms.
+fn droptail(limit: u64) -> Port<Pkt> {
+    let queue = DropTail::new(Limit::Packets(Packets::new(limit)));
+    Port::new(Discipline::DropTail(queue), Rate::mbit(10), Bytes::ZERO, 2)
+}
+
+#[test]
+fn one_buffer_holds_what_waits_and_the_link_one_packet_more() {
+    let (mut port, mut fates) = (droptail(2), Fates::default());
+    assert_eq!(port.arrive(ms(0), pkt(0, 0), &mut fates), Some(ms(1)));
+    for n in 1..5 {
+        assert_eq!(port.arrive(ms(0), pkt(n, 0), &mut fates), None);
+    }
+    assert_eq!(port.backlog().packets, Packets::new(2));
+    let dropped: Vec<u64> = fates.dropped.iter().map(|(_, p, _)| p.number).collect();
+    assert_eq!(dropped, [3, 4]);
+    assert!(fates.dropped.iter().all(|(_, _, at)| at.reason == Reason::Overflow));
+    for n in 0..3 {
+        assert_eq!(port.next_event(), Some(ms(n + 1)));
+        let done = port.link_free(ms(n + 1), &mut fates);
+        assert_eq!((done.packet.number, done.arrived), (n, ms(0)));
+        assert_eq!(done.next_end, (n < 2).then(|| ms(n + 2)));
+    }
+    assert_eq!(port.next_event(), None);
+    port.check_books().unwrap();
+}
+
+#[test]
+fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
+    let (mut port, mut fates) = (droptail(10), Fates::default());
+    // Three packets at 0: one is sent until 1 ms, two wait; a fourth, of class 1, comes at 1.5 ms.
+    for n in 0..3 {
+        port.arrive(ms(0), pkt(n, 0), &mut fates);
+    }
+    port.link_free(ms(1), &mut fates);
+    let half = ms(1) + Span::us(500);
+    port.measure_from(half);
+    port.arrive(half, pkt(3, 1), &mut fates);
+    port.link_free(ms(2), &mut fates);
+    port.link_free(ms(3), &mut fates);
+    port.settle(ms(3) + Span::us(500));
+    port.check_books().unwrap();
+
+    // Waiting from 1.5 ms: 2 until 2, 1 until 3, 0 until 3.5 (packet 3 is being sent).
+    let books = port.books();
+    let waiting = books.backlog_packets();
+    assert_eq!(books.span(), Span::ms(2));
+    assert_eq!(waiting.integral, 2 * 500_000 + 1_000_000);
+    assert_eq!(waiting.integral_of_square, 4 * 500_000 + 1_000_000);
+    assert_eq!((waiting.min, waiting.max), (0, 2));
+    assert_eq!(waiting.mean(books.span()), 1.0);
+    assert_eq!(books.backlog_bytes().integral, 1250 * waiting.integral);
+    assert_eq!(books.busy(), Span::ms(2));
+    let bins: Vec<_> = waiting.histogram.bins().map(|b| (b.low, b.weight)).collect();
+    assert_eq!(bins, [(0, 500_000), (1, 1_000_000), (2, 500_000)]);
+
+    let (old, new) = (books.class(0), books.class(1));
+    assert_eq!(
+        (old.initial.packets, old.arrived.packets, old.departed.packets, old.held.packets),
+        (2, 0, 2, 0)
+    );
+    assert_eq!(
+        (new.initial.packets, new.arrived.packets, new.departed.packets, new.held.packets),
+        (0, 1, 0, 1)
+    );
+    // Packet 2 waited 0 to 2 ms, packet 3 1.5 to 3 ms; the sojourn of packet 1 was over before the cut.
+    assert_eq!(old.sojourn_sum_ns, 2_000_000);
+    assert_eq!(new.sojourn_sum_ns, 1_500_000);
+}
+
+#[test]
+fn marks_and_drops_are_booked_by_reason_and_class_and_told_to_the_host() {
+    let mut given = Settings::default();
+    for (name, value) in [
+        ("limit", Value::Size(Size::Packets(Packets::new(40)))),
+        ("ecn", Value::Flag(true)),
+        ("w_q", Value::Number(0.1)),
+    ] {
+        given.set(name, value, Origin::Given);
+    }
+    let red = Registry::<Stamped<Pkt>>::builtin().build("red", &given, &LINK, Stream::new(1, "red")).unwrap();
+    let (mut port, mut fates) = (Port::new(red, LINK.rate, Bytes::new(18), 2), Fates::default());
+    let mut draws = Stream::new(2, "arrivals");
+    let mut now = Instant::ZERO;
+    for number in 0..20_000 {
+        now += Span::ns(draws.below(1_500_000));
+        while let Some(end) = port.next_event().filter(|end| *end <= now) {
+            port.link_free(end, &mut fates);
+        }
+        let ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        port.arrive(now, Pkt { number, size: 1000, class: (number % 2) as usize, ecn }, &mut fates);
+    }
+    port.check_books().unwrap();
+    let books = port.books();
+    let (capable, other) = (books.class(0), books.class(1));
+    assert_eq!(capable.arrived_ect, capable.arrived);
+    assert_eq!(other.arrived_ect.packets, 0);
+    for class in [0, 1] {
+        for reason in Reason::ALL {
+            let of = |list: &[(Instant, Pkt, Cause)]| {
+                list.iter().filter(|(_, p, at)| p.class == class && at.reason == reason).count() as u64
+            };
+            assert_eq!(books.class(class).dropped[reason as usize].packets, of(&fates.dropped), "{reason:?}");
+            assert_eq!(books.class(class).marked[reason as usize].packets, of(&fates.marked), "{reason:?}");
+        }
+    }
+    assert!(capable.marked[Reason::Early as usize].packets > 100, "{capable:?}");
+    assert_eq!(other.marked_total().packets, 0);
+    assert!(other.dropped[Reason::Early as usize].packets > 100);
+}
+
+/// A discipline that loses a packet without telling: the books must not balance.
+struct Leaky(VecDeque<Stamped<Pkt>>);
+
+impl Qdisc<Stamped<Pkt>> for Leaky {
+    fn enqueue(&mut self, _: Instant, pkt: Stamped<Pkt>, _: &mut dyn Observer<Stamped<Pkt>>) {
+        if pkt.packet.number != 3 {
+            self.0.push_back(pkt);
+        }
+    }
+    fn dequeue(&mut self, _: Instant, _: &mut dyn Observer<Stamped<Pkt>>) -> Option<Stamped<Pkt>> {
+        self.0.pop_front()
+    }
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn rate_changed(&mut self, _: Instant, _: Rate) {}
+    fn backlog(&self) -> Backlog {
+        let bytes = self.0.iter().map(Packet::wire_len).sum();
+        Backlog { packets: Packets::new(self.0.len() as u64), bytes }
+    }
+    fn observe(&self, _: Instant, _: &mut LawSamples) {}
+}
+
+#[test]
+fn a_leak_is_found_and_named() {
+    let leaky = Discipline::Custom(Box::new(Leaky(VecDeque::new())));
+    let (mut port, mut fates) = (Port::new(leaky, Rate::mbit(10), Bytes::ZERO, 1), Fates::default());
+    for n in 0..3 {
+        port.arrive(ms(0), pkt(n, 0), &mut fates);
+        port.check_books().unwrap();
+    }
+    port.arrive(ms(0), pkt(3, 0), &mut fates);
+    let error = port.check_books().unwrap_err().to_string();
+    assert!(error.starts_with("arrived and not yet gone = backlog + in transmission"), "{error}");
+}
+
+proptest! {
+    /// Any arrivals, any cut: the books balance at every event, and for a queue that loses only arrivals
+    /// Little's law is an identity: the area below the backlog is the sum of the waiting times.
+    #[test]
+    fn books_balance_at_any_time(
+        arrivals in prop::collection::vec((0u64..3_000_000, 40u64..1501, 0usize..2), 1..200),
+        limit in 1u64..20,
+        cut in 0usize..200,
+    ) {
+        let (mut port, mut fates) = (droptail(limit), Fates::default());
+        let mut now = Instant::ZERO;
+        for (n, &(gap, size, class)) in arrivals.iter().enumerate() {
+            now += Span::ns(gap);
+            while let Some(end) = port.next_event().filter(|end| *end <= now) {
+                port.link_free(end, &mut fates);
+                port.check_books().unwrap();
+            }
+            if n == cut {
+                port.measure_from(now);
+            }
+            port.arrive(now, Pkt { number: n as u64, size, class, ecn: Ecn::Ect0 }, &mut fates);
+            port.check_books().unwrap();
+        }
+        while let Some(end) = port.next_event() {
+            port.link_free(end, &mut fates);
+        }
+        port.check_books().unwrap();
+        let total = port.books().total();
+        prop_assert_eq!(total.held.packets, 0);
+        if cut >= arrivals.len() {
+            prop_assert_eq!(total.sojourn_sum_ns, port.books().backlog_packets().integral);
+            prop_assert_eq!(total.departed.packets + fates.dropped.len() as u64, arrivals.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Effective parameters of RED and Adaptive RED: known answers, presets, checks and their messages.
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::{LinkContext, registry};
+use aqmlab_units::text::{Size, parse_size};
+use aqmlab_units::{Bytes, Packets, Rate, Span};
+
+/// The known-answer link: C = 2032.52 packets of 615 B per second.
+const LINK: LinkContext = LinkContext {
+    rate: Rate::mbit(10),
+    delay: Span::ms(1),
+    rtt: Some(Span::ms(80)),
+    mean_packet: Bytes::new(615),
+};
+
+fn given(values: &[(&'static str, Value)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in values {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    settings
+}
+
+fn size(text: &str) -> Value {
+    Value::Size(parse_size(text).unwrap())
+}
+
+fn resolve(name: &str, settings: &Settings) -> Result<Settings, String> {
+    (registry::info(name).unwrap().resolve)(settings, &LINK).map_err(|e| e.message)
+}
+
+fn effective(name: &str, values: &[(&'static str, Value)]) -> Settings {
+    resolve(name, &given(values)).unwrap()
+}
+
+fn error(name: &str, values: &[(&'static str, Value)]) -> String {
+    resolve(name, &given(values)).unwrap_err()
+}
+
+/// A threshold in packets of 615 B.
+fn packets(settings: &Settings, name: &'static str) -> f64 {
+    match settings.size(name).unwrap() {
+        Size::Packets(n) => n.as_f64(),
+        Size::Bytes(n) => n.as_f64() / 615.0,
+        Size::Bdp(_) => panic!("not resolved"),
+    }
+}
+
+#[test]
+fn known_answers_of_the_automatic_parameters() {
+    let target = [("target", Value::Span(Span::ms(10)))];
+    let ared = effective("ared", &target);
+    assert!((packets(&ared, "min_th") - 10.163).abs() < 1e-3);
+    assert!((packets(&ared, "max_th") - 30.488).abs() < 1e-3);
+    assert!((ared.number("w_q").unwrap() - 4.9188e-4).abs() < 5e-9);
+    assert_eq!(ared.number("max_p"), Ok(0.1));
+    // The ns-2 rule agrees with the paper's when R is its least, 100 ms.
+    let ns2 = effective("ared", &[target[0].clone(), ("w_rule", Value::Choice("ns2"))]);
+    assert!((ns2.number("w_q").unwrap() - 4.9188e-4).abs() < 5e-9);
+    let fast = effective("ared", &[("w_rule", Value::Choice("ns2_fast"))]);
+    assert!((fast.number("w_q").unwrap() - 4.907_916_6e-3).abs() < 1e-9);
+}
+
+#[test]
+fn the_plain_default_is_the_paper_with_five_and_fifteen() {
+    let red = effective("red", &[]);
+    assert_eq!(red.size("min_th"), Ok(Size::Packets(Packets::new(5))));
+    assert_eq!(red.size("max_th"), Ok(Size::Packets(Packets::new(15))));
+    assert_eq!(red.number("w_q"), Ok(0.002));
+    assert_eq!(red.flag("gentle"), Ok(false));
+    assert_eq!(red.flag("ecn"), Ok(false));
+    assert_eq!(red.choice("ecn_region"), Ok("rfc3168"));
+    // 10 Mbit/s * 80 ms = 100 000 B = 162.6 packets of 615 B.
+    assert_eq!(red.size("limit"), Ok(Size::Packets(Packets::new(163))));
+}
+
+#[test]
+fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
+    for info in registry::catalogue() {
+        for preset in info.presets.iter().map(|p| p.name).chain(["paper"]) {
+            if info.name == "droptail" {
+                continue;
+            }
+            let once = effective(info.name, &[("preset", Value::Choice(preset))]);
+            for s in once.iter() {
+                assert_ne!(s.value, Value::Auto, "{} {preset} {}", info.name, s.name);
+            }
+            assert_eq!(once.iter().count(), info.params.len());
+            assert_eq!(resolve(info.name, &once), Ok(once), "{} {preset}", info.name);
+        }
+    }
+}
+
+#[test]
+fn presets_yield_to_what_is_given_and_leave_their_name() {
+    let red = effective("red", &[("preset", Value::Choice("ns2")), ("max_p", Value::Number(0.3))]);
+    assert_eq!(red.number("max_p"), Ok(0.3));
+    assert_eq!(red.choice("uniformisation"), Ok("ns2_wait"));
+    let origin = red.iter().find(|s| s.name == "uniformisation").map(|s| s.origin.clone());
+    assert_eq!(origin, Some(Origin::Profile("ns2".into())));
+}
+
+#[test]
+fn the_linux_preset_derives_like_tc() {
+    // tc: max = limit / 4, min = max / 3, burst = (2 min + max) / (3 avpkt), w = 2^-Wlog.
+    let red = effective("red", &[("preset", Value::Choice("linux")), ("limit", size("120kB"))]);
+    assert_eq!(red.size("max_th"), Ok(Size::Bytes(Bytes::new(30_000))));
+    assert_eq!(red.size("min_th"), Ok(Size::Bytes(Bytes::new(10_000))));
+    assert_eq!(red.integer("burst"), Ok(50_000 / (3 * 615)));
+    let w = red.number("w_q").unwrap();
+    assert_eq!(w.log2().fract(), 0.0, "{w} is a power of two");
+    assert_eq!(red.number("max_p"), Ok(0.02));
+}
+
+#[test]
+fn the_ns2_bottom_depends_on_the_rate() {
+    let ns2 = effective("ared", &[("preset", Value::Choice("ns2"))]);
+    assert_eq!(ns2.number("bottom"), Ok(0.008));
+    assert_eq!(effective("ared", &[]).number("bottom"), Ok(0.01));
+}
+
+#[test]
+fn a_bdp_becomes_the_unit_that_the_queue_is_measured_in() {
+    let bytes = [("measure", Value::Choice("bytes")), ("limit", size("2bdp"))];
+    assert_eq!(effective("red", &bytes).size("limit"), Ok(Size::Bytes(Bytes::new(200_000))));
+    assert_eq!(effective("red", &bytes[1..]).size("limit"), Ok(Size::Packets(Packets::new(325))));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_both_values() {
+    let refused = |values: &[(&'static str, Value)]| error("red", values);
+    assert_eq!(
+        refused(&[("min_th", size("30p")), ("max_th", size("10p"))]),
+        "min_th `30p` exceeds max_th `10p`"
+    );
+    assert_eq!(
+        refused(&[("max_th", size("30p")), ("limit", size("20p"))]),
+        "max_th `30p` exceeds limit `20p`"
+    );
+    assert_eq!(
+        refused(&[("min_th", size("7kB")), ("max_th", size("10p"))]),
+        "min_th `7kB` exceeds max_th `10p`"
+    );
+    assert_eq!(refused(&[("limit", size("600B"))]), "limit `600B` is smaller than one packet of `615B`");
+    assert_eq!(
+        refused(&[("w_rule", Value::Choice("linux")), ("burst", Value::Integer(2))]),
+        "burst `2` is too small for min_th; it must be at least 6"
+    );
+    let ends = [("bottom", Value::Number(0.6)), ("top", Value::Number(0.5))];
+    assert_eq!(error("ared", &ends), "bottom `0.6` exceeds top `0.5`");
+}
