@@ -116,7 +116,7 @@ impl Window {
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.ecn_at_one {
             EcnAtOne::WaitForRto => half.max(1.0).min(self.cwnd),
-            EcnAtOne::Ns2 => half.min(self.cwnd),
+            EcnAtOne::Ns2 => half,
         };
         self.credit = 0;
     }

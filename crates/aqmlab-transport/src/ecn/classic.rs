@@ -11,6 +11,8 @@ pub(crate) struct ClassicEcn {
     agreed: bool,
     /// Receiving half: CE has been seen and CWR has not since.
     echo: bool,
+    /// Receiving half: CE has been seen since the last acknowledgment left.
+    ce_since_ack: bool,
     /// Sending half: the window was reduced and the other side has not been told.
     cwr_due: bool,
     /// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
@@ -46,16 +48,18 @@ impl ClassicEcn {
         self.agreed
     }
 
-    /// Receiving half: a segment with payload arrives. CWR ends the echo, CE on the same segment starts it
-    /// anew (RFC 3168, 6.1.3).
+    /// Receiving half: a segment with payload arrives. CWR ends the echo, unless CE came with it or waits to
+    /// be reported: a delayed acknowledgment has ECE if any segment it covers has CE (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
-        self.echo = (self.echo && !flags.has(Flags::CWR)) || (self.agreed && ce);
+        self.ce_since_ack |= self.agreed && ce;
+        self.echo = (self.echo && !flags.has(Flags::CWR)) || self.ce_since_ack;
     }
 
-    /// Receiving half: the ECE flag of whatever is sent.
+    /// Receiving half: an acknowledgment leaves. Its ECE flag.
     #[inline]
-    pub(crate) fn echo(&self) -> bool {
+    pub(crate) fn take_echo(&mut self) -> bool {
+        self.ce_since_ack = false;
         self.echo
     }
 

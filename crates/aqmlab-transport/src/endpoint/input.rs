@@ -5,7 +5,7 @@ use aqmlab_units::Instant;
 use super::{Endpoint, NO_BURST_LIMIT};
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::{EcnAtOne, HandshakeAck, Profile};
+use crate::profile::{EcnAtOne, FastRetransmitGuard, HandshakeAck, Profile};
 use crate::recovery::Verdict;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -151,7 +151,7 @@ impl Endpoint {
         }
         // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
         let duplicate = ack == self.una
-            && self.una < self.sent
+            && (self.una < self.sent || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
             && seg.sequence_len() == 0
             && seg.window == self.peer_window;
         if ack > self.una {

@@ -191,7 +191,7 @@ impl Endpoint {
         if flags.has(Flags::ACK) {
             segment.ack = to_wire(self.receiver.initial(), self.receiver.next());
             if !flags.has(Flags::SYN) {
-                segment.flags = flags.with_if(Flags::ECE, self.ecn.echo());
+                segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
             }
             self.receiver.ack_sent();
         }

@@ -75,11 +75,13 @@ words! {
     }
 }
 words! {
-    /// Which third duplicate acknowledgment may start a fast retransmit.
+    /// Which duplicate acknowledgments count, and which third one may start a fast retransmit.
     FastRetransmitGuard {
-        /// It covers more than `recover` (RFC 6582, section 3.2, step 2: careful).
+        /// Those that come while data is outstanding (RFC 5681, section 2); the third, if it covers more than
+        /// `recover` (RFC 6582, section 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// So, or no data has been acknowledged yet; after an ECN reaction `recover` stays (ns-2).
+        /// Any repetition; the third as above or while no data has been acknowledged yet; after an ECN
+        /// reaction `recover` stays (ns-2).
         Ns2 = "ns2",
     }
 }

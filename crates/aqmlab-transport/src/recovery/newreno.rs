@@ -75,7 +75,7 @@ impl NewReno {
         if count < profile.dupthresh {
             return Verdict::Early { nth: count };
         }
-        if count > profile.dupthresh {
+        if count > profile.dupthresh || una == sent {
             return Verdict::Ignore;
         }
         self.third_duplicate(una, sent, profile)
@@ -104,7 +104,9 @@ impl NewReno {
     #[inline]
     pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
-        ack > self.recover || (ns2 && self.cause == Cause::Timeout)
+        // ns-2's `recover_` starts at the SYN, so its first reaction needs data acknowledged.
+        let recover = if ns2 { self.recover.max(1) } else { self.recover };
+        ack > recover || (ns2 && self.cause == Cause::Timeout)
     }
 
     /// The window has been reduced because of a mark, with data up to `sent` outstanding.
