@@ -91,7 +91,7 @@ const LIMIT: u64 = 10;
 impl Qdisc<TestPacket> for Broken {
     fn enqueue(&mut self, now: Instant, mut pkt: TestPacket, obs: &mut dyn Observer<TestPacket>) {
         self.calls += 1;
-        let chance = self.calls % 5 == 0;
+        let chance = self.calls.is_multiple_of(5);
         let overflow = Cause::of(Reason::Overflow);
         let early = Cause::of(Reason::Early);
         match self.fault {
@@ -99,7 +99,7 @@ impl Qdisc<TestPacket> for Broken {
             Fault::ReportsTwice if chance => obs.dropped(now, pkt.clone(), early),
             Fault::WrongInstant if chance => return obs.dropped(now + Span::ns(1), pkt, early),
             Fault::ScansTheQueue => drop(self.waiting.iter().map(Packet::wire_len).sum::<Bytes>()),
-            Fault::RemembersOtherRuns if self.runs.fetch_add(1, Ordering::Relaxed) % 7 == 0 => {
+            Fault::RemembersOtherRuns if self.runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(7) => {
                 return obs.dropped(now, pkt, early);
             }
             Fault::MarksNotEct if pkt.ecn() == Ecn::NotEct => {

@@ -321,7 +321,7 @@ mod tests {
         let mut down = law(0.1, RULE);
         arrive(&mut down, ms(1), 12.0);
         let end = arrive(&mut down, ms(3_600_000), 12.0);
-        assert!(end < 0.01 && end >= 0.009, "{end}");
+        assert!((0.009..0.01).contains(&end), "{end}");
     }
 
     /// Ages the average while the link is idle for an hour, once in one leap, once call by call.

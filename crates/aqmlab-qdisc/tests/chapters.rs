@@ -1,0 +1,112 @@
+//! The parameter tables in the chapters are those of the code.
+//!
+//!     UPDATE=1 cargo test -p aqmlab-qdisc --test chapters     # rewrites them
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use aqmlab_params::{Default, Kind, Param};
+use aqmlab_qdisc::registry::{self, Info};
+
+const BEGIN: &str = "<!-- parameters -->\n";
+const END: &str = "<!-- end of parameters -->";
+
+fn chapter(name: &str) -> PathBuf {
+    let file = if name == "ared" { "adaptive-red" } else { name };
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines").join(format!("{file}.md"))
+}
+
+fn values(kind: Kind) -> String {
+    match kind {
+        Kind::Flag => "true, false".into(),
+        Kind::Integer { min, max } => format!("{min} to {max}"),
+        Kind::Number { min, max } => format!("{min} to {max}"),
+        Kind::NumberAbove { above, max } => format!("above {above}, to {max}"),
+        Kind::Span { min, max } => format!("{min} to {max}"),
+        Kind::Rate { min, max } => format!("{min} to {max}"),
+        Kind::Size { min } => format!("packets, bytes or bdp, at least {}", min.get()),
+        Kind::Bytes { min, max } => format!("{min} B to {max} B"),
+        Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
+        Kind::Text => "text".into(),
+        other => panic!("a kind that this table cannot print: {other:?}"),
+    }
+}
+
+fn default(param: &Param) -> String {
+    match param.default {
+        Default::Auto(rule) => format!("auto: {rule}"),
+        other => other.value().map_or("required".into(), |v| format!("`{v}`")),
+    }
+}
+
+fn row(param: &Param) -> String {
+    let aliases: Vec<_> = param.aliases.iter().map(|a| format!("{} `{}`", a.of, a.name)).collect();
+    let cells = [
+        format!("`{}`", param.name),
+        values(param.kind),
+        default(param),
+        param.help.into(),
+        param.source.into(),
+        aliases.join(", "),
+    ];
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn tables(info: &Info) -> String {
+    let mut text = String::from(
+        "\n| name | values | default | meaning | source | other names |\n|---|---|---|---|---|---|\n",
+    );
+    text.extend(info.params.iter().map(row));
+    if !info.presets.is_empty() {
+        text.push_str("\n| preset | stands for | sets |\n|---|---|---|\n");
+        for preset in info.presets {
+            let sets: Vec<_> =
+                preset.values.iter().map(|(name, value)| format!("`{name}` {value}")).collect();
+            let sets =
+                if sets.is_empty() { "nothing: it is the defaults above".into() } else { sets.join(", ") };
+            let _ = writeln!(text, "| `{}` | {} | {sets} |", preset.name, preset.title);
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[test]
+fn chapters_show_the_parameter_tables_of_the_code() {
+    for info in registry::catalogue() {
+        let path = chapter(info.name);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let (head, rest) = text.split_once(BEGIN).expect("the chapter has a block for parameters");
+        let (shown, tail) = rest.split_once(END).expect("the block ends");
+        let expected = tables(info);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, format!("{head}{BEGIN}{expected}{END}{tail}"))
+                .expect("the chapter is writable");
+        } else {
+            assert_eq!(shown, expected, "{}: run with UPDATE=1", path.display());
+        }
+        let word = format!("**{}**", info.maturity.name());
+        assert!(text.contains(&word), "{}: its maturity is {word}", path.display());
+    }
+}
+
+#[test]
+fn tables_are_sound() {
+    for info in registry::catalogue() {
+        for (index, param) in info.params.iter().enumerate() {
+            let others = &info.params[index + 1..];
+            assert!(!others.iter().any(|p| p.answers_to(param.name)), "{}: {} twice", info.name, param.name);
+            for alias in param.aliases {
+                assert!(
+                    !others.iter().any(|p| p.answers_to(alias.name)),
+                    "{}: {} twice",
+                    info.name,
+                    alias.name
+                );
+            }
+        }
+        for (name, _) in info.presets.iter().flat_map(|p| p.values) {
+            assert!(info.params.iter().any(|p| p.name == *name), "{}: preset sets {name}", info.name);
+        }
+    }
+}
