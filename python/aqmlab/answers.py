@@ -1,0 +1,157 @@
+"""The answer: arms by metrics, each a mean over seeds with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aqmlab.errors import RecordingError, UsageError
+from aqmlab.metrics import EVERY_CLASS, Measured, Metric, all_metrics, find, measure
+from aqmlab.recording import Experiment
+from aqmlab.stats import Estimate, estimate, paired_difference
+
+HEADLINE = (
+    "goodput_bps",
+    "utilisation_percent",
+    "queueing_delay_mean_s",
+    "queueing_delay_p50_s",
+    "queueing_delay_p95_s",
+    "queueing_delay_p99_s",
+    "backlog_mean_packets",
+    "drop_percent",
+    "mark_percent",
+    "jain_index",
+    "timeouts_per_flow",
+)
+"""What the answer table shows unless asked for something else."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Metrics of the arms of an experiment at one queue.
+
+    Attributes
+    ----------
+    queue, class_name
+        Where and of whom; class ``*`` is everybody.
+    arms
+        Those with a finished run, in the order of the scenario.
+    metrics
+        The columns.
+    values
+        By arm, metric name and seed; ``None`` where the metric is not defined.
+    """
+
+    experiment: Experiment
+    queue: str
+    class_name: str
+    arms: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
+
+    def estimate(self, arm: str, metric: str) -> Estimate | None:
+        """Mean over the seeds, with a 95 % t interval where there are at least two."""
+        return estimate(self.values[arm][metric].values())
+
+    def difference(self, arm: str, other: str, metric: str) -> Estimate | None:
+        """Mean of ``arm - other`` over the seeds that both have run."""
+        return paired_difference(self.values[arm][metric], self.values[other][metric])
+
+    def to_json(self) -> dict[str, Any]:
+        """The table as plain data: what ``--json`` prints."""
+        return {
+            "format_version": 1,
+            "title": self.experiment.title,
+            "path": str(self.experiment.path),
+            "queue": self.queue,
+            "class": self.class_name,
+            "confidence": 0.95,
+            "metrics": [
+                {"name": m.name, "unit": m.unit, "definition": m.definition, "source": m.source}
+                for m in self.metrics
+            ],
+            "arms": [{"name": arm, "values": self._arm_json(arm)} for arm in self.arms],
+            "missing_runs": [{"arm": arm, "seed": seed} for arm, seed in self.experiment.missing],
+        }
+
+    def _arm_json(self, arm: str) -> dict[str, Any]:
+        result = {}
+        for metric in self.metrics:
+            of_seed = self.values[arm][metric.name]
+            est = self.estimate(arm, metric.name)
+            result[metric.name] = {
+                "mean": est and est.mean,
+                "half_width": est and est.half_width,
+                "n": est.n if est else 0,
+                "by_seed": {str(seed): value for seed, value in of_seed.items()},
+            }
+        return result
+
+
+def table(
+    experiment: Experiment,
+    metrics: Sequence[str] | None = None,
+    *,
+    queue: str | None = None,
+    class_name: str = EVERY_CLASS,
+    measured: Sequence[Measured] | None = None,
+) -> Table:
+    """Compute metrics for every arm and seed.
+
+    Parameters
+    ----------
+    experiment
+        From :func:`aqmlab.load`.
+    metrics
+        Names; those of :data:`HEADLINE` if not given.
+    queue
+        The queue to look at; the bottleneck (:func:`bottleneck`) if not given.
+    class_name
+        A traffic class; everybody if not given.
+    measured
+        The counts of the runs, if they have been read already.
+
+    Raises
+    ------
+    UsageError
+        For an unknown metric, queue or class.
+    RecordingError
+        If no run has finished, or a recording cannot be read.
+    """
+    chosen = tuple(map(find, HEADLINE if metrics is None else metrics))
+    runs = measure(experiment) if measured is None else measured
+    if not runs:
+        raise RecordingError(f"`{experiment.path}` holds no finished run")
+    queue = bottleneck(runs) if queue is None else _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
+    _known(class_name, {c for run in runs for _, c in run.queues}, "class")
+    values: dict[str, dict[str, dict[int, float | None]]] = {}
+    for run in runs:
+        of_arm = values.setdefault(run.run.arm, {metric.name: {} for metric in chosen})
+        for metric in chosen:
+            of_arm[metric.name][run.run.seed] = metric.compute(run, queue, class_name)
+    arms = tuple(arm for arm in experiment.arms if arm in values)
+    return Table(experiment, queue, class_name, arms, chosen, values)
+
+
+def bottleneck(runs: Sequence[Measured]) -> str:
+    """The queue called ``bottleneck``, or else the one whose link was busiest over all runs."""
+    busy: dict[str, int] = {}
+    for run in runs:
+        for (queue, class_name), totals in run.queues.items():
+            if class_name == EVERY_CLASS:
+                busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
+    if not busy:
+        raise RecordingError("the recording has no queue")
+    return "bottleneck" if "bottleneck" in busy else max(busy, key=lambda name: (busy[name], name))
+
+
+def metric_names() -> list[str]:
+    """Names of all metrics."""
+    return [metric.name for metric in all_metrics()]
+
+
+def _known(name: str, known: set[str], what: str) -> str:
+    if name in known:
+        return name
+    raise UsageError(f"there is no {what} `{name}`; there are {', '.join(f'`{k}`' for k in sorted(known))}")

@@ -1,0 +1,115 @@
+"""What can be done: each command of the command line is one of these functions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from aqmlab.experiment import run
+from aqmlab.recording import Experiment, load
+from aqmlab.scenario import Scenario, resolve
+
+
+def show(scenario: Scenario) -> dict[str, Any]:
+    """What a scenario resolves to, without running it.
+
+    Returns
+    -------
+    dict
+        ``title``, ``question``, ``seeds``, ``warnings`` and ``arms``; each arm with ``name``, ``digest``,
+        ``plan`` and ``parameters`` (``path``, ``value`` with unit, ``origin``, ``source``, ``help``).
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong.
+    """
+    return resolve(scenario)
+
+
+def report(path: Path | str, output: Path | str | None = None) -> Path:
+    """Make the report of a recording.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment or a run.
+    output
+        The file to write; ``report.html`` in that directory if not given.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    from aqmlab.report import write_report
+
+    return write_report(load(path), output)
+
+
+def plot(path: Path | str, kind: str, output: Path | str | None = None, *, queue: str | None = None) -> Path:
+    """Draw one figure.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment or a run.
+    kind
+        ``"series"``, ``"delay-cdf"`` or ``"goodput-delay"``.
+    output
+        The file; its ending chooses PDF, SVG or PNG. ``figures/<kind>.pdf`` in the directory if not given.
+    queue
+        The queue to draw; the bottleneck if not given.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    from aqmlab.plots import draw
+
+    return draw(load(path), kind, output, queue=queue)
+
+
+def schema() -> dict[str, Any]:
+    """The scenario language as JSON Schema."""
+    from aqmlab import _core
+
+    content: dict[str, Any] = json.loads(_core.schema())
+    return content
+
+
+def aqm_list() -> list[dict[str, Any]]:
+    """All queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
+    from aqmlab import _core
+
+    content: list[dict[str, Any]] = json.loads(_core.aqm_list())
+    return content
+
+
+def aqm_show(name: str) -> dict[str, Any]:
+    """One discipline, also with ``params`` (kind, default, source, aliases) and ``presets``.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name.
+    """
+    from aqmlab import _core
+
+    content: dict[str, Any] = json.loads(_core.aqm_show(name))
+    return content
+
+
+__all__ = [
+    "Experiment",
+    "aqm_list",
+    "aqm_show",
+    "load",
+    "plot",
+    "report",
+    "run",
+    "schema",
+    "show",
+]

@@ -1,0 +1,223 @@
+"""Experiments: every arm of a scenario with every seed, in one directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import HostError, RecordingError, RunError, UsageError
+from aqmlab.recording import Experiment, load
+from aqmlab.scenario import Scenario, read
+
+Progress = Callable[[Mapping[str, float]], object]
+"""Told about ten times a second: ``runs_done``, ``runs_total``, ``events``, ``sim_done_s``, ``sim_total_s``."""
+
+DEFAULT_PARENT = Path("runs")
+SHARE_OF_MEMORY = 0.8
+
+
+def run(
+    scenario: Scenario,
+    *,
+    output: Path | str | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    arms: Sequence[str] | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    report: bool = True,
+) -> Experiment:
+    """Run every arm of a scenario with every seed.
+
+    Parameters
+    ----------
+    scenario
+        A TOML file, or its content as a dict.
+    output
+        The directory to make, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
+    seed, runs
+        The first seed and how many; as in the scenario if not given.
+    arms
+        Names of the arms to run; all if not given.
+    jobs
+        Runs side by side; one a processor if not given. Results do not depend on it.
+    progress
+        Told how far the runs are.
+    report
+        Whether to make ``report.html``.
+
+    Returns
+    -------
+    Experiment
+        The finished runs.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong; nothing is written then.
+    UsageError
+        If an argument makes no sense.
+    RunError
+        If runs failed; the others are kept.
+    HostError
+        If this machine cannot: no permission, no space, not enough memory.
+    KeyboardInterrupt
+        If interrupted; finished runs are kept.
+    """
+    from aqmlab import _core
+
+    text, name = read(scenario)
+    plan = json.loads(_core.plan(text, name))
+    seeds = chosen_seeds(plan["seeds"], seed, runs)
+    chosen = _chosen_arms(plan["arms"], arms)
+    jobs = _job_count(jobs)
+    about = describe(plan, chosen, seeds, name, _core.__version__, _core.RESULTS_VERSION)
+    directory = Path(output) if output is not None else DEFAULT_PARENT / directory_name(about)
+    _begin(directory, text, about)
+    try:
+        answer = json.loads(
+            _core.run(
+                text,
+                name,
+                directory,
+                jobs,
+                arms=[arm["name"] for arm in chosen],
+                seeds=seeds,
+                progress=progress,
+                memory_cap=memory_cap(jobs),
+            )
+        )
+    except BaseException:
+        _remove_if_empty(directory)
+        raise
+    if not answer["finished"]:
+        _remove_if_empty(directory)
+    if answer["failed"]:
+        raise _failure(answer, directory)
+    experiment = load(directory)
+    if report:
+        from aqmlab.report import write_report
+
+        write_report(experiment)
+    return experiment
+
+
+def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
+    """Seeds ``seed, seed + 1, ...``; what is not given is as planned."""
+    if runs is not None and runs < 1:
+        raise UsageError(f"`{runs}` runs make no experiment; give at least 1")
+    first = planned[0] if seed is None else seed
+    count = len(planned) if runs is None else runs
+    if first < 0 or first + count - 1 >= 2**63:
+        raise UsageError(f"the seed `{first}` is outside of 0 to 2^63 - 1")
+    return list(range(first, first + count))
+
+
+def _chosen_arms(planned: Sequence[dict[str, Any]], arms: Sequence[str] | None) -> list[dict[str, Any]]:
+    if not arms:
+        return list(planned)
+    names = [arm["name"] for arm in planned]
+    for arm in arms:
+        if arm not in names:
+            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in names)}")
+    return [arm for arm in planned if arm["name"] in arms]
+
+
+def _job_count(jobs: int | None) -> int:
+    if jobs is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if jobs < 1:
+        raise UsageError(f"`{jobs}` jobs make no progress; give at least 1")
+    return jobs
+
+
+def memory_cap(jobs: int) -> int:
+    """Bytes that one of ``jobs`` runs may take, so that all leave a fifth of what is free; 0 if not known."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(int(line.split()[1]) * 1024 * SHARE_OF_MEMORY / jobs)
+    return 0
+
+
+def describe(
+    plan: Mapping[str, Any],
+    arms: Sequence[Mapping[str, Any]],
+    seeds: Sequence[int],
+    file_name: str,
+    version: str,
+    results_version: int,
+) -> dict[str, Any]:
+    """The content of ``experiment.json``."""
+    kept = ("name", "slug", "digest", "parameters")
+    return {
+        "format_version": 1,
+        "aqmlab_version": version,
+        "results_version": results_version,
+        "title": plan["title"],
+        "question": plan["question"],
+        "scenario_file": file_name,
+        "arms": [{key: arm[key] for key in kept} for arm in arms],
+        "seeds": list(seeds),
+        "warnings": plan["warnings"],
+    }
+
+
+def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:
+    """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all plans and seeds."""
+    stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    title = re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
+    named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
+    return f"{stamp}-{title}-{sha256(named.encode()).hexdigest()[:8]}"
+
+
+def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
+    """Make the directory with what is known before the first run, whole or not at all."""
+    if directory.exists() or directory.is_symlink():
+        raise UsageError(f"`{directory}` exists already; an experiment is never overwritten")
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{directory.name}.partial-", dir=directory.parent) as parent:
+            partial = Path(parent) / "experiment"
+            partial.mkdir()
+            (partial / "scenario.toml").write_text(text, encoding="utf-8")
+            content = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+            (partial / "experiment.json").write_text(content, encoding="utf-8")
+            partial.rename(directory)
+    except OSError as error:
+        raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
+
+
+def _remove_if_empty(directory: Path) -> None:
+    """Remove a directory without a finished run: there is nothing in it that the scenario does not say."""
+    if any(directory.glob("*/seed-*/manifest.json")):
+        return
+    for child in directory.iterdir():
+        if child.is_dir():
+            child.rmdir()
+        elif child.name in ("scenario.toml", "experiment.json"):
+            child.unlink()
+    directory.rmdir()
+
+
+def _failure(answer: Mapping[str, Any], directory: Path) -> RunError:
+    first = answer["failed"][0]
+    failed, total = len(answer["failed"]), len(answer["failed"]) + len(answer["finished"])
+    kept = f"; the others are in `{directory}`" if answer["finished"] else ""
+    return RunError(
+        f"{failed} of {total} runs failed{kept}; the first: arm `{first['arm']}`, seed {first['seed']}:"
+        f" {first['reason']}"
+    )
+
+
+__all__ = ["Experiment", "Progress", "RecordingError", "run"]

@@ -1,0 +1,49 @@
+"""Numbers as people read them: one scale per unit, as many digits as the interval allows."""
+
+from __future__ import annotations
+
+import math
+
+from aqmlab.stats import Estimate
+
+_SCALES = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s")}
+NO_VALUE = "–"
+
+
+def display_unit(unit: str) -> str:
+    """The unit that a value in ``unit`` is shown in."""
+    return _SCALES.get(unit, (1.0, unit))[1]
+
+
+def display_value(value: float, unit: str) -> float:
+    """``value`` in the unit that it is shown in."""
+    return value * _SCALES.get(unit, (1.0, unit))[0]
+
+
+def number(value: float, digits: int = 4) -> str:
+    """``value`` with about ``digits`` significant digits and no exponent."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}"
+    places = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
+    return f"{value:.{places}f}"
+
+
+def estimate_parts(est: Estimate | None, unit: str) -> tuple[str, str]:
+    """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval."""
+    if est is None:
+        return NO_VALUE, ""
+    mean = display_value(est.mean, unit)
+    if est.half_width is None:
+        return number(mean), ""
+    half = display_value(est.half_width, unit)
+    if half == 0:
+        return number(mean), "0"
+    # Two digits of the half-width; the mean has no use for more places than that.
+    places = min(max(1 - math.floor(math.log10(half)), 0), 5)
+    return f"{mean:.{places}f}", f"{half:.{places}f}"
+
+
+def estimate_text(est: Estimate | None, unit: str) -> str:
+    """``38.72 ± 0.21``, or the mean alone where there is no interval."""
+    mean, half = estimate_parts(est, unit)
+    return f"{mean} ± {half}" if half else mean

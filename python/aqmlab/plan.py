@@ -1,0 +1,92 @@
+"""Plans as recordings hold them: what readers need to know of the network and its traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+BULK = "bulk"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A directed link with its queue; quantities are texts with units."""
+
+    name: str
+    source: str
+    target: str
+    rate: str
+    delay: str
+    queue: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TrafficClass:
+    """Flows that are alike."""
+
+    name: str
+    count: int
+    kind: str
+    what: str
+    path: tuple[str, ...]
+    return_path: tuple[str, ...]
+    rtt: str | None
+
+
+@dataclass(frozen=True)
+class Network:
+    """Nodes, links and traffic of one arm."""
+
+    nodes: tuple[str, ...]
+    links: tuple[Link, ...]
+    classes: tuple[TrafficClass, ...]
+
+    def link(self, name: str) -> Link | None:
+        """A link by name."""
+        return next((link for link in self.links if link.name == name), None)
+
+
+def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the classes whose flows react to congestion: those that send over TCP."""
+    return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] == BULK)
+
+
+def network(plan: Mapping[str, Any]) -> Network:
+    """The network of a plan."""
+    links = tuple(
+        Link(
+            name=str(link["name"]),
+            source=str(link["from"]),
+            target=str(link["to"]),
+            rate=str(link["rate"]),
+            delay=str(link["delay"]),
+            queue=str(link["queue"]["kind"]),
+            settings=link["queue"]["settings"],
+        )
+        for link in plan["links"]
+    )
+    return Network(tuple(map(str, plan["nodes"])), links, tuple(map(_traffic_class, plan["classes"])))
+
+
+def _traffic_class(entry: Mapping[str, Any]) -> TrafficClass:
+    access = entry.get("access")
+    return TrafficClass(
+        name=str(entry["name"]),
+        count=int(entry["count"]),
+        kind=str(entry["workload"]["kind"]),
+        what=_what(entry["workload"]),
+        path=tuple(map(str, entry["path"])),
+        return_path=tuple(map(str, entry["return_path"])),
+        rtt=str(access["rtt"]) if access else None,
+    )
+
+
+def _what(workload: Mapping[str, Any]) -> str:
+    if workload["kind"] == BULK:
+        ecn = " with ECN" if workload["tcp"].get("ecn") else ""
+        amount = workload["bytes"]
+        return f"TCP{ecn}" if amount == "endless" else f"TCP{ecn}, {amount} each"
+    spacing = "constant" if workload["kind"] == "cbr" else "Poisson"
+    return f"UDP, {spacing}, {workload['rate']}"

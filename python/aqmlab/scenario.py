@@ -1,0 +1,59 @@
+"""Scenarios on their way to the core: a file, a text or a dict becomes TOML text and a name for messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from aqmlab.errors import Problem, ScenarioError
+
+Scenario: TypeAlias = str | Path | Mapping[str, Any]
+"""A path to a TOML file, or the content of one as a dict."""
+
+DICT_NAME = "<dict>"
+
+
+def read(scenario: Scenario) -> tuple[str, str]:
+    """TOML text and file name of a scenario.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read, or the dict holds something that TOML cannot.
+    """
+    if isinstance(scenario, Mapping):
+        return _dict_to_toml(scenario), DICT_NAME
+    path = Path(scenario)
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"it is not UTF-8 text (byte {error.start})") from error
+
+
+def resolve(scenario: Scenario) -> dict[str, Any]:
+    """What a scenario resolves to: arms with plans, parameters and digests, seeds, warnings."""
+    from aqmlab import _core
+
+    text, name = read(scenario)
+    answer: dict[str, Any] = json.loads(_core.plan(text, name))
+    return answer
+
+
+def _unreadable(path: Path, reason: str) -> ScenarioError:
+    message = f"cannot read the scenario: {reason}"
+    problem = Problem(line=0, column=0, path="", message=message)
+    return ScenarioError(f"{path}: {message}", [problem])
+
+
+def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
+    import tomli_w
+
+    try:
+        return tomli_w.dumps(dict(scenario))
+    except (TypeError, ValueError) as error:
+        message = f"the scenario holds a value that TOML cannot: {error}"
+        raise ScenarioError(message, [Problem(line=0, column=0, path="", message=message)]) from error
