@@ -139,8 +139,25 @@ fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     (ratio, ratio - half, ratio + half)
 }
 
+/// The interval of ours / ns-2 for one figure.
+struct Ratio {
+    name: &'static str,
+    low: f64,
+    high: f64,
+}
+
+/// The figures by name.
+type Getter = fn(&Figures) -> f64;
+const GETTERS: [(&str, Getter); 5] = [
+    ("goodput_bps", |f| f.goodput),
+    ("drop_percent", |f| f.drop_percent),
+    ("mean_queue_packets", |f| f.mean_queue),
+    ("jain", |f| f.jain),
+    ("timeouts_per_flow", |f| f.timeouts),
+];
+
 /// Runs every seed that ns-2 ran, on two threads, and compares.
-fn compare(case: &str, queue: &str, count: usize) -> Vec<(&'static str, f64, f64, (f64, f64, f64))> {
+fn compare(case: &str, queue: &str, count: usize) -> Vec<Ratio> {
     let mut theirs = theirs(case, count);
     theirs.truncate(seeds());
     let scenes = vectors("scenes.csv");
@@ -160,14 +177,7 @@ fn compare(case: &str, queue: &str, count: usize) -> Vec<(&'static str, f64, f64
     let pairs: Vec<(Figures, Figures)> =
         pairs.into_inner().expect("no run panicked").into_iter().flatten().collect();
     assert!(pairs.len() >= 20, "{case} {count}: {} seeds", pairs.len());
-    let fields: [(&'static str, fn(&Figures) -> f64); 5] = [
-        ("goodput_bps", |f| f.goodput),
-        ("drop_percent", |f| f.drop_percent),
-        ("mean_queue_packets", |f| f.mean_queue),
-        ("jain", |f| f.jain),
-        ("timeouts_per_flow", |f| f.timeouts),
-    ];
-    fields
+    GETTERS
         .iter()
         .map(|(name, get)| {
             let values: Vec<_> = pairs.iter().map(|(a, b)| (get(a), get(b))).collect();
@@ -181,13 +191,13 @@ fn compare(case: &str, queue: &str, count: usize) -> Vec<(&'static str, f64, f64
                 r.1,
                 r.2
             );
-            (*name, a, b, r)
+            Ratio { name, low: r.1, high: r.2 }
         })
         .collect()
 }
 
 fn assert_inside(case: &str, queue: &str, count: usize) {
-    for (name, _, _, (_, low, high)) in compare(case, queue, count) {
+    for Ratio { name, low, high } in compare(case, queue, count) {
         let (least, most) = match name {
             "goodput_bps" => (0.97, 1.03),
             "drop_percent" | "mean_queue_packets" => (0.85, 1.15),

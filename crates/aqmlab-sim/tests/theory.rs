@@ -70,7 +70,7 @@ fn m_d_1() {
 fn m_m_1() {
     let load = 0.7;
     // Sizes are whole bytes, rounded up: geometric with success 1 - exp(-1/1000).
-    let q = 1.0 - (-1.0f64 / 1000.0).exp();
+    let q = -libm::expm1(-1.0 / 1000.0);
     let (mean, second) = (1.0 / q, (2.0 - q) / (q * q));
     let lambda = load * RATE_BPS / 8000.0;
     let exact = pollaczek_khinchine(lambda, mean, second);

@@ -1,0 +1,22 @@
+//! How fast is one run? Runs a scenario's first arm once and prints events, hops and the wall time.
+//!
+//! cargo run --release -p aqmlab-sim --example run_once -- scenarios/demo.toml
+
+use aqmlab_recording::ColumnData;
+use aqmlab_sim::{Control, run};
+
+fn main() {
+    let path = std::env::args().nth(1).expect("give a scenario file");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let experiment = aqmlab_scenario::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
+    let plan = &experiment.arms[0];
+    let recording = run(plan, experiment.seeds[0], &Control::default()).unwrap_or_else(|e| panic!("{e}"));
+    let table = recording.table("run").expect("every recording has a run");
+    let get = |name: &str| match table.column(name) {
+        Some(ColumnData::U64(v)) => v[0],
+        _ => panic!("no column {name}"),
+    };
+    let (events, hops) = (get("events"), get("packet_hops"));
+    let wall = recording.manifest.wall_s;
+    println!("arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns a hop", plan.arm, wall * 1e9 / hops as f64);
+}
