@@ -90,7 +90,7 @@ struct Common {
 }
 
 fn common(root: &tree::Node, file: &str, report: &mut Report<'_>) -> Option<Common> {
-    let mut pass = Pass { report, parameters: Vec::new() };
+    let mut pass = Pass::new(report);
     let section = pass.section(root, "", FILE)?;
     let title = match section.node("title") {
         Some(_) => pass.text(&section, "title"),
@@ -113,7 +113,7 @@ fn stem(file: &str) -> String {
 
 /// One arm's plan, without its title.
 fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
-    let mut pass = Pass { report, parameters: Vec::new() };
+    let mut pass = Pass::new(report);
     let file = pass.section(&arm.tree, "", FILE)?;
     let end = pass.end(&file);
     let warmup = pass.warmup(&file, end.as_ref());
@@ -123,7 +123,13 @@ fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
         pass.look_for_traffic(&file);
     }
     let network = network?;
-    let drafts = pass.classes(&file, &network)?;
+    let drafts = pass.classes(&file, &network);
+    if drafts.is_none() || !pass.report.is_clean_of("topology") {
+        // What follows from a wrong network or wrong traffic would mislead; what is written can still be checked.
+        pass.look_at_queues(&network);
+        return None;
+    }
+    let drafts = drafts?;
     let links: Vec<String> = network.links.iter().map(|l| l.name.clone()).collect();
     let stop = pass.stop(&file, end, &drafts, &links);
     if let Some(stop) = &stop {

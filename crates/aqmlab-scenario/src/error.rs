@@ -95,6 +95,11 @@ impl<'t> Report<'t> {
         if short.len() < text.len() { format!("{short}...") } else { short }
     }
 
+    /// Is nothing wrong at or below the path's first key, such as `topology`?
+    pub(crate) fn is_clean_of(&self, first: &str) -> bool {
+        !self.problems.iter().any(|(_, path, _)| path.split('.').next() == Some(first))
+    }
+
     pub(crate) fn is_clean(&self) -> bool {
         self.problems.is_empty()
     }

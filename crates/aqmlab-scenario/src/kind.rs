@@ -27,15 +27,15 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
         }
         Kind::Span { min, max } => {
             let v = text::parse_span(quantity(node, quoted, SPAN_FORM)?).map_err(|e| e.to_string())?;
-            within(v, *min, *max).map(Value::Span)
+            within(v, *min, *max, quoted).map(Value::Span)
         }
         Kind::Rate { min, max } => {
             let v = text::parse_rate(quantity(node, quoted, RATE_FORM)?).map_err(|e| e.to_string())?;
-            within(v, *min, *max).map(Value::Rate)
+            within(v, *min, *max, quoted).map(Value::Rate)
         }
         Kind::Bytes { min, max } => {
             let v = text::parse_bytes(quantity(node, quoted, BYTES_FORM)?).map_err(|e| e.to_string())?;
-            within(v, Bytes::new(*min), Bytes::new(*max)).map(|b| Value::Size(Size::Bytes(b)))
+            within(v, Bytes::new(*min), Bytes::new(*max), quoted).map(|b| Value::Size(Size::Bytes(b)))
         }
         Kind::Size { min } => size(node, *min, quoted),
         Kind::Choice(words) => choice(node, words, quoted).map(Value::Choice),
@@ -64,19 +64,14 @@ pub(crate) fn form(kind: &Kind) -> String {
 }
 
 /// One of `words`.
-pub(crate) fn choice(node: &Node, words: &[&'static str], quoted: &str) -> Result<&'static str, String> {
+fn choice(node: &Node, words: &[&'static str], quoted: &str) -> Result<&'static str, String> {
     let Tree::Text(given) = &node.value else {
         return Err(wrong(node, quoted, &format!("one of {}", listed(words.iter().copied()))));
     };
-    words.iter().copied().find(|w| w == given).ok_or_else(|| unknown_word(given, words.iter().copied()))
-}
-
-/// ``unknown word "rde"; did you mean "red"?``
-pub(crate) fn unknown_word<'w>(given: &str, words: impl Iterator<Item = &'w str> + Clone) -> String {
-    match nearest(given, words.clone()) {
+    words.iter().copied().find(|w| w == given).ok_or_else(|| match nearest(given, words.iter().copied()) {
         Some(near) => format!("unknown word {given:?}; did you mean \"{near}\"?"),
-        None => format!("unknown word {given:?}; the choice is {}", listed(words)),
-    }
+        None => format!("unknown word {given:?}; write one of {}", listed(words.iter().copied())),
+    })
 }
 
 fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
@@ -111,11 +106,12 @@ fn number(node: &Node, quoted: &str, expected: &str, fits: impl Fn(f64) -> bool)
     if fits(x) { Ok(Value::Number(x)) } else { Err(format!("`{quoted}` is out of range; write {expected}")) }
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(v: T, min: T, max: T) -> Result<T, String> {
+fn within<T: PartialOrd + std::fmt::Display>(v: T, min: T, max: T, quoted: &str) -> Result<T, String> {
+    let quoted = quoted.trim_matches(['"', '\'']);
     if v < min {
-        Err(format!("`{v}` is too small; it must be at least {min}"))
+        Err(format!("`{quoted}` is too small; it must be at least {min}"))
     } else if v > max {
-        Err(format!("`{v}` is too large; it must be at most {max}"))
+        Err(format!("`{quoted}` is too large; it must be at most {max}"))
     } else {
         Ok(v)
     }

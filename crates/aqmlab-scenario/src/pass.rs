@@ -1,6 +1,8 @@
 //! Reading typed values from sections of the tree: the one place where a key is looked up, checked, given its
 //! default and entered with its origin in the list of effective parameters.
 
+use std::collections::BTreeSet;
+
 use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -9,13 +11,15 @@ use crate::error::Report;
 use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
 use crate::plan::Parameter;
-use crate::suggest::{listed, nearest};
+use crate::suggest::{listed, nearest, no_such};
 use crate::tree::{At, Entry, Node, Table, Tree};
 
 /// One reading of the tree, for one arm: what is wrong, and the effective parameters so far.
 pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
     pub(crate) parameters: Vec<Parameter>,
+    /// Their paths.
+    entered: BTreeSet<String>,
 }
 
 /// A table with the keys that it may have.
@@ -45,6 +49,11 @@ impl<'n> Section<'n> {
         self.node(key).map_or_else(|| self.at.clone(), |n| n.at.clone())
     }
 
+    /// What the key does.
+    pub(crate) fn help(&self, key: &str) -> &'static str {
+        self.field(key).help
+    }
+
     fn field(&self, key: &str) -> &'static Field {
         self.fields.iter().find(|f| f.name == key).expect("sections are read by the keys of their own table")
     }
@@ -54,6 +63,13 @@ impl<'n> Section<'n> {
             Form::One(kind) | Form::OrWord(kind, _) => kind,
             _ => unreachable!("only single values are read by kind"),
         }
+    }
+}
+
+impl<'p, 't> Pass<'p, 't> {
+    /// A first reading.
+    pub(crate) fn new(report: &'p mut Report<'t>) -> Self {
+        Pass { report, parameters: Vec::new(), entered: BTreeSet::new() }
     }
 }
 
@@ -136,18 +152,17 @@ impl Pass<'_, '_> {
         variants: &'static [Variant],
     ) -> Option<&'static Variant> {
         let table = self.table(node, path)?;
-        let kinds: Vec<&'static str> = variants.iter().map(|v| v.kind).collect();
+        let kinds = || variants.iter().map(|v| v.kind);
         let Some(kind) = table.get("kind") else {
-            self.error(&node.at, path, format!("`kind` is missing; write one of {}", listed(kinds)));
+            self.error(&node.at, path, format!("`kind` is missing; write one of {}", listed(kinds())));
             return None;
         };
-        match kind::choice(kind, &kinds, &self.report.quote(&kind.at)) {
-            Ok(word) => variants.iter().find(|v| v.kind == word),
-            Err(message) => {
-                self.error(&kind.at, &format!("{path}.kind"), message);
-                None
-            }
+        let Value::Text(word) = self.given(kind, &format!("{path}.kind"), &Kind::Text)? else { return None };
+        let found = variants.iter().find(|v| v.kind == word);
+        if found.is_none() {
+            self.error(&kind.at, &format!("{path}.kind"), no_such("kind", &word, kinds()));
         }
+        found
     }
 
     /// The value of a key, its default, or `None` if it is wrong, missing or ruled by something else.
@@ -180,14 +195,17 @@ impl Pass<'_, '_> {
     /// The key must be there and is not.
     pub(crate) fn missing(&mut self, section: &Section<'_>, field: &Field) {
         let what = match field.form {
-            Form::One(kind) => kind::form(&kind),
-            Form::Name => "a name".to_string(),
-            _ => field.help.to_string(),
+            Form::One(kind) => format!("write {}", kind::form(&kind)),
+            Form::Kinds(variants) => {
+                let kind = variants.first().map_or("", |v| v.kind);
+                format!("add [{}] with a `kind` such as \"{kind}\"", field.name)
+            }
+            _ => "write a name".to_string(),
         };
         self.error(
             &section.at,
             &section.path,
-            format!("`{}` is missing ({}); write {what}", field.name, field.help),
+            format!("`{}` is missing ({}); {what}", field.name, field.help),
         );
     }
 
@@ -211,9 +229,21 @@ impl Pass<'_, '_> {
         origin: Origin,
         help: &'static str,
     ) {
-        let parameter =
-            Parameter { path, value: value.to_string(), origin, source: OURS, help, aliases: &[] };
-        self.parameters.push(parameter);
+        self.enter_parameter(Parameter {
+            path,
+            value: value.to_string(),
+            origin,
+            source: OURS,
+            help,
+            aliases: &[],
+        });
+    }
+
+    /// Enters a parameter; a value that several links share is entered once.
+    pub(crate) fn enter_parameter(&mut self, parameter: Parameter) {
+        if self.entered.insert(parameter.path.clone()) {
+            self.parameters.push(parameter);
+        }
     }
 
     /// Enters what follows from a rule.

@@ -4,19 +4,21 @@ use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Info, catalogue, info};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Span};
+use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::field::OURS;
-use crate::kind::{self, unknown_word};
+use crate::kind;
 use crate::language::{DEFAULT_QUEUE, MOST_PACKETS, QUEUE_KIND};
 use crate::pass::Pass;
 use crate::plan::{ClassPlan, LinkPlan, Parameter, QueuePlan, Workload};
-use crate::suggest::listed;
+use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{At, Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` over the TCP classes that cross the link (over all, if none is TCP), weighted by \
                         their flows";
+/// The buffer of a queue of which nothing is written, where there is no round-trip time.
+const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 
 impl Pass<'_, '_> {
@@ -49,15 +51,11 @@ impl Pass<'_, '_> {
 
     fn queue(&mut self, draft: &LinkDraft<'_>, context: LinkContext, largest: Bytes) -> Option<QueuePlan> {
         let path = &draft.queue_path;
-        let (info, table) = self.discipline(draft)?;
         let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
-        let mut given = Settings::default();
-        let clean = table.is_none_or(|table| {
-            self.check_keys(table, path, info.params, &[QUEUE_KIND]);
-            self.overlay(table, path, info.params, &mut given)
-        });
-        if !clean {
-            return None;
+        let (info, table, mut given) = self.written_queue(draft)?;
+        if draft.queue.is_none() && context.rtt.is_none() {
+            let rule = "no round-trip time to take a bandwidth-delay product of";
+            given.set("limit", Value::Size(UNWRITTEN_LIMIT), Origin::Derived(rule.into()));
         }
         let settings = match (info.resolve)(&given, &context) {
             Ok(settings) => settings,
@@ -73,6 +71,27 @@ impl Pass<'_, '_> {
         self.enter_settings(path, info.params, &settings);
         self.enter_context(path, &context);
         Some(QueuePlan { kind: info.name, settings, link: context })
+    }
+
+    /// Looks at queues whose links or traffic are wrong, as far as that goes.
+    pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
+        for draft in &network.links {
+            self.written_queue(draft);
+        }
+    }
+
+    /// The discipline, its table and the parameters that are written.
+    fn written_queue<'n>(
+        &mut self,
+        draft: &LinkDraft<'n>,
+    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+        let (info, table) = self.discipline(draft)?;
+        let mut given = Settings::default();
+        let clean = table.is_none_or(|table| {
+            self.check_keys(table, &draft.queue_path, info.params, &[QUEUE_KIND]);
+            self.overlay(table, &draft.queue_path, info.params, &mut given)
+        });
+        clean.then_some((info, table, given))
     }
 
     /// The discipline that is written, or the default one; with the table of its parameters, if there is one.
@@ -106,11 +125,7 @@ impl Pass<'_, '_> {
             return None;
         };
         let Some(info) = info(name) else {
-            self.error(
-                &named.at,
-                &kind_path,
-                format!("there is no such discipline: {}", unknown_word(name, names())),
-            );
+            self.error(&named.at, &kind_path, no_such("discipline", name, names()));
             return None;
         };
         self.enter_at(kind_path, &info.name, Origin::Given, help);
@@ -187,7 +202,7 @@ impl Pass<'_, '_> {
     pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
         for setting in settings.iter() {
             let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
-            self.parameters.push(Parameter {
+            self.enter_parameter(Parameter {
                 path: format!("{path}.{}", setting.name),
                 value: setting.value.to_string(),
                 origin: setting.origin.clone(),

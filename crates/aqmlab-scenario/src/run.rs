@@ -6,7 +6,7 @@ use crate::field::Absent;
 use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, RECORD, STOP};
 use crate::pass::{Pass, Section};
 use crate::plan::{CountStop, QueueCount, QueueStop, RecordPlan, Stop};
-use crate::suggest::{listed, nearest};
+use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Table, Tree};
 
@@ -22,6 +22,9 @@ impl Pass<'_, '_> {
     pub(crate) fn end(&mut self, file: &Section<'_>) -> Option<End> {
         let duration = self.span(file, "duration").map(|at| End { at, written: file.at("duration") });
         let stop = file.node("stop");
+        if let Some(node) = stop {
+            self.section(node, "stop", STOP);
+        }
         let stop_at = stop.and_then(|node| match &node.value {
             Tree::Table(table) => table.get("at").map(|at| (node, at)),
             _ => None,
@@ -145,10 +148,7 @@ impl Pass<'_, '_> {
         let name = self.name(section, key)?;
         let found = names.iter().position(|n| *n == name);
         if found.is_none() {
-            let message = match nearest(&name, names.iter().copied()) {
-                Some(near) => format!("there is no {what} \"{name}\"; did you mean \"{near}\"?"),
-                None => format!("there is no {what} \"{name}\"; there are {}", listed(names.iter().copied())),
-            };
+            let message = no_such(what, &name, names.iter().copied());
             self.error(&section.at(key), &section.sub(key), message);
         } else {
             self.enter(section, key, &name, aqmlab_params::Origin::Given);

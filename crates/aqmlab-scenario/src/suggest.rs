@@ -22,6 +22,18 @@ pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
     }
 }
 
+/// ``there is no node "bta"; did you mean "beta"?``
+pub(crate) fn no_such<'c>(
+    what: &str,
+    given: &str,
+    known: impl IntoIterator<Item = &'c str> + Clone,
+) -> String {
+    match nearest(given, known.clone()) {
+        Some(near) => format!("there is no {what} {given:?}; did you mean \"{near}\"?"),
+        None => format!("there is no {what} {given:?}; there are {}", listed(known)),
+    }
+}
+
 /// The letters that count. Longer than any word of ours is cut: the distance costs length squared.
 fn plain(word: &str) -> Vec<char> {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).take(64).collect()

@@ -7,7 +7,7 @@ use crate::field::{Field, Form};
 use crate::language::{FAULTS, FILE, HOP, LINK, NODE, TOPOLOGIES};
 use crate::pass::{Pass, Section};
 use crate::plan::Faults;
-use crate::suggest::nearest;
+use crate::suggest::no_such;
 use crate::tree::{At, Node, Table, Tree};
 
 /// Nodes and links as the file has them, queues not yet resolved.
@@ -48,17 +48,24 @@ pub(crate) enum AccessWord {
     Rate(Rate),
 }
 
-/// The keys of one direction of a link in its section.
-struct Keys {
-    rate: &'static str,
-    delay: &'static str,
-    queue: &'static str,
-    faults: &'static str,
+/// Where a link is described: its own section, and the one that speaks for all hops.
+struct Place<'s, 'n> {
+    own: Option<&'s Section<'n>>,
+    common: &'s Section<'n>,
+    /// Where its queues are found in paths.
+    path: String,
 }
 
-const FORWARD: Keys = Keys { rate: "rate", delay: "delay", queue: "queue", faults: "faults" };
-const REVERSE: Keys =
-    Keys { rate: "reverse_rate", delay: "reverse_delay", queue: "reverse_queue", faults: "reverse_faults" };
+impl<'n> Place<'_, 'n> {
+    /// The section that has the say on `key`.
+    fn section_of(&self, key: &str) -> Section<'n> {
+        let own = self.own.filter(|own| own.node(key).is_some());
+        own.unwrap_or(self.common).clone()
+    }
+}
+
+/// Stands for a rate that is wrong, until the problems found are told.
+const STAND_IN_RATE: Rate = Rate::mbit(1);
 
 impl Pass<'_, '_> {
     /// The network of the file.
@@ -94,106 +101,100 @@ impl Pass<'_, '_> {
     fn dumbbell<'n>(&mut self, section: &Section<'n>) -> Option<Network<'n>> {
         self.check_keys(section.table, &section.path, &section.fields, &["kind"]);
         let access = self.access(section);
-        let forward = self.direction(section, None, &FORWARD, "bottleneck", (0, 1));
-        let reverse = self.direction(section, None, &REVERSE, "reverse", (1, 0));
+        let place = Place { own: None, common: section, path: section.path.clone() };
+        let links = self.both_directions(&place, ["bottleneck", "reverse"], [0, 1]).into();
         let nodes = vec!["left".to_string(), "right".to_string()];
-        Some(Network { nodes, links: vec![forward?, reverse?], access: access?, ends: Some((0, 1)) })
+        Some(Network { nodes, links, access: access?, ends: Some((0, 1)) })
     }
 
     fn parking_lot<'n>(&mut self, section: &Section<'n>) -> Option<Network<'n>> {
         let hops = self.integer(section, "hops");
-        let names: Vec<String> = (1..=hops.unwrap_or(0)).map(|i| format!("hop{i}")).collect();
-        // Where the number of hops is wrong, their tables are not called unknown on top of it.
-        let is_hop = |key: &str| key.strip_prefix("hop").is_some_and(|n| n.parse::<u64>().is_ok());
-        let others: Vec<&str> = match hops {
-            Some(_) => names.iter().map(String::as_str).collect(),
-            None => section.table.entries.iter().map(|e| e.key.as_str()).filter(|k| is_hop(k)).collect(),
-        };
-        let others: Vec<&str> = others.into_iter().chain(["kind"]).collect();
-        self.check_keys(section.table, &section.path, &section.fields, &others);
+        self.check_hops(section, hops);
         let access = self.access(section);
         let mut links = Vec::new();
-        for (i, name) in names.iter().enumerate() {
-            let own = match section.node(name) {
-                Some(node) => {
-                    Some(self.section(node, &section.sub(name), HOP.iter().flat_map(|f| f.iter()))?)
-                }
+        for (i, name) in (1..=hops?).map(|i| format!("hop{i}")).enumerate() {
+            let path = section.sub(&name);
+            let own = match section.node(&name) {
+                Some(node) => Some(self.section(node, &path, HOP.iter().flat_map(|f| f.iter()))?),
                 None => None,
             };
-            let path = section.sub(name);
-            let forward = self.direction(section, Some((own.as_ref(), &path)), &FORWARD, name, (i, i + 1));
-            let back = format!("{name}-reverse");
-            let reverse = self.direction(section, Some((own.as_ref(), &path)), &REVERSE, &back, (i + 1, i));
-            links.extend([forward?, reverse?]);
+            let place = Place { own: own.as_ref(), common: section, path };
+            links.extend(self.both_directions(&place, [&name, &format!("{name}-reverse")], [i, i + 1]));
         }
-        let nodes = (0..=hops?).map(|i| format!("r{i}")).collect::<Vec<_>>();
+        let nodes: Vec<String> = (0..=hops?).map(|i| format!("r{i}")).collect();
         let ends = Some((0, nodes.len() - 1));
         Some(Network { nodes, links, access: access?, ends })
     }
 
-    /// One direction of a link that `section` describes, overridden by a hop's own section.
-    fn direction<'n>(
-        &mut self,
-        section: &Section<'n>,
-        hop: Option<(Option<&Section<'n>>, &String)>,
-        keys: &Keys,
-        name: &str,
-        (from, to): (usize, usize),
-    ) -> Option<LinkDraft<'n>> {
-        let own = hop.and_then(|(own, _)| own);
-        let pick = |key: &str| match own {
-            Some(own) if own.node(key).is_some() => own.clone(),
-            _ => section.clone(),
-        };
-        let rate = self.own_or_forward(&pick, keys.rate, FORWARD.rate, Self::rate_value);
-        let delay = self.own_or_forward(&pick, keys.delay, FORWARD.delay, Self::span_value);
-        let overhead = self.bytes(&pick("overhead"), "overhead");
-        let faults = self.faults(&pick(keys.faults), keys.faults);
-        let with_queue = pick(keys.queue);
-        let queue_path = match hop {
-            Some((_, path)) => format!("{path}.{}", keys.queue),
-            None => section.sub(keys.queue),
-        };
-        Some(LinkDraft {
-            name: name.to_string(),
-            from,
-            to,
-            rate: rate?,
-            delay: delay?,
-            overhead: overhead?,
-            faults: faults?,
-            queue: with_queue.node(keys.queue),
-            queue_path,
-            at: with_queue.at,
-        })
+    /// The keys of a parking lot: its own, and a table for each of its hops.
+    fn check_hops(&mut self, section: &Section<'_>, hops: Option<u64>) {
+        let number = |key: &str| key.strip_prefix("hop").and_then(|n| n.parse::<u64>().ok());
+        let mut others = vec!["kind"];
+        for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
+            others.push(&entry.key);
+            // Where the number of hops is wrong, their tables are not called wrong on top of it.
+            let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
+            if let (Some(hops), false) = (hops, there) {
+                let message =
+                    format!("there is no `{}`; `hops` is {hops}, so the last is `hop{hops}`", entry.key);
+                self.error(&entry.key_at, &section.path, message);
+            }
+        }
+        self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// The value of `key`; where it is not written, that of the forward direction.
-    fn own_or_forward<'n, T: std::fmt::Display>(
+    /// Both directions of a link that `section` describes, overridden by a hop's own section. Where rate or delay
+    /// is wrong, a stand-in lets the rest of the file be looked at.
+    fn both_directions<'n>(
         &mut self,
-        pick: &impl Fn(&str) -> Section<'n>,
+        at: &Place<'_, 'n>,
+        names: [&str; 2],
+        ends: [usize; 2],
+    ) -> [LinkDraft<'n>; 2] {
+        let rate = self.rate(&at.section_of("rate"), "rate");
+        let delay = self.span(&at.section_of("delay"), "delay");
+        let overhead = self.bytes(&at.section_of("overhead"), "overhead").unwrap_or(Bytes::ZERO);
+        let back_rate = self.or_as(at, "reverse_rate", ("rate", rate), Self::rate);
+        let back_delay = self.or_as(at, "reverse_delay", ("delay", delay), Self::span);
+        let mut draft =
+            |name: &str, [from, to]: [usize; 2], rate: Option<Rate>, delay: Option<Span>, queue, faults| {
+                let with_queue = at.section_of(queue);
+                LinkDraft {
+                    name: name.to_string(),
+                    from,
+                    to,
+                    rate: rate.unwrap_or(STAND_IN_RATE),
+                    delay: delay.unwrap_or(Span::ZERO),
+                    overhead,
+                    faults: self.faults(&at.section_of(faults), faults).unwrap_or_default(),
+                    queue: with_queue.node(queue),
+                    queue_path: format!("{}.{queue}", at.path),
+                    at: with_queue.at,
+                }
+            };
+        [
+            draft(names[0], ends, rate, delay, "queue", "faults"),
+            draft(names[1], [ends[1], ends[0]], back_rate, back_delay, "reverse_queue", "reverse_faults"),
+        ]
+    }
+
+    /// The value of `key`; where it is not written, `forward`, that of the other direction.
+    fn or_as<T: std::fmt::Display>(
+        &mut self,
+        at: &Place<'_, '_>,
         key: &'static str,
-        forward: &'static str,
+        forward: (&str, Option<T>),
         read: fn(&mut Self, &Section<'_>, &str) -> Option<T>,
     ) -> Option<T> {
-        let section = pick(key);
-        if key == forward || section.node(key).is_some() {
+        let section = at.section_of(key);
+        if section.node(key).is_some() {
             return read(self, &section, key);
         }
-        let before = self.parameters.len();
-        let value = read(self, &pick(forward), forward);
-        self.parameters.truncate(before);
-        let value = value?;
-        self.derive(&section, key, &value, &format!("as {forward}"));
+        let value = forward.1?;
+        let origin = Origin::Derived(format!("as `{}`", forward.0).into());
+        let help = section.help(key);
+        self.enter_at(format!("{}.{key}", at.path), &value, origin, help);
         Some(value)
-    }
-
-    fn rate_value(&mut self, section: &Section<'_>, key: &str) -> Option<Rate> {
-        self.rate(section, key)
-    }
-
-    fn span_value(&mut self, section: &Section<'_>, key: &str) -> Option<Span> {
-        self.span(section, key)
     }
 
     /// What the section says of access links.
@@ -241,25 +242,25 @@ impl Pass<'_, '_> {
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");
-        let duplex = self.flag(own, "duplex");
-        let (Some(from), Some(to)) = (from, to) else {
-            // The rest of the link is still looked at, so that its own mistakes are told as well.
-            self.direction(own, None, &FORWARD, "", (0, 0));
-            return None;
+        let duplex = self.flag(own, "duplex").unwrap_or(true);
+        let ends = [from.unwrap_or(0), to.unwrap_or(0)];
+        let called = |end: usize| nodes.get(end).map_or("", String::as_str);
+        let (there, back) = match &given {
+            Some(name) => (name.clone(), format!("{name}-reverse")),
+            None => (
+                format!("{}-{}", called(ends[0]), called(ends[1])),
+                format!("{}-{}", called(ends[1]), called(ends[0])),
+            ),
         };
+        let place = Place { own: None, common: own, path: own.path.clone() };
+        let links = self.both_directions(&place, [&there, &back], ends);
+        let (from, to) = (from?, to?);
         if from == to {
             let message = format!("a link from \"{}\" to itself leads nowhere", nodes[from]);
             self.error(&own.at("to"), &own.sub("to"), message);
             return None;
         }
-        let name = given.clone().unwrap_or_else(|| format!("{}-{}", nodes[from], nodes[to]));
-        let forward = self.direction(own, None, &FORWARD, &name, (from, to));
-        if !duplex? {
-            return Some(vec![forward?]);
-        }
-        let back = given.map_or_else(|| format!("{}-{}", nodes[to], nodes[from]), |n| format!("{n}-reverse"));
-        let reverse = self.direction(own, None, &REVERSE, &back, (to, from));
-        Some(vec![forward?, reverse?])
+        Some(links.into_iter().take(if duplex { 2 } else { 1 }).collect())
     }
 
     /// The index of the node that a key names.
@@ -267,15 +268,9 @@ impl Pass<'_, '_> {
         let name = self.name(section, key)?;
         let found = nodes.iter().position(|n| *n == name);
         if found.is_none() {
-            let message = match nearest(&name, nodes.iter().map(String::as_str)) {
-                Some(near) => format!("there is no node \"{name}\"; did you mean \"{near}\"?"),
-                None if nodes.is_empty() => {
-                    format!("there is no node \"{name}\"; add a [[node]] of this name")
-                }
-                None => format!(
-                    "there is no node \"{name}\"; the nodes are {}",
-                    crate::suggest::listed(nodes.iter().map(String::as_str),)
-                ),
+            let message = match nodes {
+                [] => format!("there is no node \"{name}\"; add a [[node]] of this name"),
+                nodes => no_such("node", &name, nodes.iter().map(String::as_str)),
             };
             self.error(&section.at(key), &section.sub(key), message);
         } else {

@@ -75,7 +75,11 @@ pub(crate) fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
     for error in &errors {
         let at = error.span().unwrap_or(0..0);
         let message = error.message().trim_end_matches('.').replace('\n', ", ");
-        report.error(&at, "", format!("not TOML: {message}"));
+        let place = match report.quote(&at).trim() {
+            "" => String::new(),
+            quoted => format!(" at `{quoted}`"),
+        };
+        report.error(&at, "", format!("not TOML{place}: {message}"));
     }
     let root = Node { at: 0..0, value: Tree::Table(table_of(text, table.get_ref(), false)) };
     errors.is_empty().then_some(root)

@@ -1,0 +1,233 @@
+//! Properties of the language: nothing panics, what is shown can be written, arms do what they say.
+
+use aqmlab_scenario::{Experiment, Plan, ScenarioError, parse};
+use aqmlab_units::Span;
+use proptest::prelude::*;
+
+const DEMO: &str = include_str!("../../../scenarios/demo.toml");
+const READY_MADE: [&str; 6] = [
+    DEMO,
+    include_str!("../../../scenarios/graph.toml"),
+    include_str!("../../../scenarios/mm1.toml"),
+    include_str!("../../../scenarios/one_flow.toml"),
+    include_str!("../../../scenarios/parking_lot.toml"),
+    include_str!("../../../scenarios/short_flows.toml"),
+];
+
+const SMALL: &str = "duration = \"60s\"\nwarmup = \"10s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\n\
+                     delay = \"10ms\"\n[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n";
+
+fn read(text: &str) -> Experiment {
+    parse(text, "test.toml").unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+fn only(text: &str) -> Plan {
+    read(text).arms.remove(0)
+}
+
+/// What can stand in a scenario, for making senseless ones.
+fn fragment() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,12}",
+        "\\PC{0,6}",
+        prop::sample::select(vec![
+            "[[traffic]]",
+            "[[arm]]",
+            "[topology]",
+            "[topology.hop1]",
+            "\n",
+            "=",
+            "{",
+            "}",
+            "\"",
+            "[",
+            "]",
+            "'",
+            "\"\"\"",
+            "kind = \"graph\"\n",
+            "hops = 1000\n",
+            "count = 1000000000000\n",
+            "rtt = { list = [] }\n",
+            "1e999",
+            "-0",
+            "18446744073709551616",
+            "nan",
+            "\"584y\"",
+            "\"99999999999h\"",
+            "\"1000000bdp\"",
+            "\"0.5p\"",
+            "\"auto\"",
+            "0xffffffffffffffffffffffffffffffffffff",
+            "2026-01-01",
+            "topology.queue.limit = 1\n",
+            "\"..\" = 1\n",
+            "\u{0}",
+        ])
+        .prop_map(str::to_string),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(pieces in prop::collection::vec(fragment(), 0..20)) {
+        let _ = parse(&pieces.concat(), "any.toml");
+    }
+
+    #[test]
+    fn no_damage_to_a_scenario_makes_it_panic(
+        which in 0..READY_MADE.len(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0usize..8, fragment()), 1..5),
+    ) {
+        let mut text: Vec<char> = READY_MADE[which].chars().collect();
+        for (place, removed, inserted) in damage {
+            let at = place.index(text.len());
+            let end = (at + removed).min(text.len());
+            text.splice(at..end, inserted.chars());
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(error) = parse(&text, "damaged.toml") {
+            prop_assert!(!error.problems.is_empty());
+            prop_assert!(error.problems.iter().all(|p| p.line >= 1 && p.column >= 1 && !p.message.is_empty()));
+        }
+    }
+
+    #[test]
+    fn times_are_shown_as_they_are_written(a in 0u64..1_000_000_000_000, b in 0u64..1_000_000_000_000, form in 0..4) {
+        let (low, high) = (Span::ns(a.min(b)), Span::ns(a.max(b)));
+        let written = match form {
+            0 => format!("{{ uniform = [\"{low}\", \"{high}\"] }}"),
+            1 => format!("{{ spread = [\"{low}\", \"{high}\"] }}"),
+            2 => format!("{{ exponential = \"{high}\", offset = \"{low}\" }}"),
+            _ => format!("{{ list = [\"{high}\", \"{low}\"] }}"),
+        };
+        let text = SMALL.replace("60s", "2000s") + &format!("start = {written}\n");
+        let plan = only(&text);
+        let shown = plan.parameters.iter().find(|p| p.path == "traffic.ftp.start").expect("start is shown");
+        prop_assert_eq!(&shown.value, &written);
+    }
+}
+
+/// The value as TOML: what is a number, a flag, a list or a table stands bare.
+fn toml(value: &str) -> String {
+    let bare =
+        value.parse::<f64>().is_ok() || ["true", "false"].contains(&value) || value.starts_with(['{', '[']);
+    if bare { value.to_string() } else { format!("\"{value}\"") }
+}
+
+#[test]
+fn a_plan_written_out_in_full_is_the_same_plan() {
+    for text in READY_MADE {
+        let experiment = read(text);
+        let mut longhand = text.to_string();
+        for plan in &experiment.arms {
+            longhand += &format!("\n[[arm]]\nname = \"written out: {}\"\n", plan.arm);
+            for p in &plan.parameters {
+                let computed =
+                    p.path.contains(".context.") || p.path.ends_with("path") || p.path.ends_with(".name");
+                if !computed {
+                    let path: Vec<&str> = p.path.split('.').collect();
+                    longhand += &format!("\"{}\" = {}\n", path.join("."), toml(&p.value));
+                }
+            }
+        }
+        let again = read(&longhand);
+        let n = experiment.arms.len();
+        for plan in &experiment.arms {
+            let name = format!("written out: {}", plan.arm);
+            let twin = again.arms.iter().find(|a| a.arm == name).expect("the arm is there");
+            assert_eq!(twin.to_json()["links"], plan.to_json()["links"], "{name}");
+            assert_eq!(twin.digest(), plan.digest(), "{name}");
+        }
+        assert!(again.arms.len() >= n);
+    }
+}
+
+#[test]
+fn every_parameter_has_an_origin_a_source_and_help() {
+    for text in READY_MADE {
+        for plan in read(text).arms {
+            let json = plan.to_json();
+            for p in &plan.parameters {
+                assert!(!p.help.is_empty() && !p.source.is_empty(), "{}", p.path);
+                assert_ne!(p.value, "auto", "{} is left automatic", p.path);
+                assert_eq!(json["origins"][&p.path], p.origin.to_string(), "{}", p.path);
+            }
+            let mut paths: Vec<&str> = plan.parameters.iter().map(|p| p.path.as_str()).collect();
+            paths.sort_unstable();
+            let all = paths.len();
+            paths.dedup();
+            assert_eq!(paths.len(), all, "a path stands twice");
+        }
+    }
+}
+
+#[test]
+fn arms_replace_add_and_open_shorthands() {
+    let text = format!(
+        "{SMALL}tcp = \"ns2\"\n[[arm]]\nname = \"a\"\n\"topology.queue.limit\" = \"77p\"\n\"traffic.ftp.tcp.ecn\" = true\n\
+         [[arm]]\nname = \"b\"\ntopology.rate = \"5Mbit\"\ntraffic.ftp.count = 3\n\
+         [[arm]]\nname = \"c\"\n[arm.topology]\nrate = \"2Mbit\"\n"
+    );
+    let arms = read(&text).arms;
+    assert_eq!(
+        arms[0].links[0].queue.settings.get("limit").map(ToString::to_string),
+        Some("77p".to_string())
+    );
+    assert!(arms[0].classes[0].ecn_capable());
+    assert_eq!(arms[0].classes[0].data_packet().get(), 1040, "the profile ns2 is kept");
+    assert_eq!((arms[1].links[0].rate.to_string(), arms[1].classes[0].count), ("5Mbit".to_string(), 3));
+    assert!(!arms[1].classes[0].ecn_capable(), "arms do not touch each other");
+    assert_eq!(arms[2].links[0].rate.to_string(), "2Mbit");
+}
+
+#[test]
+fn aliases_of_other_tools_are_understood() {
+    let plan =
+        only(&SMALL.replace(
+            "[[traffic]]",
+            "queue = { kind = \"red\", thresh_ = \"7p\", max = \"30p\" }\n[[traffic]]",
+        ));
+    let settings = &plan.links[0].queue.settings;
+    assert_eq!(settings.get("min_th").map(ToString::to_string), Some("7p".to_string()));
+    assert_eq!(settings.get("max_th").map(ToString::to_string), Some("30p".to_string()));
+}
+
+#[test]
+fn rtt_and_packet_size_of_a_queue_are_those_of_its_flows() {
+    let text = format!(
+        "{SMALL}count = 3\nrtt = \"100ms\"\n[[traffic]]\nname = \"far\"\nkind = \"bulk\"\nrtt = \"200ms\"\n\
+         [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"500B\"\n"
+    );
+    let plan = only(&text);
+    // (3 * 100 + 200) / 4; the unresponsive class does not count. Packets: (4 * 1500 + 500) / 5.
+    assert_eq!(plan.links[0].queue.link.rtt, Some(Span::ms(125)));
+    assert_eq!(plan.links[0].queue.link.mean_packet.get(), 1300);
+    assert_eq!(plan.links[1].queue.link.mean_packet.get(), 40, "acknowledgments on the way back");
+}
+
+#[test]
+fn what_is_suspicious_is_told() {
+    let warnings = |text: &str| read(text).warnings.join("\n");
+    assert_eq!(warnings(SMALL), "");
+    assert!(warnings(&format!("{SMALL}tcp = {{ ecn = true }}\n")).contains("no queue on their path marks"));
+    assert!(warnings(&format!("{SMALL}start = {{ uniform = [\"0s\", \"20s\"] }}\n")).contains("warm-up"));
+    let queue = |q: &str| SMALL.replace("[[traffic]]", &format!("queue = {{ kind = {q} }}\n[[traffic]]"));
+    assert!(warnings(&queue("\"red\", ecn = true")).contains("no flow that crosses it uses ECN"));
+    assert!(
+        warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
+    );
+    let flood = format!("{SMALL}[[traffic]]\nname = \"u\"\nkind = \"cbr\"\nrate = \"11Mbit\"\n");
+    assert!(warnings(&flood).contains("exceeds the `10Mbit`"));
+}
+
+#[test]
+fn memory_is_the_callers_to_grant() {
+    let text = format!("{SMALL}count = 100000\n");
+    let limits = |mb: u64| aqmlab_scenario::Limits { memory: aqmlab_units::Bytes::new(mb * 1_000_000) };
+    let refused: ScenarioError =
+        aqmlab_scenario::parse_within(&text, "f", limits(100)).expect_err("too many flows");
+    assert!(refused.to_string().contains("`100000` flows need about"), "{refused}");
+    assert!(aqmlab_scenario::parse_within(&text, "f", limits(2000)).is_ok());
+}
