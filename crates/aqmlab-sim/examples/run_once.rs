@@ -18,5 +18,9 @@ fn main() {
     };
     let (events, hops) = (get("events"), get("packet_hops"));
     let wall = recording.manifest.wall_s;
-    println!("arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns a hop", plan.arm, wall * 1e9 / hops as f64);
+    println!(
+        "arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns a hop",
+        plan.arm,
+        wall * 1e9 / hops as f64
+    );
 }

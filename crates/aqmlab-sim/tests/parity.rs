@@ -4,87 +4,13 @@
 mod support;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 
-use aqmlab_params::Settings;
-use aqmlab_qdisc::{
-    Backlog, Cause, Discipline, Entry, LawSamples, LinkContext, Observer, Packet, Port, Qdisc, Reason,
-    Registry, registry,
-};
+use aqmlab_qdisc::{Cause, Observer, Packet, Port, registry};
 use aqmlab_random::Stream;
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, PortPacket, SimPacket, run_with};
-use aqmlab_units::{Instant, Rate, Span};
-
-/// What a discipline was asked and what it decided.
-#[derive(Clone, PartialEq, Debug)]
-enum Act {
-    Enqueue(Instant, SimPacket),
-    Dropped(Instant, SimPacket, Reason),
-    Marked(Instant, SimPacket, Reason),
-    Left(Instant, SimPacket),
-}
-
-type Log = Arc<Mutex<Vec<Act>>>;
-
-/// A discipline that writes down all that happens to the one inside.
-struct Tap {
-    inner: Discipline<PortPacket>,
-    log: Log,
-}
-
-struct TapObserver<'a> {
-    log: &'a Log,
-    host: &'a mut dyn Observer<PortPacket>,
-}
-
-impl Observer<PortPacket> for TapObserver<'_> {
-    fn dropped(&mut self, now: Instant, pkt: PortPacket, at: Cause) {
-        self.log.lock().unwrap().push(Act::Dropped(now, pkt.packet, at.reason));
-        self.host.dropped(now, pkt, at);
-    }
-    fn marked(&mut self, now: Instant, pkt: &PortPacket, at: Cause) {
-        self.log.lock().unwrap().push(Act::Marked(now, pkt.packet, at.reason));
-        self.host.marked(now, pkt, at);
-    }
-}
-
-impl Qdisc<PortPacket> for Tap {
-    fn enqueue(&mut self, now: Instant, pkt: PortPacket, host: &mut dyn Observer<PortPacket>) {
-        self.log.lock().unwrap().push(Act::Enqueue(now, pkt.packet));
-        self.inner.enqueue(now, pkt, &mut TapObserver { log: &self.log, host });
-    }
-    fn dequeue(&mut self, now: Instant, host: &mut dyn Observer<PortPacket>) -> Option<PortPacket> {
-        let pkt = self.inner.dequeue(now, &mut TapObserver { log: &self.log, host })?;
-        self.log.lock().unwrap().push(Act::Left(now, pkt.packet));
-        Some(pkt)
-    }
-    fn deadline(&self) -> Option<Instant> {
-        self.inner.deadline()
-    }
-    fn rate_changed(&mut self, now: Instant, rate: Rate) {
-        self.inner.rate_changed(now, rate);
-    }
-    fn backlog(&self) -> Backlog {
-        self.inner.backlog()
-    }
-    fn observe(&self, now: Instant, out: &mut LawSamples) {
-        self.inner.observe(now, out);
-    }
-}
-
-/// A registry whose entry "tapped" is the built-in `kind` with a tap on it.
-fn tapped(kind: &'static str, log: &Log) -> Registry<PortPacket> {
-    let mut registry = Registry::builtin();
-    let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };
-    let log = log.clone();
-    let build = move |settings: &Settings, link: &LinkContext, draws: Stream| {
-        let inner = Registry::builtin().build(kind, settings, link, draws)?;
-        Ok(Discipline::Custom(Box::new(Tap { inner, log: log.clone() })))
-    };
-    registry.register(Entry { info, build: Box::new(build) }).unwrap();
-    registry
-}
+use aqmlab_sim::{Control, SimPacket, run_with};
+use aqmlab_units::{Instant, Span};
+use support::tap::{Act, Log, tapped};
 
 fn scenario(kind: &str) -> Plan {
     let ecn = if kind == "droptail" { "" } else { ", ecn = true" };

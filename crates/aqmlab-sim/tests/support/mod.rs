@@ -1,6 +1,8 @@
 //! Running scenarios in tests and reading their tables.
 #![allow(dead_code)]
 
+pub mod tap;
+
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{Plan, parse};
 use aqmlab_sim::{Control, run};
