@@ -58,6 +58,6 @@ fn loss_free_flights_double() {
 
 #[test]
 fn an_endpoint_is_small_because_its_parameters_are_not_in_it() {
-    let size = core::mem::size_of::<aqmlab_transport::Endpoint>();
+    let size = size_of::<aqmlab_transport::Endpoint>();
     assert!(size <= 272, "an endpoint takes {size} bytes");
 }

@@ -23,9 +23,12 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.1: whatever comes for a connection that does not exist is answered with a RST.
+    /// RFC 9293, 3.10.7.1: whatever comes for a connection that is over is answered with a RST, where the
+    /// other side expects it.
     fn on_segment_closed(&mut self, seg: &Segment) {
-        self.due.reset = self.sent > 0 && !seg.flags.has(Flags::RST);
+        if self.sent > 0 && seg.flags.has(Flags::ACK) && !seg.flags.has(Flags::RST) {
+            self.due.reset = Some(seg.ack);
+        }
     }
 
     /// RFC 9293, 3.10.7.2.
@@ -67,6 +70,13 @@ impl Endpoint {
         self.receiver.ack_now();
         self.due.handshake_ack = profile.handshake_ack == HandshakeAck::Separate;
         self.establish(now, profile);
+        let syn_lost = self.counters.syn_retransmissions > 0;
+        if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && syn_lost {
+            // ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark if the SYN timed out.
+            self.recovery.marked(self.sent);
+            self.ecn.reduced();
+            self.ecn.reacted_at_one(true);
+        }
     }
 
     /// Our SYN is acknowledged.
@@ -86,7 +96,7 @@ impl Endpoint {
             return;
         };
         if seg.flags.has(Flags::RST) {
-            self.on_reset(from, profile);
+            self.on_reset(seg, from, profile);
             return;
         }
         if seg.flags.has(Flags::SYN) {
@@ -107,16 +117,36 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.4, second: within the window; when our FIN is all that is missing, it is a plain end.
-    fn on_reset(&mut self, from: u64, profile: &Profile) {
+    /// RFC 9293, 3.10.7.4, second: exactly what is expected next resets, anything else within the window is
+    /// challenged. A side that has left TIME-WAIT answers our FIN with a reset that acknowledges it: then the
+    /// end is a plain one.
+    fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
-        if from < next || from > next + u64::from(profile.receive_window) {
-            return;
+        if from == next {
+            if let Some(ack) = from_wire(self.initial, seg.ack, self.una)
+                && seg.flags.has(Flags::ACK)
+                && (self.una + 1..=self.sent).contains(&ack)
+            {
+                self.advance(ack);
+            }
+            self.finish(match self.state {
+                State::Closing | State::LastAck if self.fin_is_acked() => End::Closed,
+                State::TimeWait => End::Closed,
+                _ => End::Reset,
+            });
+        } else if from > next && from < next + u64::from(profile.receive_window) {
+            self.receiver.ack_now();
         }
-        match self.state {
-            State::Closing | State::LastAck | State::TimeWait => self.finish(End::Closed),
-            _ => self.finish(End::Reset),
-        }
+    }
+
+    /// Everything below `ack` has arrived. The bytes of the stream among it.
+    #[inline]
+    fn advance(&mut self, ack: u64) -> u64 {
+        let bytes = ack.min(self.stream_end) - self.una.min(self.stream_end);
+        self.una = ack;
+        self.next = self.next.max(ack);
+        self.events.acked(bytes);
+        bytes
     }
 
     /// A SYN for a connection that knows it already: our answer was lost.
@@ -191,11 +221,8 @@ impl Endpoint {
 
     fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
         let acked = ack - self.una;
-        let bytes = ack.min(self.stream_end) - self.una.min(self.stream_end);
-        self.una = ack;
-        self.next = self.next.max(ack);
+        let bytes = self.advance(ack);
         self.last_activity = self.activity_on_ack(now, profile);
-        self.events.acked(bytes);
         match self.recovery.on_new_ack(ack, profile) {
             Verdict::Partial { restart_timer } => {
                 self.window.deflate(acked, profile);

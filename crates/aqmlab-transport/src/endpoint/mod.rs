@@ -17,6 +17,7 @@ use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::recovery::NewReno;
 use crate::rto::RtoTimer;
+use crate::sequence::to_wire;
 
 /// More bytes than will ever be sent: an application that never runs dry.
 pub const ENDLESS: u64 = u64::MAX;
@@ -76,7 +77,8 @@ struct Due {
     limited: Option<u8>,
     /// A pure acknowledgment, before any data.
     handshake_ack: bool,
-    reset: bool,
+    /// A RST with this sequence number.
+    reset: Option<u32>,
 }
 
 impl Endpoint {
@@ -145,7 +147,9 @@ impl Endpoint {
         if self.state == State::Closed {
             return;
         }
-        self.due.reset = !matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
+        if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
+            self.due.reset = Some(to_wire(self.initial, self.sent));
+        }
         self.finish(End::Aborted);
     }
 

@@ -12,8 +12,9 @@ use crate::sequence::to_wire;
 impl Endpoint {
     /// The next segment to send, until `None`.
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if core::mem::take(&mut self.due.reset) {
-            return Some(self.control(Flags::RST | Flags::ACK, self.sent, profile));
+        if let Some(seq) = self.due.reset.take() {
+            let reset = self.control(Flags::RST | Flags::ACK, self.sent, profile);
+            return Some(Segment { seq, ..reset });
         }
         match self.state {
             State::Closed | State::Listen => None,

@@ -14,6 +14,8 @@ pub enum Fate {
     Pass,
     Drop,
     Mark,
+    /// Arrives this much later than its turn.
+    Late(Span),
 }
 
 /// Decides the fate of the n-th packet (from 0) that enters one direction.
@@ -98,7 +100,10 @@ impl Path {
         // The second link has a single feeder, so its arrivals come in order and may be computed at once.
         let middle = self.links[0].carry(now, size)?;
         let end = self.links[1].carry(middle, size)?;
-        Some((end, fate == Fate::Mark && seg.ect))
+        match fate {
+            Fate::Late(span) => Some((end + span, false)),
+            fate => Some((end, fate == Fate::Mark && seg.ect)),
+        }
     }
 }
 
@@ -152,7 +157,11 @@ pub struct Pair {
 
 impl Pair {
     pub fn new(profile: Profile, paths: [Path; 2]) -> Self {
-        let sides = [Side::new(Role::Active, &profile), Side::new(Role::Passive, &profile)];
+        Pair::with_roles(profile, [Role::Active, Role::Passive], paths)
+    }
+
+    pub fn with_roles(profile: Profile, roles: [Role; 2], paths: [Path; 2]) -> Self {
+        let sides = roles.map(|role| Side::new(role, &profile));
         let (in_flight, packets) = (BinaryHeap::new(), BTreeMap::new());
         Pair { now: Instant::ZERO, profile, sides, paths, in_flight, packets, serial: 0 }
     }

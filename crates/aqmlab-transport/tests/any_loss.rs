@@ -1,0 +1,168 @@
+//! Whatever the network does to packets, the stream arrives: every byte once, in order, and both sides end in
+//! CLOSED. A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test any_loss` replays it.
+
+mod support;
+
+use aqmlab_params::{Kind, Origin, Settings, Value};
+use aqmlab_random::Stream;
+use aqmlab_transport::{Endpoint, PARAMS, Profile, State, StreamEvent, profile_settings, profiles};
+use aqmlab_units::{Bytes, Instant, Rate, Span, text::Size};
+use support::{A, B, Fate, Faults, Link, Pair, Path};
+
+/// One connection drawn from a seed.
+struct Life {
+    net: Pair,
+    /// Bytes that each side will write.
+    bytes: [u64; 2],
+    draw: Stream,
+}
+
+/// A profile with its variants drawn at random, and never giving up.
+fn any_profile(draw: &mut Stream) -> Profile {
+    let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
+    let mut settings = profile_settings(name).expect("listed");
+    for param in PARAMS {
+        // The bounds of the timer stay, so that the virtual time does.
+        match param.kind {
+            Kind::Choice(words) if draw.hit(0.3) => {
+                let word = words[draw.below(words.len() as u64) as usize];
+                settings.set(param.name, Value::Choice(word), Origin::Given);
+            }
+            Kind::Flag if draw.hit(0.3) => {
+                settings.set(param.name, Value::Flag(draw.hit(0.5)), Origin::Given);
+            }
+            _ => {}
+        }
+    }
+    let mut give = |name, value| Settings::set(&mut settings, name, value, Origin::Given);
+    give("mss", Value::Size(Size::Bytes(Bytes::new(1 + draw.below(3000)))));
+    give("receive_window", Value::Size(Size::Bytes(Bytes::new(3000 + draw.below(100_000)))));
+    give("initial_sequence", Value::Integer(u64::from(u32::MAX) - draw.below(50_000)));
+    give("initial_window", Value::Integer(1 + draw.below(10)));
+    give("max_window", Value::Integer(1 + draw.below(100)));
+    give("ack_every", Value::Integer(1 + draw.below(3)));
+    give("dupthresh", Value::Integer(1 + draw.below(4)));
+    give("recovery_burst", Value::Integer([1, 2, u64::from(u32::MAX)][draw.below(3) as usize]));
+    give("max_burst", Value::Integer([1, 4, u64::from(u32::MAX)][draw.below(3) as usize]));
+    give("syn_retries", Value::Integer(u64::from(u32::MAX)));
+    give("data_retries", Value::Integer(u64::from(u32::MAX)));
+    give("time_wait", Value::Span([Span::ZERO, Span::s(240)][draw.below(2) as usize]));
+    Profile::from_settings(&settings).expect("consistent")
+}
+
+/// Loss up to 45 %, marks, delays that reorder.
+fn any_faults(seed: u64, path: &str, draw: &mut Stream) -> Faults {
+    let most = |draw: &mut Stream, p: f64| if draw.hit(0.5) { 0.0 } else { p * draw.unit() };
+    let (loss, mark, late) = (most(draw, 0.45), most(draw, 0.5), most(draw, 0.2));
+    let mut own = Stream::new(seed, path);
+    Box::new(move |_, _| {
+        let (lost, marked, delayed) = (own.hit(loss), own.hit(mark), own.hit(late));
+        let span = Span::us(own.below(300_000));
+        match (lost, marked, delayed) {
+            (true, _, _) => Fate::Drop,
+            (_, true, _) => Fate::Mark,
+            (_, _, true) => Fate::Late(span),
+            _ => Fate::Pass,
+        }
+    })
+}
+
+impl Life {
+    fn new(seed: u64) -> Life {
+        let mut draw = Stream::new(seed, "life");
+        let profile = any_profile(&mut draw);
+        let mut path = |name: &str| {
+            let mut link = || {
+                let rate = Rate::kbit(100 + draw.below(20_000));
+                Link::new(rate, Span::us(draw.below(100_000)), 5 + draw.below(100) as usize)
+            };
+            let links = [link(), link()];
+            Path::new(links, any_faults(seed, name, &mut draw))
+        };
+        let paths = [path("there"), path("back")];
+        // At most 300 segments a side, so that a thousand seeds take a second.
+        let most = u64::from(profile.mss) * 300;
+        let bytes = [draw.below(most), if draw.hit(0.5) { 0 } else { draw.below(most) }];
+        Life { net: Pair::new(profile, paths), bytes, draw }
+    }
+
+    /// Opens, writes and closes at random times, then runs to the end.
+    fn live(&mut self) {
+        self.net.open(Instant::ZERO);
+        let mut left = self.bytes;
+        let mut open = [true; 2];
+        while open[A] || open[B] {
+            let then = self.net.now + Span::ms(self.draw.below(2_000));
+            self.net.run_until(then);
+            self.net.now = then;
+            for side in [A, B] {
+                if left[side] > 0 {
+                    let n = 1 + self.draw.below(left[side]);
+                    left[side] -= n;
+                    self.net.with(side, |e, _, _| e.write(n));
+                } else if open[side] && self.net.sides[side].endpoint.state().is_synchronised() {
+                    open[side] = false;
+                    self.net.with(side, |e, _, _| e.close());
+                }
+            }
+        }
+        self.net.run_until(Instant::ZERO + Span::s(10_000_000));
+    }
+
+    fn check(&self) {
+        for (side, peer) in [(A, B), (B, A)] {
+            let this = &self.net.sides[side];
+            assert_eq!(this.endpoint.state(), State::Closed);
+            assert_eq!(this.delivered(), self.bytes[peer], "bytes delivered to {side}");
+            assert_eq!(this.acked(), self.bytes[side], "bytes acknowledged to {side}");
+            assert_eq!(this.endpoint.delivered().get(), self.bytes[peer]);
+            let ends = |e: &Endpoint| e.deadline().is_none() && e.flight().get() == 0;
+            assert!(ends(&this.endpoint), "nothing is left to do");
+            let seen: Vec<StreamEvent> = this.events.iter().map(|(_, e)| *e).collect();
+            assert_eq!(seen.first(), Some(&StreamEvent::Established));
+            assert_eq!(seen.last(), Some(&StreamEvent::Closed));
+            assert_eq!(seen.iter().filter(|e| **e == StreamEvent::PeerClosed).count(), 1);
+            self.check_windows(side);
+        }
+    }
+
+    /// No segment goes beyond the other side's receive window, nor beyond `max_window` segments.
+    fn check_windows(&self, side: usize) {
+        let (this, profile) = (&self.net.sides[side], &self.net.profile);
+        let first = profile.initial_sequence;
+        for (_, seg) in this.sent.iter().filter(|(_, s)| s.len > 0) {
+            assert!(seg.len <= profile.mss);
+            let end = u64::from(seg.seq.wrapping_sub(first)) - 1 + u64::from(seg.len);
+            assert!(end <= self.bytes[side], "nothing but what was written");
+        }
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    match std::env::var("AQMLAB_SEED") {
+        Ok(seed) => seed.parse().map(|n| n..n + 1).expect("a number"),
+        Err(_) => 0..2000,
+    }
+}
+
+#[test]
+fn every_byte_arrives_once_in_order_and_both_sides_close() {
+    for seed in seeds() {
+        println!("replay with AQMLAB_SEED={seed}");
+        let mut life = Life::new(seed);
+        life.live();
+        life.check();
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_segments_at_the_same_times() {
+    for seed in seeds().step_by(100) {
+        let [one, two] = [0, 1].map(|_| {
+            let mut life = Life::new(seed);
+            life.live();
+            life.net.sides.map(|s| s.sent)
+        });
+        assert!(one == two, "seed {seed}");
+    }
+}
