@@ -91,6 +91,24 @@ fn chapters_show_the_parameter_tables_of_the_code() {
 }
 
 #[test]
+fn the_overview_lists_the_catalogue() {
+    let path = chapter("README");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    for info in registry::catalogue() {
+        let file = chapter(info.name);
+        let file = file.file_name().expect("a chapter is a file").to_string_lossy();
+        let row = format!(
+            "| `{}` | [{}]({file}) | {} | {} |",
+            info.name,
+            info.title,
+            info.decides.name(),
+            info.maturity.name()
+        );
+        assert!(text.contains(&row), "the overview has no row {row}");
+    }
+}
+
+#[test]
 fn tables_are_sound() {
     for info in registry::catalogue() {
         for (index, param) in info.params.iter().enumerate() {
