@@ -27,17 +27,25 @@ def answer(table: Table) -> str:
     worst = max(delays, key=lambda arm: delays[arm].mean)
     if delays[best].mean == delays[worst].mean:
         return "All arms have the same queueing delay."
+    equals = [arm for arm in delays if arm != best and _same(table.difference(arm, best, DELAY))]
+    same = f" (and {_listed(equals)}, which cannot be told from it)" if equals else ""
     first = (
-        f"{best} has the shortest queueing delay: 95 % of its packets wait at most {_text(delays[best], 's')},"
-        f" against {_text(delays[worst], 's')} with {worst}"
+        f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"
+        f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
     )
     richest = max(goodputs, key=lambda arm: goodputs[arm].mean)
-    return f"{first}. {_price(table, best, richest)}"
+    return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"
+
+
+def best_arm(table: Table) -> str:
+    """The arm of the shortest queueing delay; the first one where none is known."""
+    delays = _present(table, DELAY)
+    return min(delays, key=lambda arm: delays[arm].mean) if delays else table.arms[0]
 
 
 def _single(table: Table, delays: dict[str, Estimate], goodputs: dict[str, Estimate]) -> str:
     arm = table.arms[0]
-    drops = table.estimate(arm, DROPS) if DROPS in {m.name for m in table.metrics} else None
+    drops = table.estimate(arm, DROPS)
     lost = f"; {estimate_text(drops, '%')} % of the packets were dropped" if drops else ""
     return (
         f"Goodput was {_text(goodputs[arm], 'bit/s')}, and 95 % of the packets waited at most"
@@ -63,6 +71,22 @@ def _price(table: Table, best: str, richest: str) -> str:
             f" n = {paid.n} paired seeds)."
         )
     return f"It pays with {percent} (± {width}, n = {paid.n} paired seeds) of the goodput of {richest}, the highest."
+
+
+def _losses(table: Table, best: str, worst: str) -> str:
+    drops = _present(table, DROPS)
+    if best not in drops or worst not in drops:
+        return ""
+    of_best, of_worst = (estimate_text(drops[arm], "%") for arm in (best, worst))
+    return f" It drops {of_best} % of the packets, {worst} {of_worst} %."
+
+
+def _same(difference: Estimate | None) -> bool:
+    return difference is not None and difference.half_width is not None and not difference.excludes_zero()
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _present(table: Table, metric: str) -> dict[str, Estimate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,82 +17,145 @@ if TYPE_CHECKING:
 # Okabe and Ito 2008, told apart by colour-blind readers too; black and yellow, which one of the two
 # backgrounds swallows, are replaced.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
+MUTED = "#8a8f98"
 FAINT = 0.35
 _MOST_CDF_POINTS = 300
 
 
-def time_charts(series: Sequence[RunSeries], end_s: float, warmup_s: float) -> dict[str, figure]:
-    """Charts over time, by name. Lines carry the tag ``arm:<number>``; only those of arm 0 are visible."""
+@dataclass(frozen=True)
+class TimeChart:
+    """A chart over time and the numbers of the arms that have something to show in it."""
+
+    figure: figure
+    arms: frozenset[int]
+
+
+def time_charts(series: Sequence[RunSeries], first: int, end_s: float, warmup_s: float) -> dict[str, TimeChart]:
+    """Charts over time, by name.
+
+    Each line is drawn once, from a live source that holds the data of arm ``first``. The data of every arm
+    travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of the
+    chosen arm into ``queue-live`` and so on: a set of lines for each arm would take Bokeh seconds.
+    """
     from bokeh.models import CrosshairTool, Range1d, Span
 
     x_range = Range1d(0, end_s, bounds=(0, end_s))
-    cursor = Span(dimension="height", line_color="#8a8f98", line_width=1)
-    charts: dict[str, figure] = {}
+    cursor = Span(dimension="height", line_color=MUTED, line_width=1)
+    sources = {kind: _sources(kind, [columns(of_run) for of_run in series], first) for kind, columns in _COLUMNS}
 
-    def chart(name: str, title: str, unit: str) -> figure:
-        fig = _figure(title, unit, x_range=x_range, height=200)
+    def chart(title: str, unit: str, kind: str, lines: Sequence[tuple[str, str, str, float]]) -> figure:
+        fig = _figure(f"{title} [{unit}]" if unit else title, x_range=x_range, height=190)
         fig.add_tools(CrosshairTool(overlay=cursor, dimensions="height"))
         fig.add_layout(
-            Span(location=warmup_s, dimension="height", line_color="#8a8f98", line_dash="dotted", line_width=1)
+            Span(location=warmup_s, dimension="height", line_color=MUTED, line_dash="dotted", line_width=1)
         )
-        charts[name] = fig
+        for column, label, color, width in lines:
+            _line(fig, sources[kind][0], column, color, label, width=width)
         return fig
 
-    rate = chart("rate", "Arrivals and departures", "Mbit/s")
-    backlog = chart("backlog", "Backlog and the law's average", "packets")
-    law_p = chart("p", "Probability of the law", "")
-    fates = chart("fates", "Drops and marks", "packets/s")
-    cwnd = chart("cwnd", "Congestion windows", "segments")
-    for arm, of_run in enumerate(series):
-        _draw_arm(arm, of_run, rate, backlog, law_p, fates, cwnd)
-    cwnd.xaxis.axis_label = "time [s]"
-    kept = {name: fig for name, fig in charts.items() if fig.renderers}
-    for fig in kept.values():
-        _legend(fig)
-    return kept
+    blue, orange, green, red, sky = PALETTE[:5]
+    rate = chart(
+        "Arrivals and departures", "Mbit/s", "queue", [("arrivals", "arrivals", orange, 1.3), ("departures", "departures", blue, 1.3)]
+    )
+    backlog = chart("Backlog and the law's average", "packets", "queue", [("backlog", "backlog", blue, 1.3)])
+    _line(backlog, sources["law"][0], "avg", red, "avg", width=2)
+    probability = chart(
+        "Probability of the law", "", "law", [("p", "p", blue, 1.3), ("max_p", "max_p", orange, 1.3)]
+    )
+    fates = chart(
+        "Drops and marks",
+        "packets/s",
+        "queue",
+        [("early", "early drops", orange, 1.3), ("tail", "tail drops", red, 1.3), ("marked", "marks", green, 1.3)],
+    )
+    windows = chart("Congestion windows", "segments", "mean", [])
+    windows.multi_line("t", "cwnd", source=sources["flows"][0], color=sky, alpha=FAINT, name="a flow")
+    _line(windows, sources["mean"][0], "cwnd", red, "mean of all flows", width=2)
+    windows.xaxis.axis_label = "time [s]"
+    # The document carries what a figure's tags refer to.
+    rate.tags = [source for _, of_arms in sources.values() for source in of_arms]
+    sampled = frozenset(i for i, s in enumerate(series) if len(s.queue.t_s))
+    with_p = frozenset(i for i, s in enumerate(series) if "p" in s.law)
+    with_windows = frozenset(i for i, s in enumerate(series) if s.cwnd)
+    charts = {
+        "rate": TimeChart(rate, sampled),
+        "backlog": TimeChart(backlog, sampled),
+        "p": TimeChart(probability, with_p),
+        "fates": TimeChart(fates, sampled),
+        "cwnd": TimeChart(windows, with_windows),
+    }
+    for of_time in charts.values():
+        _legend_above(of_time.figure)
+    return {name: of_time for name, of_time in charts.items() if of_time.arms}
 
 
-def _draw_arm(
-    arm: int, series: RunSeries, rate: figure, backlog: figure, law_p: figure, fates: figure, cwnd: figure
-) -> None:
-    queue, t = series.queue.values, series.queue.t_s
-    if len(t):
-        _line(rate, arm, t, queue["arrivals_bps"] / 1e6, PALETTE[1], "arrivals")
-        _line(rate, arm, t, queue["departures_bps"] / 1e6, PALETTE[0], "departures")
-        _line(backlog, arm, t, queue["backlog_packets"], PALETTE[0], "backlog")
-        _line(fates, arm, t, queue["dropped_early_per_s"], PALETTE[1], "early drops")
-        _line(fates, arm, t, queue["dropped_overflow_per_s"], PALETTE[3], "tail drops")
-        _line(fates, arm, t, queue["marked_per_s"], PALETTE[2], "marks")
-    if "avg" in series.law:
-        _line(backlog, arm, *series.law["avg"], PALETTE[3], "avg", width=2)
-    for i, name in enumerate(name for name in ("p", "max_p") if name in series.law):
-        _line(law_p, arm, *series.law[name], PALETTE[i], name)
-    for name, (times, values) in series.cwnd.items():
-        if name != "mean":
-            _line(cwnd, arm, times, values, PALETTE[4], None, alpha=FAINT)
-    if "mean" in series.cwnd:
-        _line(cwnd, arm, *series.cwnd["mean"], PALETTE[3], "mean of all flows", width=2)
+def _sources(kind: str, arms: Sequence[dict[str, Any]], first: int) -> tuple[Any, list[Any]]:
+    """The live source and those of the arms."""
+    from bokeh.models import ColumnDataSource
+
+    live = ColumnDataSource(arms[first], name=f"{kind}-live")
+    return live, [ColumnDataSource(columns, name=f"{kind}-{i}") for i, columns in enumerate(arms)]
+
+
+def _queue_columns(series: RunSeries) -> dict[str, Any]:
+    queue = series.queue.values
+    return {
+        "t": _thin(series.queue.t_s),
+        "arrivals": _thin(queue["arrivals_bps"] / 1e6),
+        "departures": _thin(queue["departures_bps"] / 1e6),
+        "backlog": _thin(queue["backlog_packets"]),
+        "early": _thin(queue["dropped_early_per_s"]),
+        "tail": _thin(queue["dropped_overflow_per_s"]),
+        "marked": _thin(queue["marked_per_s"]),
+    }
+
+
+def _law_columns(series: RunSeries) -> dict[str, Any]:
+    t = next((times for times, _ in series.law.values()), np.zeros(0))
+    blank = np.full(len(t), np.nan)
+    lines = {name: series.law.get(name, (t, blank)) for name in ("avg", "p", "max_p")}
+    # A law tells all its values at each sample.
+    return {"t": _thin(t)} | {name: _thin(y if len(y) == len(t) else blank) for name, (_, y) in lines.items()}
+
+
+def _flow_columns(series: RunSeries) -> dict[str, Any]:
+    flows = [line for name, line in series.cwnd.items() if name != "mean"]
+    return {"t": [_thin(t) for t, _ in flows], "cwnd": [_thin(y) for _, y in flows]}
+
+
+def _mean_columns(series: RunSeries) -> dict[str, Any]:
+    t, y = series.cwnd.get("mean", (np.zeros(0), np.zeros(0)))
+    return {"t": _thin(t), "cwnd": _thin(y)}
+
+
+_COLUMNS = (("queue", _queue_columns), ("law", _law_columns), ("flows", _flow_columns), ("mean", _mean_columns))
+
+
+def _thin(values: Any) -> Any:  # noqa: ANN401 (arrays of any shape of floats)
+    """Seven digits are more than a screen shows, and half the size of the file."""
+    return np.asarray(values, dtype=np.float32)
 
 
 def delay_cdf_chart(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> figure | None:
     """Distribution of queueing delay of each arm, all seeds together."""
-    from bokeh.models import Range1d
+    from bokeh.models import ColumnDataSource, Range1d
 
-    fig = _figure("Queueing delay, all seeds", "share of packets", height=330)
+    fig = _figure("Queueing delay, all seeds together", height=320)
     longest = 0.0
     for i, arm in enumerate(arms):
         merged = delay_histogram(runs, arm, queue)
         if merged.total == 0:
             continue
         x, y = cdf_points(merged)
-        _line(fig, None, x, y, PALETTE[i % len(PALETTE)], arm, width=2, dash=dash(i))
+        source = ColumnDataSource({"t": _thin(x), "share": _thin(y)})
+        _line(fig, source, "share", color(i), None, width=2, dash=dash(i), name=arm)
         longest = max(longest, (merged.quantile(0.999) or 0.0) / 1e6)
     if not fig.renderers:
         return None
     fig.x_range = Range1d(0, longest * 1.02 or 1.0)
     fig.y_range = Range1d(0, 1.01)
     fig.xaxis.axis_label = "queueing delay [ms]"
-    _legend(fig, place="right")
+    fig.yaxis.axis_label = "share of packets"
     return fig
 
 
@@ -118,40 +182,41 @@ def trade_off_chart(points: Mapping[str, tuple[Sequence[float], Sequence[float]]
     points
         By arm: delays in ms and goodputs in Mbit/s.
     """
-    fig = _figure("Goodput against mean queueing delay, a mark a run", "goodput [Mbit/s]", height=330)
+    fig = _figure("Goodput against mean queueing delay", height=320)
     for i, (arm, (delays, goodputs)) in enumerate(points.items()):
         if delays:
             fig.scatter(
-                np.asarray(delays),
-                np.asarray(goodputs),
-                size=8,
-                marker=MARKERS[i % len(MARKERS)],
-                color=PALETTE[i % len(PALETTE)],
-                alpha=0.75,
-                legend_label=arm,
+                np.asarray(delays), np.asarray(goodputs), size=8, marker=marker(i), color=color(i), alpha=0.75, name=arm
             )
     if not fig.renderers:
         return None
     fig.xaxis.axis_label = "mean queueing delay [ms]"
-    _legend(fig, place="right")
+    fig.yaxis.axis_label = "goodput [Mbit/s]"
     return fig
 
 
-MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "cross", "star")
+def color(arm: int) -> str:
+    """Colour of the arm of that number, the same in all charts."""
+    return PALETTE[arm % len(PALETTE)]
 
 
-def dash(i: int) -> str:
-    """Arms beyond half the palette differ by dash as well."""
-    return "solid" if i < 4 else "dashed"
+def dash(arm: int) -> str:
+    """Dash of its lines: arms beyond half the palette differ by that as well."""
+    return "solid" if arm % len(PALETTE) < 4 else "dashed"
 
 
-def _figure(title: str, unit: str, *, height: int, x_range: Any = None) -> figure:  # noqa: ANN401
+def marker(arm: int) -> str:
+    """Its mark in a scatter plot."""
+    return "circle" if dash(arm) == "solid" else "triangle"
+
+
+def _figure(title: str, *, height: int, x_range: Any = None) -> figure:  # noqa: ANN401
     from bokeh.models import BoxZoomTool, HoverTool, PanTool, ResetTool
     from bokeh.plotting import figure
 
     options = {} if x_range is None else {"x_range": x_range}
     fig = figure(
-        title=f"{title} [{unit}]" if unit else title,
+        title=title,
         height=height,
         sizing_mode="stretch_width",
         tools=[PanTool(dimensions="width"), BoxZoomTool(dimensions="width"), ResetTool()],
@@ -164,15 +229,15 @@ def _figure(title: str, unit: str, *, height: int, x_range: Any = None) -> figur
         output_backend="canvas",
         **options,
     )
-    fig.add_tools(HoverTool(tooltips=[("", "$name"), ("x", "$x{0.00}"), ("y", "$y{0.000}")], mode="mouse"))
+    fig.add_tools(HoverTool(tooltips=[("", "$name"), ("x", "$x{0.00}"), ("y", "$y{0.000}")]))
     fig.toolbar.autohide = True
     fig.toolbar.logo = None
-    fig.y_range.only_visible = True
     fig.grid.grid_line_alpha = 0.25
-    fig.grid.grid_line_color = "#8a8f98"
+    fig.grid.grid_line_color = MUTED
     fig.title.text_font_size = "13px"
     fig.title.text_font_style = "bold"
-    fig.min_border_left = 58
+    fig.min_border_left = 52
+    fig.min_border_right = 14
     for axis in fig.axis:
         axis.axis_line_color = None
         axis.major_tick_line_color = None
@@ -183,45 +248,32 @@ def _figure(title: str, unit: str, *, height: int, x_range: Any = None) -> figur
 
 def _line(
     fig: figure,
-    arm: int | None,
-    x: Any,  # noqa: ANN401 (arrays of any shape of floats)
-    y: Any,  # noqa: ANN401
+    source: Any,  # noqa: ANN401 (a Bokeh model, untyped)
+    column: str,
     color: str,
     label: str | None,
     *,
     width: float = 1.3,
-    alpha: float = 1.0,
     dash: str = "solid",
+    name: str | None = None,
 ) -> None:
     options: dict[str, Any] = {} if label is None else {"legend_label": label}
-    fig.line(
-        # Four digits are more than a screen shows, and half the size of the file.
-        np.asarray(x, dtype=np.float32),
-        np.asarray(y, dtype=np.float32),
-        color=color,
-        line_width=width,
-        alpha=alpha,
-        line_dash=dash,
-        name=label or "a flow",
-        visible=arm in (None, 0),
-        tags=[] if arm is None else [f"arm:{arm}"],
-        **options,
-    )
+    fig.line("t", column, source=source, color=color, line_width=width, line_dash=dash, name=name or label, **options)
 
 
-def _legend(fig: figure, place: str = "above") -> None:
+def _legend_above(fig: figure) -> None:
+    """Puts the legend between title and plot, where it covers nothing."""
     if not fig.legend:
         return
     legend = fig.legend[0]
+    fig.center.remove(legend)
+    fig.add_layout(legend, "above")
+    legend.orientation = "horizontal"
+    legend.location = "top_left"
     legend.background_fill_color = None
     legend.border_line_color = None
     legend.label_text_font_size = "11px"
-    legend.padding = 2
+    legend.glyph_height = 10
+    legend.padding = 0
     legend.margin = 2
-    legend.spacing = 12 if place == "above" else 2
-    if place == "above":
-        legend.orientation = "horizontal"
-        legend.location = "top_right"
-    else:
-        legend.location = "bottom_right"
-        legend.click_policy = "hide"
+    legend.spacing = 14

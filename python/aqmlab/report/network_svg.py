@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
@@ -13,7 +14,7 @@ _BOX_HEIGHT = 44
 _STEP_X = 250
 _STEP_Y = 120
 _MARGIN = 16
-_RADIUS = 17
+_RADIUS = 13
 
 
 def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
@@ -39,7 +40,7 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
     parts: list[str] = []
     for pair in _pairs(network.links):
         parts.append(_draw_pair(pair, places, left, queue_labels))
-    height = max((y for _, y in places.values()), default=0.0) + _STEP_Y
+    height = max((y for _, y in places.values()), default=0.0) + 56
     for groups, side in ((senders, -1), (receivers, 1)):
         for node, classes in groups.items():
             drawn, low = _draw_ends(classes, places[node], left, side)
@@ -48,7 +49,7 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
     for node, (column, y) in places.items():
         parts.append(
             f'<circle class="node" cx="{left + column * _STEP_X:.0f}" cy="{y:.0f}" r="{_RADIUS}"/>'
-            f'<text class="name" x="{left + column * _STEP_X:.0f}" y="{y + 4:.0f}">{escape(node[:4])}</text>'
+            f'<text class="name" x="{left + column * _STEP_X:.0f}" y="{y + _RADIUS + 16:.0f}">{escape(_short(node, 14))}</text>'
         )
     width = left + max(columns.values(), default=0) * _STEP_X + 60 + _BOX_WIDTH + _MARGIN
     return (
@@ -116,7 +117,7 @@ def _draw_pair(
     return (
         f'<g><title>{escape(title)}</title><line class="link" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>'
         f'<text class="rate" x="{middle_x:.0f}" y="{middle_y - 30:.0f}">{escape(link.name)}</text>'
-        f'<text x="{middle_x:.0f}" y="{middle_y - 12:.0f}">{escape(link.rate)}/s · {escape(link.delay)}</text>'
+        f'<text x="{middle_x:.0f}" y="{middle_y - 12:.0f}">{escape(spaced(link.rate))}/s · {escape(spaced(link.delay))}</text>'
         f'<text class="queue" x="{middle_x:.0f}" y="{middle_y + 20:.0f}">'
         f"{escape(_short(labels.get(link.name, link.queue), 34))}</text></g>"
     )
@@ -146,7 +147,7 @@ def _draw_ends(
         inner = node_x + side * 60
         box_x = inner if side > 0 else inner - _BOX_WIDTH
         middle = box_x + _BOX_WIDTH / 2
-        what = traffic.what if side < 0 else (f"base RTT {traffic.rtt}" if traffic.rtt else "receivers")
+        what = traffic.what if side < 0 else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
         head = f"{traffic.count} × {traffic.name}" if side < 0 else f"{traffic.name}: receivers"
         parts.append(
             f'<g><line class="access" x1="{node_x:.0f}" y1="{y:.0f}" x2="{inner:.0f}" y2="{top + _BOX_HEIGHT / 2:.0f}"/>'
@@ -156,6 +157,19 @@ def _draw_ends(
         )
         low = max(low, top + _BOX_HEIGHT + 12)
     return "".join(parts), low
+
+
+def spaced(quantity: str) -> str:
+    """``10Mbit`` as ``10 Mbit``."""
+    return re.sub(r"^([0-9.]+)([A-Za-z])", r"\1 \2", quantity)
+
+
+def spread(distribution: str) -> str:
+    """``{ uniform = ["60ms", "100ms"] }`` as ``60 ms to 100 ms``; other distributions without their signs."""
+    uniform = re.search(r'uniform\s*=\s*\["([^"]*)",\s*"([^"]*)"\]', distribution)
+    if uniform:
+        return f"{spaced(uniform[1])} to {spaced(uniform[2])}"
+    return spaced(re.sub(r'[{}"\[\]]', "", distribution).strip())
 
 
 def _short(text: str, most: int) -> str:

@@ -1,0 +1,229 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab.cli.console import Exit, guarded, say, set_quiet, tell_json
+from aqmlab.cli.progress import ProgressLine
+
+app = typer.Typer(
+    name="aqmlab",
+    help="A laboratory for active queue management: run scenarios, read what came out.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+aqm = typer.Typer(
+    help="The queue disciplines and their parameters.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(aqm, name="aqm")
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)]
+RecordingPath = Annotated[
+    Path, typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given.")
+]
+Runs = Annotated[int | None, typer.Option("--runs", help="How many seeds; as in the scenario if not given.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."),
+]
+Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
+Queue = Annotated[str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from aqmlab import _core
+
+        typer.echo(f"aqmlab {_core.__version__} (results version {_core.RESULTS_VERSION})")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _version_wanted: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """A laboratory for active queue management: run scenarios, read what came out.
+
+    Ends with 0 on success, 2 on a wrong request or scenario, 3 if this machine cannot, 4 if runs failed or a
+    recording is corrupt, 130 if interrupted.
+    """
+
+
+@app.command()
+def run(
+    scenario: ScenarioFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."),
+    ] = None,
+    seed: Seed = None,
+    runs: Runs = None,
+    jobs: Jobs = None,
+    arm: Arms = None,
+    as_json: AsJson = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run every arm of a scenario with every seed; print the answer, write a report."""
+    from aqmlab import experiment as experiments
+
+    set_quiet(quiet)
+    with ProgressLine(enabled=not quiet) as line:
+        experiment = experiments.run(
+            scenario,
+            output=output,
+            seed=seed,
+            runs=runs,
+            arms=arm,
+            jobs=jobs,
+            progress=line.update,
+            report=False,
+        )
+    for warning in experiment.warnings:
+        say(f"warning: {warning}")
+    from aqmlab.answers import table
+    from aqmlab.cli.tables import print_answer
+
+    results = table(experiment)
+    if as_json:
+        tell_json(results.to_json())
+    else:
+        print_answer(results)
+    if no_report:
+        say(f"recording  {experiment.path}")
+        return
+    from aqmlab.report import write_report
+
+    say(f"report     {write_report(experiment)}")
+
+
+@app.command()
+def show(
+    scenario: ScenarioFile,
+    arm: Arms = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a scenario resolves to: every value, with where it comes from."""
+    from aqmlab.api import show as resolved
+    from aqmlab.cli.tables import print_scenario
+
+    answer = resolved(scenario)
+    if as_json:
+        tell_json(answer)
+    else:
+        print_scenario(answer, arm or [])
+
+
+@app.command()
+def report(
+    path: RecordingPath,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file to write; PATH/report.html if not given.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
+    ] = None,
+    queue: Queue = None,
+    class_name: Annotated[str, typer.Option("--class", help="Only this traffic class.")] = "*",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Print the answer of a recording and write its report."""
+    from aqmlab.answers import table
+    from aqmlab.cli.tables import print_answer
+    from aqmlab.recording import load
+    from aqmlab.report import write_report
+
+    set_quiet(quiet)
+    experiment = load(path)
+    results = table(experiment, metric, queue=queue, class_name=class_name)
+    if as_json:
+        tell_json(results.to_json())
+    else:
+        print_answer(results)
+    say(f"report     {write_report(experiment, output)}")
+
+
+@app.command()
+def plot(
+    path: RecordingPath,
+    kind: Annotated[str, typer.Argument(help="series, delay-cdf or goodput-delay.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."),
+    ] = None,
+    queue: Queue = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw one figure for a paper."""
+    from aqmlab.api import plot as draw
+
+    set_quiet(quiet)
+    typer.echo(str(draw(path, kind, output, queue=queue)))
+
+
+@app.command()
+def schema() -> None:
+    """Print the scenario language as JSON Schema."""
+    from aqmlab.api import schema as content
+
+    tell_json(content())
+
+
+@aqm.command("list")
+def aqm_list(as_json: AsJson = False) -> None:
+    """List the queue disciplines."""
+    from aqmlab.api import aqm_list as content
+    from aqmlab.cli.tables import print_disciplines
+
+    answer = content()
+    if as_json:
+        tell_json(answer)
+    else:
+        print_disciplines(answer)
+
+
+def _discipline_names(incomplete: str) -> list[str]:
+    from aqmlab.api import aqm_list as content
+
+    return [entry["name"] for entry in content() if entry["name"].startswith(incomplete)]
+
+
+@aqm.command("show")
+def aqm_show(
+    name: Annotated[
+        str, typer.Argument(help="The discipline: red.", show_default=False, autocompletion=_discipline_names)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Print a discipline's parameters: kind, default, source, names elsewhere."""
+    from aqmlab.api import aqm_show as content
+    from aqmlab.cli.tables import print_discipline
+
+    answer = content(name)
+    if as_json:
+        tell_json(answer)
+    else:
+        print_discipline(answer)
+
+
+def main() -> None:
+    """Run the command line; what a person did wrong ends in a message and an exit code, never in a traceback."""
+    raise SystemExit(guarded(app))
+
+
+__all__ = ["Exit", "app", "main"]

@@ -1,0 +1,86 @@
+"""Where words go: data to stdout, talk to stderr; errors become one message and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from aqmlab.errors import AqmlabError
+
+if TYPE_CHECKING:
+    import typer
+
+
+class Exit(IntEnum):
+    """What the command line ends with, beside the ``exit_code`` of :class:`AqmlabError`."""
+
+    OK = 0
+    USAGE = 2
+    MACHINE = 3
+    INTERRUPTED = 130
+
+
+class _Talk:
+    quiet = False
+
+
+def set_quiet(quiet: bool) -> None:
+    """Say nothing but errors from now on."""
+    _Talk.quiet = quiet
+
+
+def say(text: str) -> None:
+    """A remark for the person, on stderr."""
+    if not _Talk.quiet:
+        print(text, file=sys.stderr)
+
+
+def tell_json(content: object) -> None:
+    """Data for a program, on stdout."""
+    json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def complain(text: str) -> None:
+    """An error, on stderr, in red on a terminal."""
+    colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    head = "\x1b[31;1merror\x1b[0m" if colour else "error"
+    print(f"{head}: {text}", file=sys.stderr)
+
+
+def guarded(app: typer.Typer) -> int:
+    """Run the application and return its exit code."""
+    import click
+
+    set_quiet(False)
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except AqmlabError as error:
+        complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        say("interrupted; finished runs are kept")
+        return Exit.INTERRUPTED
+    except click.exceptions.Abort:
+        say("interrupted")
+        return Exit.INTERRUPTED
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        return Exit.USAGE
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+    except MemoryError:
+        complain("this machine has not enough memory for that")
+        return Exit.MACHINE
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': `{error.filename}`' if error.filename else ''}")
+        return Exit.MACHINE
+    return code if isinstance(code, int) else Exit.OK

@@ -1,0 +1,137 @@
+"""Answers as tables on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.figures import NO_VALUE, display_unit, estimate_parts
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from aqmlab.answers import Table
+
+_NARROW = 100
+_PIPE_WIDTH = 160
+
+
+def print_answer(results: Table) -> None:
+    """Arms by metrics; metrics by arms where the lines would get too long."""
+    from aqmlab.report.answer import answer
+
+    console = _console()
+    experiment = results.experiment
+    console.print(f"{experiment.title}", style="bold", markup=False)
+    if experiment.question:
+        console.print(experiment.question, markup=False)
+    console.print()
+    table = _plain_table()
+    shown = [m for m in results.metrics if any(results.estimate(arm, m.name) for arm in results.arms)]
+    table.add_column("", no_wrap=True)
+    for arm in results.arms:
+        table.add_column(arm, justify="right", no_wrap=console.width >= _NARROW)
+    for metric in shown:
+        unit = display_unit(metric.unit)
+        cells = []
+        for arm in results.arms:
+            mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
+            cells.append(f"{mean} ±{half}" if half else mean)
+        table.add_row(f"{metric.label} [{unit}]" if unit else metric.label, *cells)
+    console.print(table)
+    console.print(_footnote(results), style="dim", markup=False)
+    if {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]]):
+        console.print()
+        console.print(answer(results), markup=False)
+
+
+def _footnote(results: Table) -> str:
+    seeds = results.experiment.seeds
+    of_whom = "" if results.class_name == "*" else f", class {results.class_name}"
+    where = f"queue {results.queue}{of_whom}"
+    if len(seeds) == 1:
+        return f"{where}; one run (seed {seeds[0]}): no interval"
+    missing = len(results.experiment.missing)
+    lost = f"; {missing} runs are missing" if missing else ""
+    return f"{where}; mean ± 95 % t interval over {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}){lost}"
+
+
+def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
+    """Every value of the arms, with origin and source; of further arms only what differs from the first."""
+    from aqmlab.errors import UsageError
+
+    console = _console()
+    names = [arm["name"] for arm in answer["arms"]]
+    for arm in arms:
+        if arm not in names:
+            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in names)}")
+    chosen = [arm for arm in answer["arms"] if not arms or arm["name"] in arms]
+    console.print(answer["title"], style="bold", markup=False)
+    if answer["question"]:
+        console.print(answer["question"], markup=False)
+    seeds = answer["seeds"]
+    console.print(
+        f"{len(answer['arms'])} arms, seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}",
+        markup=False,
+    )
+    for warning in answer["warnings"]:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    known: set[tuple[str, str, str]] = set()
+    for i, arm in enumerate(chosen):
+        rows = [(p["path"], p["value"], p["origin"], p["source"]) for p in arm["parameters"]]
+        fresh = [row for row in rows if row[:3] not in known]
+        known.update(row[:3] for row in rows)
+        console.print()
+        note = "" if i == 0 else ": what differs from the arms above"
+        console.print(f"{arm['name']}{note}", style="bold", markup=False)
+        table = _plain_table("parameter", "value", "origin", "source")
+        for row in fresh:
+            table.add_row(*row)
+        console.print(table)
+        console.print(f"plan {arm['digest']}", style="dim", markup=False)
+
+
+def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
+    """The catalogue."""
+    table = _plain_table("name", "title", "what it does", "maturity")
+    for entry in entries:
+        table.add_row(entry["name"], entry["title"], entry["summary"], entry["maturity"])
+    _console().print(table)
+
+
+def print_discipline(entry: Mapping[str, Any]) -> None:
+    """One discipline's parameters."""
+    console = _console()
+    console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
+    console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
+    table = _plain_table("parameter", "kind", "default", "source", "also called")
+    for param in entry["params"]:
+        aliases = ", ".join(f"{alias['name']} ({alias['of']})" for alias in param["aliases"])
+        table.add_row(param["name"], param["kind"], param["default"], param["source"], aliases or NO_VALUE)
+    console.print(table)
+    for param in entry["params"]:
+        console.print(f"{param['name']}: {param['help']}", markup=False)
+    for preset in entry["presets"]:
+        values = ", ".join(f"{name} = {value}" for name, value in preset["values"].items())
+        console.print(f"preset {preset['name']} ({preset['title']}): {values}", markup=False)
+
+
+def _plain_table(*columns: str) -> RichTable:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(Text(column), overflow="fold")
+    return table
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # A pipe has no width: nothing that a program reads should be folded to a terminal's 80 columns.
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False)

@@ -1,0 +1,275 @@
+"""From an experiment to the text of its report."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from aqmlab.answers import Table, table
+from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text
+from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
+from aqmlab.plan import network
+from aqmlab.recording import Experiment
+from aqmlab.report import charts
+from aqmlab.report.answer import answer, best_arm
+from aqmlab.report.checks import check
+from aqmlab.report.network_svg import network_svg
+from aqmlab.series import MOST_FLOWS, RunSeries, run_series
+
+_OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
+
+
+def render(experiment: Experiment) -> str:
+    """The report as one self-contained page."""
+    import jinja2
+
+    runs = measure(experiment)
+    results = table(experiment, measured=runs)
+    firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
+    series = run_series(experiment, firsts, results.queue)
+    shown = results.arms.index(best_arm(results))
+    first = firsts[0]
+    end_s = max(run.t1_ns for run in firsts) / 1e9
+    over_time = charts.time_charts(series, shown, end_s, first.t0_ns / 1e9)
+    figures = _overviews(runs, results) | {name: chart.figure for name, chart in over_time.items()}
+    script, divs = _embedded(figures)
+    scripts = [*_bokeh_javascript(), script, _resource("script.js")] if figures else []
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["code"] = _code
+    context = {
+        "policy": content_security_policy(scripts),
+        "version": experiment.version,
+        "results_version": first.manifest.get("results_version", ""),
+        "kicker": _kicker(experiment, results, end_s),
+        "title": experiment.title,
+        "question": experiment.question,
+        "answer": _unbroken(answer(results)),
+        "warnings": experiment.warnings,
+        "queue": results.queue,
+        **_answer_table(results),
+        "interval_note": _interval_note(experiment, runs),
+        "other_queues": _other_queues(experiment, results, runs),
+        "checks": check(experiment, runs, results.queue),
+        "charts": {name: Markup(divs.get(name, "")) for name in ("cdf", "trade_off")},
+        "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
+        "legend": [
+            {"arm": arm, "color": charts.color(i), "dashed": charts.dash(i) == "dashed"}
+            for i, arm in enumerate(results.arms)
+        ],
+        "time_charts": [
+            {"div": Markup(divs[name]), "arms": " ".join(map(str, sorted(chart.arms)))}
+            for name, chart in over_time.items()
+        ],
+        "first_arm": shown,
+        "series_seed": first.seed,
+        "arms": results.arms,
+        "bin_text": _bin_text(series),
+        "flows_text": f"windows are drawn of the first {MOST_FLOWS} flows.",
+        "parameters": _parameters(experiment, results),
+        "command": command(experiment),
+        "digests": _digests(experiment, results),
+        "path": experiment.path.name,
+        "chart_names": Markup(_json_in_html([figures[name].name for name in figures])),
+        "style": Markup(_resource("style.css")),
+        "scripts": [Markup(script) for script in scripts],
+    }
+    return environment.from_string(_resource("report.html.j2")).render(context)
+
+
+def content_security_policy(scripts: Sequence[str]) -> str:
+    """A policy under which only these very scripts run, and nothing is fetched from anywhere."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+    # Bokeh puts style sheets into the page as it draws.
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+
+
+def command(experiment: Experiment) -> str:
+    """The command that repeats the experiment, to be given in its directory."""
+    words = ["aqmlab", "run", "scenario.toml"]
+    seeds = experiment.seeds
+    words += ["--seed", str(seeds[0]), "--runs", str(len(seeds))]
+    planned = experiment.details.get("all_arms", list(experiment.arms))
+    if list(experiment.arms) != planned:
+        for arm in experiment.arms:
+            words += ["--arm", arm]
+    return shlex.join(words)
+
+
+def _kicker(experiment: Experiment, results: Table, end_s: float) -> str:
+    arms, seeds = len(results.arms), len(experiment.seeds)
+    plural = "" if arms == 1 else "s"
+    return f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+
+
+def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
+    interval = f"measured from {runs[0].run.t0_ns / 1e9:g} s to {runs[0].run.t1_ns / 1e9:g} s"
+    if len(experiment.seeds) == 1:
+        return f"One run: no interval. Seed {experiment.seeds[0]}, {interval}."
+    seeds = f"{experiment.seeds[0]} to {experiment.seeds[-1]}"
+    return f"Mean ± half-width of the 95 % Student t interval over the seeds {seeds}; {interval}."
+
+
+def _answer_table(results: Table) -> dict[str, Any]:
+    shown = [m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)]
+    best = {metric.name: _best(results, metric.name, metric.better) for metric in shown}
+    rows = []
+    for arm in results.arms:
+        cells = []
+        for metric in shown:
+            mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
+            cells.append({"mean": mean, "half": half, "best": arm in best[metric.name]})
+        rows.append({"arm": arm, "cells": cells})
+    columns = [
+        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source} for m in shown
+    ]
+    return {"columns": columns, "rows": rows, "marks_best": any(best.values())}
+
+
+def _best(results: Table, metric: str, better: str) -> set[str]:
+    """The arm of the best mean, and the arms whose paired difference to it may be zero."""
+    means = {arm: est.mean for arm in results.arms if (est := results.estimate(arm, metric)) is not None}
+    if not better or len(means) < 2 or len(results.experiment.seeds) < 2:
+        return set()
+    top = (min if better == "less" else max)(means, key=lambda arm: means[arm])
+    chosen = set()
+    for arm in means:
+        difference = results.difference(arm, top, metric)
+        if difference is not None and not difference.excludes_zero():
+            chosen.add(arm)
+    # Where nobody differs, a mark would say nothing.
+    return set() if len(chosen) == len(means) else chosen
+
+
+def _other_queues(experiment: Experiment, results: Table, runs: Sequence[Measured]) -> list[dict[str, Any]]:
+    rows = []
+    for queue in sorted({queue for run in runs for queue, _ in run.queues} - {results.queue}):
+        of_queue = table(experiment, _OTHER_QUEUES, queue=queue, measured=runs)
+        for arm in of_queue.arms:
+            texts = [estimate_text(of_queue.estimate(arm, name), find(name).unit) for name in _OTHER_QUEUES]
+            rows.append({"queue": queue, "arm": arm, "texts": texts})
+    return rows
+
+
+def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:
+    """The disciplines that the arms put at a link, where they differ."""
+    labels: dict[str, list[str]] = {}
+    for arm in results.arms:
+        for link in network(experiment.runs_of(arm)[0].plan).links:
+            kinds = labels.setdefault(link.name, [])
+            if link.queue not in kinds:
+                kinds.append(link.queue)
+    return {name: " / ".join(kinds) for name, kinds in labels.items()}
+
+
+def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Any]:
+    """The charts of all arms together."""
+    cdf = charts.delay_cdf_chart(runs, results.arms, results.queue)
+    trade_off = charts.trade_off_chart(trade_off_points(runs, results))
+    return {name: fig for name, fig in (("cdf", cdf), ("trade_off", trade_off)) if fig is not None}
+
+
+def trade_off_points(
+    runs: Sequence[Measured], results: Table
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Mean queueing delay in ms and goodput in Mbit/s of each run, by arm."""
+    delay, goodput = find("queueing_delay_mean_s"), find("goodput_bps")
+    points: dict[str, tuple[list[float], list[float]]] = {arm: ([], []) for arm in results.arms}
+    for run in runs:
+        x = delay.compute(run, results.queue, EVERY_CLASS)
+        y = goodput.compute(run, results.queue, EVERY_CLASS)
+        if x is not None and y is not None:
+            points[run.run.arm][0].append(display_value(x, delay.unit))
+            points[run.run.arm][1].append(display_value(y, goodput.unit))
+    return points
+
+
+def _embedded(figures: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    from bokeh.embed import components
+
+    if not figures:
+        return "", {}
+    for name, figure in figures.items():
+        figure.name = f"chart-{name}"
+    script, divs = components(dict(figures), wrap_script=False)
+    return script, divs
+
+
+def _bokeh_javascript() -> list[str]:
+    from bokeh.resources import Resources
+
+    return [str(raw) for raw in Resources(mode="inline", components=["bokeh"]).js_raw]
+
+
+def _bin_text(series: Sequence[RunSeries]) -> str:
+    for of_run in series:
+        if len(of_run.queue.t_s) > 1:
+            return f"{of_run.queue.t_s[1] - of_run.queue.t_s[0]:g} s"
+    return "the sampling interval"
+
+
+def _parameters(experiment: Experiment, results: Table) -> list[dict[str, Any]]:
+    described = {arm["name"]: arm["parameters"] for arm in experiment.details.get("arms", ())}
+    result = []
+    for arm in results.arms:
+        plan = experiment.runs_of(arm)[0].plan
+        parameters = described.get(arm) or [
+            {"path": path, "value": "", "origin": origin, "source": "", "help": ""}
+            for path, origin in plan.get("origins", {}).items()
+        ]
+        result.append({"name": arm, "parameters": parameters})
+    return result
+
+
+def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
+    """Of the plans, and of each run's tables together."""
+    digests = []
+    for arm in results.arms:
+        runs = experiment.runs_of(arm)
+        digests.append({"name": f"plan of {arm}", "value": str(runs[0].manifest["plan_digest"])})
+        for run in runs:
+            tables = {name: facts["digest"] for name, facts in run.manifest["tables"].items()}
+            text = json.dumps(tables, sort_keys=True, separators=(",", ":"))
+            digests.append({"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()})
+    return digests
+
+
+def _unbroken(text: str) -> str:
+    """No line break between a number, its interval and its unit."""
+    return re.sub(r"(?<=\d) (?=%|ms\b|Mbit/s)", "\u00a0", text.replace(" ± ", "\u00a0±\u00a0"))
+
+
+def _code(text: str) -> Markup:
+    """What stands between backticks as code; the rest, escaped, as it is."""
+    pieces = str(escape(text)).split("`")
+    return Markup("".join(f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces)))
+
+
+def _json_in_html(value: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def _resource(name: str) -> str:
+    return (resources.files("aqmlab.report") / name).read_text(encoding="utf-8")
+
+
+def write(experiment: Experiment, file: Path) -> None:
+    """Write the report, whole or not at all."""
+    text = render(experiment)
+    partial = file.with_name(f".{file.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
