@@ -94,8 +94,9 @@ def run(
                 memory_cap=memory_cap(jobs),
             )
         )
-    except BaseException:
-        _remove_if_empty(directory)
+    except BaseException as error:
+        if not _remove_if_empty(directory):
+            error.add_note(f"finished runs are kept in `{directory}`")
         raise
     if not answer["finished"]:
         _remove_if_empty(directory)
@@ -176,7 +177,9 @@ def describe(
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:
     """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all plans and seeds."""
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-    title = re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
+    title = (
+        re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
+    )
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
     return f"{stamp}-{title}-{sha256(named.encode()).hexdigest()[:8]}"
 
@@ -187,7 +190,9 @@ def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
         raise UsageError(f"`{directory}` exists already; an experiment is never overwritten")
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{directory.name}.partial-", dir=directory.parent) as parent:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{directory.name}.partial-", dir=directory.parent
+        ) as parent:
             partial = Path(parent) / "experiment"
             partial.mkdir()
             (partial / "scenario.toml").write_text(text, encoding="utf-8")
@@ -198,16 +203,17 @@ def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
         raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
 
 
-def _remove_if_empty(directory: Path) -> None:
+def _remove_if_empty(directory: Path) -> bool:
     """Remove a directory without a finished run: there is nothing in it that the scenario does not say."""
     if any(directory.glob("*/seed-*/manifest.json")):
-        return
+        return False
     for child in directory.iterdir():
         if child.is_dir():
             child.rmdir()
         elif child.name in ("scenario.toml", "experiment.json"):
             child.unlink()
     directory.rmdir()
+    return True
 
 
 def _failure(answer: Mapping[str, Any], directory: Path) -> RunError:

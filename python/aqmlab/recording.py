@@ -117,7 +117,9 @@ class Experiment:
         done = {(run.arm, run.seed) for run in self.runs}
         return tuple((arm, seed) for arm in self.arms for seed in self.seeds if (arm, seed) not in done)
 
-    def rows(self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None) -> list[Any]:
+    def rows(
+        self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
+    ) -> list[Any]:
         """Rows of one table of several runs.
 
         Parameters
@@ -229,7 +231,18 @@ def _load_single(path: Path) -> Experiment:
     )
 
 
-_REQUIRED = ("title", "arm", "seed", "t0_ns", "t1_ns", "plan", "plan_digest", "links", "tables", "aqmlab_version")
+_REQUIRED = (
+    "title",
+    "arm",
+    "seed",
+    "t0_ns",
+    "t1_ns",
+    "plan",
+    "plan_digest",
+    "links",
+    "tables",
+    "aqmlab_version",
+)
 
 
 def _load_run(path: Path) -> Run:
@@ -269,7 +282,9 @@ def _unreadable(
 
     for file in files:
         try:
-            connection.execute("SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file})
+            connection.execute(
+                "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file}
+            )
         except duckdb.Error as cause:
             return RecordingError(f"`{file}` is corrupt: {_first_line(cause)}")
     return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")

@@ -48,7 +48,9 @@ class RunSeries:
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
 
 
-def run_series(experiment: Experiment, runs: Sequence[Run], queue: str, bins: int = MOST_BINS) -> list[RunSeries]:
+def run_series(
+    experiment: Experiment, runs: Sequence[Run], queue: str, bins: int = MOST_BINS
+) -> list[RunSeries]:
     """Series of several runs at one queue.
 
     Parameters

@@ -51,9 +51,9 @@ def complain(text: str) -> None:
     print(f"{head}: {text}", file=sys.stderr)
 
 
-def guarded(app: typer.Typer) -> int:
+def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
     """Run the application and return its exit code."""
-    import click
+    import typer
 
     set_quiet(False)
     try:
@@ -62,17 +62,14 @@ def guarded(app: typer.Typer) -> int:
     except AqmlabError as error:
         complain(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        say("interrupted; finished runs are kept")
+    except (KeyboardInterrupt, typer.Abort) as stop:
+        notes = getattr(stop.__cause__ or stop, "__notes__", [])
+        print("; ".join(["interrupted", *notes]), file=sys.stderr)
         return Exit.INTERRUPTED
-    except click.exceptions.Abort:
-        say("interrupted")
-        return Exit.INTERRUPTED
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
+    except typer.TyperException as error:
+        show = getattr(error, "show", None)
+        complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
-    except click.exceptions.Exit as end:
-        return end.exit_code
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

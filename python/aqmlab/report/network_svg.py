@@ -143,7 +143,11 @@ def _draw_ends(
     low = y
     for i, traffic in enumerate(classes):
         top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
-        top = max(top, 4 + i * (_BOX_HEIGHT + 10)) if column == 0 or side > 0 else y + 34 + i * (_BOX_HEIGHT + 10)
+        top = (
+            max(top, 4 + i * (_BOX_HEIGHT + 10))
+            if column == 0 or side > 0
+            else y + 34 + i * (_BOX_HEIGHT + 10)
+        )
         inner = node_x + side * 60
         box_x = inner if side > 0 else inner - _BOX_WIDTH
         middle = box_x + _BOX_WIDTH / 2

@@ -108,7 +108,9 @@ def command(experiment: Experiment) -> str:
 def _kicker(experiment: Experiment, results: Table, end_s: float) -> str:
     arms, seeds = len(results.arms), len(experiment.seeds)
     plural = "" if arms == 1 else "s"
-    return f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+    return (
+        f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+    )
 
 
 def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
@@ -120,7 +122,9 @@ def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
 
 
 def _answer_table(results: Table) -> dict[str, Any]:
-    shown = [m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)]
+    shown = [
+        m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)
+    ]
     best = {metric.name: _best(results, metric.name, metric.better) for metric in shown}
     rows = []
     for arm in results.arms:
@@ -130,7 +134,8 @@ def _answer_table(results: Table) -> dict[str, Any]:
             cells.append({"mean": mean, "half": half, "best": arm in best[metric.name]})
         rows.append({"arm": arm, "cells": cells})
     columns = [
-        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source} for m in shown
+        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source}
+        for m in shown
     ]
     return {"columns": columns, "rows": rows, "marks_best": any(best.values())}
 
@@ -178,9 +183,7 @@ def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Any]:
     return {name: fig for name, fig in (("cdf", cdf), ("trade_off", trade_off)) if fig is not None}
 
 
-def trade_off_points(
-    runs: Sequence[Measured], results: Table
-) -> dict[str, tuple[list[float], list[float]]]:
+def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tuple[list[float], list[float]]]:
     """Mean queueing delay in ms and goodput in Mbit/s of each run, by arm."""
     delay, goodput = find("queueing_delay_mean_s"), find("goodput_bps")
     points: dict[str, tuple[list[float], list[float]]] = {arm: ([], []) for arm in results.arms}
@@ -239,7 +242,9 @@ def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
         for run in runs:
             tables = {name: facts["digest"] for name, facts in run.manifest["tables"].items()}
             text = json.dumps(tables, sort_keys=True, separators=(",", ":"))
-            digests.append({"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()})
+            digests.append(
+                {"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()}
+            )
     return digests
 
 
