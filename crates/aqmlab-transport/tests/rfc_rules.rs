@@ -160,6 +160,27 @@ fn rfc5681_fast_retransmit_at_the_third_duplicate() {
 }
 
 #[test]
+fn rfc5681_what_is_a_duplicate_acknowledgment() {
+    let table = [
+        (ack_of(0), 1),
+        (Segment { len: 100, ..ack_of(0) }, 0),
+        (Segment { flags: Flags::ACK | Flags::FIN, ..ack_of(0) }, 0),
+        (Segment { window: 5000, ..ack_of(0) }, 0),
+    ];
+    for (segment, counted) in table {
+        let mut b = Bench::established(&[iw(4)]);
+        b.arrive(segment);
+        assert_eq!(b.endpoint.counters().duplicate_acks, counted, "{segment:?}");
+    }
+    let mut b = Bench::established(&[iw(1)]);
+    b.endpoint.close();
+    b.ack(1);
+    b.arrive(segment(1, 2 + MSS, 0));
+    b.arrive(segment(1, 2 + MSS, 0));
+    assert_eq!(b.endpoint.counters().duplicate_acks, 0, "nothing outstanding");
+}
+
+#[test]
 fn rfc3042_limited_transmit_sends_on_the_first_two_duplicates() {
     let mut b = Bench::established(&[iw(4)]);
     assert_eq!(numbers(&b.ack(0)), [4]);
