@@ -22,12 +22,12 @@ fn arrivals_during_a_train_do_not_shift_it_and_each_train_is_exact() {
     let mut lost = Lost::default();
     let mut start = Instant::from_ns(12_345);
     for train in 0..3 {
-        let mut end = port.arrive(start, Plain, &mut lost);
+        let mut end = port.arrive(start, Plain(0), &mut lost);
         for n in 1..=1000 {
             assert_eq!(end, Some(exact_end(start, n)), "train {train}, packet {n}");
             let now = end.expect("the train goes on");
             if n < 1000 {
-                port.arrive(Instant::from_ns(now.as_ns() - 1), Plain, &mut lost);
+                port.arrive(Instant::from_ns(now.as_ns() - 1), Plain(n), &mut lost);
             }
             end = port.link_free(now, &mut lost).next_end;
         }

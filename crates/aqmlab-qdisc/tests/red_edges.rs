@@ -4,11 +4,12 @@ mod support;
 
 use aqmlab_qdisc::disc::{Measure, Red, RedControl, RedQueue};
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, ByteMode, Counting, IdleRule, Notice, RedLaw, RedParams, SpacingRule, Verdict,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, Notice, RedLaw, RedParams, SpacingRule,
+    Verdict, When,
 };
 use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Qdisc};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Instant, Packets};
+use aqmlab_units::{Instant, Packets, Span};
 use support::{Lost, Plain, SIZE};
 
 /// The weight is 1: the average is the queue.
@@ -53,6 +54,30 @@ fn self_configuring_red_stops_at_probability_one() {
     assert_eq!([10.0, 16.0, 10.0, 16.0, 4.0].map(&mut max_p), [0.5, 1.0, 1.0, 1.0, 1.0 / 3.0]);
 }
 
+/// Floyd et al. 2001: every 500 ms, not 500 ms after the packet that first sees an update due.
+#[test]
+fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
+    let rule = AimdRule {
+        interval: Span::ms(500),
+        alpha: 0.01,
+        beta: 0.9,
+        top: 0.5,
+        bottom: 0.01,
+        when: When::Timer,
+        move_gentle_foot: true,
+    };
+    let params = RedParams { max_p: 0.1, ..PARAMS };
+    let mut law = AdaptiveRed::new(RedLaw::new(params), Adaptation::Aimd(rule));
+    let mut max_p_at = |ms: u64| {
+        let _ = law.on_arrival(Instant::ZERO + Span::ms(ms), 14.0, SIZE, || 0.999);
+        law.red().max_p()
+    };
+    for (ms, max_p) in [(1, 0.1), (700, 0.11), (999, 0.11), (1000, 0.12), (1499, 0.12), (2600, 0.15)] {
+        let is = max_p_at(ms);
+        assert!((is - max_p).abs() < 1e-12, "at {ms} ms: {is}");
+    }
+}
+
 /// Arrival n is decided by draw n of the queue's stream, whether the draws before it were needed or not.
 #[test]
 fn each_arrival_has_the_draw_of_its_number() {
@@ -69,7 +94,7 @@ fn each_arrival_has_the_draw_of_its_number() {
         let waiting = red.backlog().packets.as_f64();
         // The slope from 0 at 5 packets to 0.5 at 15.
         expected += u64::from(unit_from_bits(draws.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
-        red.enqueue(Instant::from_ns(n), Plain, &mut lost);
+        red.enqueue(Instant::from_ns(n), Plain(n), &mut lost);
         assert_eq!(lost.0, expected, "arrival {n}");
         // Between 3 and 13 wait: below and above the threshold in turn.
         if waiting >= if n / 50 % 2 == 0 { 13.0 } else { 3.0 } {

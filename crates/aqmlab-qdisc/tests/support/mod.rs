@@ -1,4 +1,4 @@
-//! A packet of a thousand bytes, and an observer that counts what it loses.
+//! A numbered packet of a thousand bytes, and an observer that counts what it loses.
 
 use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, Observer, Packet, Side};
 use aqmlab_units::{Bytes, Instant};
@@ -6,9 +6,9 @@ use aqmlab_units::{Bytes, Instant};
 /// All packets have this size.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// Not ECN-capable, of the one class and flow that there are.
+/// A packet with a number, not ECN-capable, of the one class and flow that there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plain;
+pub struct Plain(pub u64);
 
 impl Packet for Plain {
     fn wire_len(&self) -> Bytes {
