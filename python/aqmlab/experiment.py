@@ -104,7 +104,7 @@ def run(
         raise _failure(answer, directory)
     experiment = load(directory)
     if report:
-        from aqmlab.report import write_report
+        from aqmlab.reports import write_report
 
         write_report(experiment)
     return experiment

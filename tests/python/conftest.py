@@ -6,8 +6,9 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import aqmlab
 import pytest
+
+import aqmlab
 
 SMALL: dict[str, Any] = {
     "title": "Small",
@@ -30,7 +31,11 @@ SMALL: dict[str, Any] = {
     "record": {"queues": "20ms", "flows": "100ms"},
     "arm": [
         {"name": "DropTail"},
-        {"name": "RED + ECN", "topology.queue": {"kind": "red", "limit": "30p", "ecn": True}, "traffic.ftp.tcp.ecn": True},
+        {
+            "name": "RED + ECN",
+            "topology.queue": {"kind": "red", "limit": "30p", "ecn": True},
+            "traffic.ftp.tcp.ecn": True,
+        },
     ],
 }
 

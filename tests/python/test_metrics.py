@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from aqmlab.errors import UsageError
 from aqmlab.metrics import FlowTotals, Histogram, Measured, QueueTotals, all_metrics, find, jain_index
 from aqmlab.metrics.measured import REASONS
 from aqmlab.plots.ellipse import covariance_ellipse, from_covariance
 from aqmlab.recording import Run
-from hypothesis import given
-from hypothesis import strategies as st
 
 SECOND = 10**9
 
@@ -22,8 +23,15 @@ def histogram(*bins):
 
 
 def totals(class_name="*", **given_counts):
-    zero = {f"{fate}_{reason}_{unit}": 0 for fate in ("dropped", "marked") for reason in REASONS for unit in ("packets", "bytes")}
-    return QueueTotals("bottleneck", class_name, zero | given_counts, given_counts.pop("sojourn", histogram((0, 0, 0))))
+    zero = {
+        f"{fate}_{reason}_{unit}": 0
+        for fate in ("dropped", "marked")
+        for reason in REASONS
+        for unit in ("packets", "bytes")
+    }
+    return QueueTotals(
+        "bottleneck", class_name, zero | given_counts, given_counts.pop("sojourn", histogram((0, 0, 0)))
+    )
 
 
 def flow(number, class_name, delivered, timeouts=0):
@@ -34,18 +42,35 @@ def flow(number, class_name, delivered, timeouts=0):
 def run():
     """Two seconds measured on a link of 1 Mbit/s: 100 arrivals of 1000 B, 60 of them ECN-capable."""
     manifest = {
-        "arm": "red", "seed": 1, "t0_ns": 1 * SECOND, "t1_ns": 3 * SECOND,
+        "arm": "red",
+        "seed": 1,
+        "t0_ns": 1 * SECOND,
+        "t1_ns": 3 * SECOND,
         "links": [{"name": "bottleneck", "rate_bps": 1_000_000, "delay_ns": 0}],
     }
     everybody = totals(
-        arrivals_packets=100, ect_arrivals_packets=60, departures_packets=90, departures_bytes=90_000,
-        dropped_early_packets=5, dropped_forced_packets=1, dropped_overflow_packets=3, dropped_injected_packets=1,
-        marked_early_packets=9, marked_forced_packets=3,
-        backlog_packets_integral_ns=10 * SECOND, backlog_packets_sq_integral_ns=68 * SECOND, busy_ns=1_440_000_000,
-        sojourn_sum_ns=9 * SECOND, sojourn_count=90,
+        arrivals_packets=100,
+        ect_arrivals_packets=60,
+        departures_packets=90,
+        departures_bytes=90_000,
+        dropped_early_packets=5,
+        dropped_forced_packets=1,
+        dropped_overflow_packets=3,
+        dropped_injected_packets=1,
+        marked_early_packets=9,
+        marked_forced_packets=3,
+        backlog_packets_integral_ns=10 * SECOND,
+        backlog_packets_sq_integral_ns=68 * SECOND,
+        busy_ns=1_440_000_000,
+        sojourn_sum_ns=9 * SECOND,
+        sojourn_count=90,
     )
-    tcp = totals("tcp", arrivals_packets=40, ect_arrivals_packets=0, departures_bytes=30_000, dropped_early_packets=4)
-    sojourn = histogram((10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10))
+    tcp = totals(
+        "tcp", arrivals_packets=40, ect_arrivals_packets=0, departures_bytes=30_000, dropped_early_packets=4
+    )
+    sojourn = histogram(
+        (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
+    )
     everybody = QueueTotals("bottleneck", "*", everybody.counts, sojourn)
     flows = [flow(0, "tcp", 100_000, 2), flow(1, "tcp", 50_000, 1), flow(2, "udp", 25_000)]
     queues = {("bottleneck", "*"): everybody, ("bottleneck", "tcp"): tcp}
@@ -145,7 +170,11 @@ def test_an_empty_histogram_has_no_quantile():
 
 def test_merging_adds_the_weights_of_equal_bins():
     merged = Histogram.merged([histogram((1, 1, 2), (5, 6, 1)), histogram((1, 1, 3), (7, 7, 4))])
-    assert (merged.low.tolist(), merged.high.tolist(), merged.weight.tolist()) == ([1, 5, 7], [1, 6, 7], [5, 1, 4])
+    assert (merged.low.tolist(), merged.high.tolist(), merged.weight.tolist()) == (
+        [1, 5, 7],
+        [1, 6, 7],
+        [5, 1, 4],
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import math
 import shutil
 import struct
 
-import aqmlab
 import duckdb
 import pytest
+
+import aqmlab
 from aqmlab.recording import load
 
 
@@ -39,7 +40,9 @@ def digest_of(file):
     """The digest from the Parquet file alone, with nothing of ours."""
     columns = duckdb.sql(f"DESCRIBE FROM read_parquet('{file}')").fetchall()
     repetition = dict(
-        duckdb.sql(f"SELECT name, repetition_type FROM parquet_schema('{file}') WHERE num_children IS NULL").fetchall()
+        duckdb.sql(
+            f"SELECT name, repetition_type FROM parquet_schema('{file}') WHERE num_children IS NULL"
+        ).fetchall()
     )
     kinds = [kind_of(row[1], repetition[row[0]] == "OPTIONAL") for row in columns]
     rows = duckdb.sql(f"FROM read_parquet('{file}')").fetchall()
@@ -62,7 +65,11 @@ def test_the_plan_digest_is_that_of_the_plan(experiment):
     for run in experiment.runs:
         deciding = {key: value for key, value in run.plan.items() if key not in ("title", "arm", "origins")}
         canonical = json.dumps(deciding, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        assert hashlib.sha256(canonical.encode()).hexdigest() == run.manifest["plan_digest"] == described[run.arm]
+        assert (
+            hashlib.sha256(canonical.encode()).hexdigest()
+            == run.manifest["plan_digest"]
+            == described[run.arm]
+        )
 
 
 def test_a_run_alone_can_be_opened(experiment):

@@ -6,9 +6,10 @@ import math
 
 import pytest
 import scipy.stats
-from aqmlab.stats import estimate, paired_difference, t_quantile
 from hypothesis import given
 from hypothesis import strategies as st
+
+from aqmlab.stats import estimate, paired_difference, t_quantile
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.console import Exit, guarded, say, set_quiet, tell_json
+from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.progress import ProgressLine
 
 app = typer.Typer(
@@ -92,7 +92,7 @@ def run(
     from aqmlab import experiment as experiments
 
     set_quiet(quiet)
-    with ProgressLine(enabled=not quiet) as line:
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
         experiment = experiments.run(
             scenario,
             output=output,
@@ -116,7 +116,7 @@ def run(
     if no_report:
         say(f"recording  {experiment.path}")
         return
-    from aqmlab.report import write_report
+    from aqmlab.reports import write_report
 
     say(f"report     {write_report(experiment)}")
 
@@ -156,16 +156,17 @@ def report(
     from aqmlab.answers import table
     from aqmlab.cli.tables import print_answer
     from aqmlab.recording import load
-    from aqmlab.report import write_report
+    from aqmlab.reports import write_report
 
     set_quiet(quiet)
     experiment = load(path)
     results = table(experiment, metric, queue=queue, class_name=class_name)
+    file = write_report(experiment, output)
     if as_json:
         tell_json(results.to_json())
     else:
         print_answer(results)
-    say(f"report     {write_report(experiment, output)}")
+    say(f"report     {file}")
 
 
 @app.command()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,18 @@ def complain(text: str) -> None:
     print(f"{head}: {text}", file=sys.stderr)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with 130 on Ctrl-C, after the notes of the interrupt: Typer would swallow them."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        print("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
 def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
     """Run the application and return its exit code."""
     import typer
@@ -62,9 +76,7 @@ def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
     except AqmlabError as error:
         complain(str(error))
         return error.exit_code
-    except (KeyboardInterrupt, typer.Abort) as stop:
-        notes = getattr(stop.__cause__ or stop, "__notes__", [])
-        print("; ".join(["interrupted", *notes]), file=sys.stderr)
+    except (KeyboardInterrupt, typer.Abort):
         return Exit.INTERRUPTED
     except typer.TyperException as error:
         show = getattr(error, "show", None)

@@ -22,7 +22,7 @@ def print_answer(results: Table) -> None:
     """Arms by metrics; metrics by arms where the lines would get too long."""
     from rich.text import Text
 
-    from aqmlab.report.answer import answer
+    from aqmlab.reports.answer import answer
 
     console = _console()
     experiment = results.experiment

@@ -9,8 +9,8 @@ import numpy as np
 from aqmlab.metrics import Measured
 from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.recording import Experiment
-from aqmlab.report.charts import FAINT, PALETTE, cdf_points, color, dash, delay_histogram, marker
-from aqmlab.report.render import trade_off_points
+from aqmlab.reports.charts import FAINT, PALETTE, cdf_points, color, dash, delay_histogram, marker
+from aqmlab.reports.render import trade_off_points
 from aqmlab.series import RunSeries, run_series
 
 if TYPE_CHECKING:

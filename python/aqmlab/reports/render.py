@@ -19,10 +19,10 @@ from aqmlab.figures import display_unit, display_value, estimate_parts, estimate
 from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
 from aqmlab.plan import network
 from aqmlab.recording import Experiment
-from aqmlab.report import charts
-from aqmlab.report.answer import answer, best_arm
-from aqmlab.report.checks import check
-from aqmlab.report.network_svg import network_svg
+from aqmlab.reports import charts
+from aqmlab.reports.answer import answer, best_arm
+from aqmlab.reports.checks import check
+from aqmlab.reports.network_svg import network_svg
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
@@ -265,7 +265,7 @@ def _json_in_html(value: object) -> str:
 
 
 def _resource(name: str) -> str:
-    return (resources.files("aqmlab.report") / name).read_text(encoding="utf-8")
+    return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
 
 
 def write(experiment: Experiment, file: Path) -> None:
