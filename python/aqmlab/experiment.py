@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aqmlab.errors import HostError, RecordingError, RunError, UsageError
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, read
 
 Progress = Callable[[Mapping[str, float]], object]
-"""Told about ten times a second: ``runs_done``, ``runs_total``, ``events``, ``sim_done_s``, ``sim_total_s``."""
+"""Told ten times a second: ``runs_done``, ``runs_total``, ``events``, ``sim_done_s``, ``sim_total_s``."""
 
 DEFAULT_PARENT = Path("runs")
 SHARE_OF_MEMORY = 0.8
 
 
-def run(
+def run(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,
     output: Path | str | None = None,
@@ -78,7 +78,7 @@ def run(
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = _job_count(jobs)
-    about = describe(plan, chosen, seeds, name, _core.__version__, _core.RESULTS_VERSION)
+    about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
     directory = Path(output) if output is not None else DEFAULT_PARENT / directory_name(about)
     _begin(directory, text, about)
     try:
@@ -151,24 +151,31 @@ def memory_cap(jobs: int) -> int:
     return 0
 
 
+class Origin(NamedTuple):
+    """What an experiment was made from, and by what."""
+
+    file_name: str
+    version: str
+    results_version: int
+
+
 def describe(
     plan: Mapping[str, Any],
     arms: Sequence[Mapping[str, Any]],
     seeds: Sequence[int],
-    file_name: str,
-    version: str,
-    results_version: int,
+    origin: Origin,
 ) -> dict[str, Any]:
     """The content of ``experiment.json``."""
     kept = ("name", "slug", "digest", "parameters")
     return {
         "format_version": 1,
-        "aqmlab_version": version,
-        "results_version": results_version,
+        "aqmlab_version": origin.version,
+        "results_version": origin.results_version,
         "title": plan["title"],
         "question": plan["question"],
-        "scenario_file": file_name,
+        "scenario_file": origin.file_name,
         "arms": [{key: arm[key] for key in kept} for arm in arms],
+        "all_arms": [arm["name"] for arm in plan["arms"]],
         "seeds": list(seeds),
         "warnings": plan["warnings"],
     }

@@ -75,7 +75,8 @@ class Run:
         raise RecordingError(f"`{self.path}` has no queue `{queue}`")
 
 
-@dataclass(frozen=True)
+# Equal only to itself: what is computed from it can be kept for it.
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """The finished runs of an experiment, arms in the order of the scenario, seeds ascending.
 
@@ -138,7 +139,8 @@ class Experiment:
         RecordingError
             If a file is missing or cannot be read.
         """
-        return self._query(table, columns, clauses, runs).fetchall()
+        rows: list[Any] = self._query(table, columns, clauses, runs).fetchall()
+        return rows
 
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None

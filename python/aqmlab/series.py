@@ -1,13 +1,14 @@
 """Time series of a run, thinned to what a figure can show.
 
-Samples are averaged (levels) or summed (counts) over bins of equal length, so that nothing is skipped: a figure
-of 600 bins shows each drop of a run of any length.
+Samples are averaged (levels) or summed (counts) over bins of equal length, so that nothing is skipped: a
+figure of 600 bins shows each drop, however long the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,14 +101,14 @@ def _queue_series(
     # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
     columns = experiment.arrays(
         "queues",
-        f"run, (t_ns - 1) // {width} AS bin, {means}, max(backlog_packets)::DOUBLE AS backlog_max_packets, {sums}",
+        f"run, (t_ns - 1) // {width} AS bin, {means}, {sums}",
         f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin ORDER BY run, bin",
         runs,
     )
     result = []
     for part in _by_run(columns, len(runs)):
         t_s = (part["bin"] + 1) * (width / 1e9)
-        values = {name: part[name] for name in (*_LEVELS, "backlog_max_packets")}
+        values = {name: part[name] for name in _LEVELS}
         values["arrivals_bps"] = part["arrivals_bytes"] * (8e9 / width)
         values["departures_bps"] = part["departures_bytes"] * (8e9 / width)
         for name in _COUNTS[2:]:
@@ -169,7 +170,7 @@ def _by_run(columns: Mapping[str, Any], runs: int, keep: Sequence[str] = ()) -> 
     """Cut columns into one set a run; all but ``keep`` become floats."""
     cuts = np.searchsorted(np.asarray(columns["run"]), np.arange(runs + 1))
     result = []
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in pairwise(cuts):
         part = {}
         for name, column in columns.items():
             piece = column[begin:end]

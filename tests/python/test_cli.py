@@ -228,8 +228,9 @@ def test_help_answers_at_once():
 
 
 def test_help_imports_nothing_heavy():
-    code = "import sys; sys.argv = ['aqmlab', '--help']\ntry:\n import aqmlab.cli as c; c.main()\nexcept SystemExit: pass\n"
-    code += "print([m for m in ('numpy', 'scipy', 'duckdb', 'bokeh', 'matplotlib', 'jinja2') if m in sys.modules])"
+    heavy = ("numpy", "scipy", "duckdb", "bokeh", "matplotlib", "jinja2")
+    code = "import sys; sys.argv = ['aqmlab', '--help']\ntry:\n import aqmlab.cli as cli; cli.main()\n"
+    code += f"except SystemExit: pass\nprint([name for name in {heavy} if name in sys.modules])"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ended.stdout.splitlines()[-1] == "[]"
 

@@ -171,7 +171,7 @@ def test_the_network_is_drawn_whole(experiment):
 
 
 FROM_THE_PAGE = 101845102
-"""How Chromium's network log marks requests that a page makes, not the browser itself (blink_resource_loader)."""
+"""How Chromium's network log marks what a page asks for, not the browser itself (blink_resource_loader)."""
 
 
 def browse(file, folder, width=1280, scheme="light"):
@@ -179,12 +179,18 @@ def browse(file, folder, width=1280, scheme="light"):
     log = folder / "net.json"
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
-    command += [f"--user-data-dir={folder / 'profile'}", f"--window-size={width},2400", f"--log-net-log={log}"]
+    command += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={width},2400",
+        f"--log-net-log={log}",
+    ]
     command += ["--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom"]
     command += [f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", f"file://{file}"]
     ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     console = [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
-    requests = re.findall(r'\{[^{}]*"traffic_annotation":(\d+),"url":"([^"]+)"', log.read_text(encoding="utf-8"))
+    requests = re.findall(
+        r'\{[^{}]*"traffic_annotation":(\d+),"url":"([^"]+)"', log.read_text(encoding="utf-8")
+    )
     fetched = {url for annotation, url in requests if int(annotation) == FROM_THE_PAGE}
     return ended.stdout, console, fetched
 

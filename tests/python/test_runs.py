@@ -65,9 +65,7 @@ def test_an_experiment_is_complete(experiment):
 def test_arms_share_their_arrivals(experiment):
     """The unresponsive class sends the same packets in every arm: only the queue differs."""
     sent = {
-        run.arm: [
-            row for row in experiment.rows("flows", "class, start_ns, base_rtt_ns", "ORDER BY flow", [run])
-        ]
+        run.arm: list(experiment.rows("flows", "class, start_ns, base_rtt_ns", "ORDER BY flow", [run]))
         for run in experiment.runs
         if run.seed == 1
     }

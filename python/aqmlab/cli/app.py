@@ -235,7 +235,7 @@ def aqm_show(
 
 
 def main() -> None:
-    """Run the command line; what a person did wrong ends in a message and an exit code, never in a traceback."""
+    """Run the command line: what a person did wrong ends in a message and an exit code, no traceback."""
     raise SystemExit(guarded(app))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,8 @@ class Measured:
         return [flow for flow in self.flows if class_name in (EVERY_CLASS, flow.class_name)]
 
 
-def measure(experiment: Experiment) -> list[Measured]:
+@lru_cache(maxsize=4)
+def measure(experiment: Experiment) -> tuple[Measured, ...]:
     """Read what metrics need of all finished runs, in the order of ``experiment.runs``."""
     from aqmlab.plan import responsive_classes
 
@@ -181,10 +183,10 @@ def measure(experiment: Experiment) -> list[Measured]:
     flows: list[list[FlowTotals]] = [[] for _ in experiment.runs]
     for index, *values in experiment.rows("flows", f"run, {_FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(FlowTotals(*values))
-    return [
+    return tuple(
         Measured(run, queues[i], flows[i], responsive_classes(run.plan))
         for i, run in enumerate(experiment.runs)
-    ]
+    )
 
 
 _FLOW_COLUMNS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from aqmlab.recording import Experiment
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Draw = Callable[[Experiment, "list[Measured]", Table], "Figure"]
+Draw = Callable[[Experiment, Sequence[Measured], Table], "Figure"]
 
 KINDS: dict[str, Draw] = {"series": series, "delay-cdf": delay_cdf, "goodput-delay": goodput_delay}
 """What can be drawn, by the name that the command line takes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,8 @@ _WIDTH = 7.0
 _MARKS = {"circle": "o", "triangle": "^"}
 
 
-def series(experiment: Experiment, _runs: list[Measured], results: Table) -> Figure:
-    """Backlog, law average, probability and congestion windows over time; a column for each arm, first seed."""
+def series(experiment: Experiment, _runs: Sequence[Measured], results: Table) -> Figure:
+    """Backlog, average, probability and congestion windows over time; a column an arm, first seed."""
     from matplotlib.figure import Figure
 
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
@@ -59,7 +60,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
     windows.set_xlabel("time [s]")
 
 
-def delay_cdf(experiment: Experiment, runs: list[Measured], results: Table) -> Figure:
+def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
     """Distribution of queueing delay of each arm, all seeds together."""
     figure, axes = _single(f"{experiment.title}: queueing delay at {results.queue}")
     longest = 0.0
@@ -75,7 +76,7 @@ def delay_cdf(experiment: Experiment, runs: list[Measured], results: Table) -> F
     return figure
 
 
-def goodput_delay(experiment: Experiment, runs: list[Measured], results: Table) -> Figure:
+def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
     """Goodput against mean queueing delay, a mark a run, with medians and 1-sigma ellipses.
 
     RFC 7928, section 2.7, in the form of Winstein's plots with a linear axis: up and left is better.

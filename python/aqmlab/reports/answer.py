@@ -72,7 +72,8 @@ def _price(table: Table, best: str, richest: str) -> str:
             f"Its goodput cannot be told from the highest, that of {richest} ({percent} less, ± {width},"
             f" n = {paid.n} paired seeds)."
         )
-    return f"It pays with {percent} (± {width}, n = {paid.n} paired seeds) of the goodput of {richest}, the highest."
+    cost = f"{percent} (± {width}, n = {paid.n} paired seeds)"
+    return f"It pays with {cost} of the goodput of {richest}, the highest."
 
 
 def _losses(table: Table, best: str, worst: str) -> str:

@@ -14,9 +14,9 @@ from aqmlab.series import RunSeries
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-# Okabe and Ito 2008, told apart by colour-blind readers too; black and yellow, which one of the two
-# backgrounds swallows, are replaced.
-PALETTE = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
+# After Okabe and Ito 2008, told apart by colour-blind readers too; black and yellow, which one of the two
+# backgrounds swallows, are replaced, and their blue is lighter.
+PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35
 _MOST_CDF_POINTS = 300
@@ -36,8 +36,8 @@ def time_charts(
     """Charts over time, by name.
 
     Each line is drawn once, from a live source that holds the data of arm ``first``. The data of every arm
-    travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of the
-    chosen arm into ``queue-live`` and so on: a set of lines for each arm would take Bokeh seconds.
+    travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of
+    the chosen arm into ``queue-live`` and so on: a set of lines for each arm would take Bokeh seconds.
     """
     from bokeh.models import CrosshairTool, Range1d, Span
 
@@ -272,7 +272,7 @@ def _figure(title: str, *, height: int, x_range: Any = None) -> figure:  # noqa:
     return fig
 
 
-def _line(
+def _line(  # noqa: PLR0913 (keyword arguments)
     fig: figure,
     source: Any,  # noqa: ANN401 (a Bokeh model, untyped)
     column: str,
