@@ -139,18 +139,16 @@ class Experiment:
         RecordingError
             If a file is missing or cannot be read.
         """
-        rows: list[Any] = self._query(table, columns, clauses, runs).fetchall()
+        rows: list[Any] = self._query(table, columns, clauses, runs, "fetchall")
         return rows
 
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> dict[str, Any]:
         """Like :meth:`rows`, but a NumPy array for each selected column."""
-        return dict(self._query(table, columns, clauses, runs).fetchnumpy())
+        return dict(self._query(table, columns, clauses, runs, "fetchnumpy"))
 
-    def _query(
-        self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None
-    ) -> duckdb.DuckDBPyConnection:
+    def _query(self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
         import duckdb
 
         files = [str(run.path / f"{table}.parquet") for run in (self.runs if runs is None else runs)]
@@ -161,10 +159,11 @@ class Experiment:
             " FROM read_parquet($files, filename = true)"
         )
         try:
-            return self._connection.execute(
-                f"SELECT {columns} FROM ({numbered}) {clauses}",
-                {"files": files},
+            # DuckDB reads as it is asked for rows: damage may show in either call.
+            result = self._connection.execute(
+                f"SELECT {columns} FROM ({numbered}) {clauses}", {"files": files}
             )
+            return getattr(result, fetch)()
         except duckdb.Error as error:
             raise _unreadable(self._connection, files, error) from error
 
