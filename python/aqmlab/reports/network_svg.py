@@ -12,7 +12,7 @@ from aqmlab.plan import Link, Network, TrafficClass
 _BOX_WIDTH = 190
 _BOX_HEIGHT = 44
 _STEP_X = 250
-_STEP_Y = 120
+_STEP_Y = 160
 _MARGIN = 16
 _RADIUS = 13
 
@@ -41,9 +41,13 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
     for pair in _pairs(network.links):
         parts.append(_draw_pair(pair, places, left, queue_labels))
     height = max((y for _, y in places.values()), default=0.0) + 56
+    last = max(columns.values(), default=0)
+    below: defaultdict[str, int] = defaultdict(int)
     for groups, side in ((senders, -1), (receivers, 1)):
         for node, classes in groups.items():
-            drawn, low = _draw_ends(classes, places[node], left, side)
+            outside = columns[node] == (0 if side < 0 else last)
+            drawn, low = _draw_ends(classes, places[node], left, side, None if outside else below[node])
+            below[node] += 0 if outside else len(classes)
             parts.append(drawn)
             height = max(height, low)
     for node, (column, y) in places.items():
@@ -138,28 +142,29 @@ def _grouped(network: Network, *, first: bool) -> dict[str, list[TrafficClass]]:
 
 
 def _draw_ends(
-    classes: list[TrafficClass], place: tuple[int, float], left: float, side: int
+    classes: list[TrafficClass], place: tuple[int, float], left: float, side: int, below: int | None
 ) -> tuple[str, float]:
-    """Boxes beside a node, and how far down they reach."""
+    """Boxes beside a node or, under ``below`` others, beneath it; and how far down they reach."""
     column, y = place
     node_x = left + column * _STEP_X
     parts = []
     low = y
     for i, traffic in enumerate(classes):
-        top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
-        top = (
-            max(top, 4 + i * (_BOX_HEIGHT + 10))
-            if column == 0 or side > 0
-            else y + 34 + i * (_BOX_HEIGHT + 10)
-        )
-        inner = node_x + side * 60
-        box_x = inner if side > 0 else inner - _BOX_WIDTH
+        if below is None:
+            top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
+            inner = node_x + side * 60
+            box_x = inner if side > 0 else inner - _BOX_WIDTH
+        else:
+            top = y + 46 + (below + i) * (_BOX_HEIGHT + 10)
+            inner, box_x = node_x, node_x - _BOX_WIDTH / 2
+        begin_y = top - 10 if below is not None and below + i > 0 else y
         middle = box_x + _BOX_WIDTH / 2
+        end_y = top + _BOX_HEIGHT / 2 if below is None else top
         what = traffic.what if side < 0 else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
         head = f"{traffic.count} × {traffic.name}" if side < 0 else f"{traffic.name}: receivers"
         parts.append(
-            f'<g><line class="access" x1="{node_x:.0f}" y1="{y:.0f}"'
-            f' x2="{inner:.0f}" y2="{top + _BOX_HEIGHT / 2:.0f}"/>'
+            f'<g><line class="access" x1="{node_x:.0f}" y1="{begin_y:.0f}"'
+            f' x2="{inner:.0f}" y2="{end_y:.0f}"/>'
             f'<rect class="end" x="{box_x:.0f}" y="{top:.0f}"'
             f' width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6"/>'
             f'<text class="rate" x="{middle:.0f}" y="{top + 18:.0f}">{escape(_short(head, 26))}</text>'
