@@ -2,6 +2,8 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Final
 
+__all__ = ["RESULTS_VERSION", "__version__", "aqm_list", "aqm_show", "plan", "run", "schema"]
+
 __version__: Final[str]
 RESULTS_VERSION: Final[int]
 

@@ -123,7 +123,11 @@ def table(
     runs = measure(experiment) if measured is None else measured
     if not runs:
         raise RecordingError(f"`{experiment.path}` holds no finished run")
-    queue = bottleneck(runs) if queue is None else _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
+    queue = (
+        bottleneck(runs)
+        if queue is None
+        else _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
+    )
     _known(class_name, {c for run in runs for _, c in run.queues}, "class")
     values: dict[str, dict[str, dict[int, float | None]]] = {}
     for run in runs:

@@ -43,7 +43,7 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.report import write_report
+    from aqmlab.reports import write_report
 
     return write_report(load(path), output)
 

@@ -60,6 +60,6 @@ class RecordingError(AqmlabError):
 
 
 class HostError(AqmlabError):
-    """This machine cannot do it: no permission, no space, not enough memory."""
+    """The machine cannot do it: no permission, no space, not enough memory."""
 
     exit_code = 3

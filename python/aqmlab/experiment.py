@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aqmlab.errors import HostError, RecordingError, RunError, UsageError
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, read
 
 Progress = Callable[[Mapping[str, float]], object]
-"""Told about ten times a second: ``runs_done``, ``runs_total``, ``events``, ``sim_done_s``, ``sim_total_s``."""
+"""Told ten times a second: ``runs_done``, ``runs_total``, ``events``, ``sim_done_s``, ``sim_total_s``."""
 
 DEFAULT_PARENT = Path("runs")
 SHARE_OF_MEMORY = 0.8
 
 
-def run(
+def run(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,
     output: Path | str | None = None,
@@ -78,7 +78,7 @@ def run(
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = _job_count(jobs)
-    about = describe(plan, chosen, seeds, name, _core.__version__, _core.RESULTS_VERSION)
+    about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
     directory = Path(output) if output is not None else DEFAULT_PARENT / directory_name(about)
     _begin(directory, text, about)
     try:
@@ -94,8 +94,9 @@ def run(
                 memory_cap=memory_cap(jobs),
             )
         )
-    except BaseException:
-        _remove_if_empty(directory)
+    except BaseException as error:
+        if not _remove_if_empty(directory):
+            error.add_note(f"finished runs are kept in `{directory}`")
         raise
     if not answer["finished"]:
         _remove_if_empty(directory)
@@ -103,7 +104,7 @@ def run(
         raise _failure(answer, directory)
     experiment = load(directory)
     if report:
-        from aqmlab.report import write_report
+        from aqmlab.reports import write_report
 
         write_report(experiment)
     return experiment
@@ -150,24 +151,31 @@ def memory_cap(jobs: int) -> int:
     return 0
 
 
+class Origin(NamedTuple):
+    """What an experiment was made from, and by what."""
+
+    file_name: str
+    version: str
+    results_version: int
+
+
 def describe(
     plan: Mapping[str, Any],
     arms: Sequence[Mapping[str, Any]],
     seeds: Sequence[int],
-    file_name: str,
-    version: str,
-    results_version: int,
+    origin: Origin,
 ) -> dict[str, Any]:
     """The content of ``experiment.json``."""
     kept = ("name", "slug", "digest", "parameters")
     return {
         "format_version": 1,
-        "aqmlab_version": version,
-        "results_version": results_version,
+        "aqmlab_version": origin.version,
+        "results_version": origin.results_version,
         "title": plan["title"],
         "question": plan["question"],
-        "scenario_file": file_name,
+        "scenario_file": origin.file_name,
         "arms": [{key: arm[key] for key in kept} for arm in arms],
+        "all_arms": [arm["name"] for arm in plan["arms"]],
         "seeds": list(seeds),
         "warnings": plan["warnings"],
     }
@@ -176,7 +184,9 @@ def describe(
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:
     """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all plans and seeds."""
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-    title = re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
+    title = (
+        re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
+    )
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
     return f"{stamp}-{title}-{sha256(named.encode()).hexdigest()[:8]}"
 
@@ -187,7 +197,9 @@ def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
         raise UsageError(f"`{directory}` exists already; an experiment is never overwritten")
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{directory.name}.partial-", dir=directory.parent) as parent:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{directory.name}.partial-", dir=directory.parent
+        ) as parent:
             partial = Path(parent) / "experiment"
             partial.mkdir()
             (partial / "scenario.toml").write_text(text, encoding="utf-8")
@@ -198,16 +210,17 @@ def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
         raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
 
 
-def _remove_if_empty(directory: Path) -> None:
+def _remove_if_empty(directory: Path) -> bool:
     """Remove a directory without a finished run: there is nothing in it that the scenario does not say."""
     if any(directory.glob("*/seed-*/manifest.json")):
-        return
+        return False
     for child in directory.iterdir():
         if child.is_dir():
             child.rmdir()
         elif child.name in ("scenario.toml", "experiment.json"):
             child.unlink()
     directory.rmdir()
+    return True
 
 
 def _failure(answer: Mapping[str, Any], directory: Path) -> RunError:

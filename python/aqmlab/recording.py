@@ -75,7 +75,8 @@ class Run:
         raise RecordingError(f"`{self.path}` has no queue `{queue}`")
 
 
-@dataclass(frozen=True)
+# Equal only to itself: what is computed from it can be kept for it.
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """The finished runs of an experiment, arms in the order of the scenario, seeds ascending.
 
@@ -117,7 +118,9 @@ class Experiment:
         done = {(run.arm, run.seed) for run in self.runs}
         return tuple((arm, seed) for arm in self.arms for seed in self.seeds if (arm, seed) not in done)
 
-    def rows(self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None) -> list[Any]:
+    def rows(
+        self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
+    ) -> list[Any]:
         """Rows of one table of several runs.
 
         Parameters
@@ -136,17 +139,16 @@ class Experiment:
         RecordingError
             If a file is missing or cannot be read.
         """
-        return self._query(table, columns, clauses, runs).fetchall()
+        rows: list[Any] = self._query(table, columns, clauses, runs, "fetchall")
+        return rows
 
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> dict[str, Any]:
         """Like :meth:`rows`, but a NumPy array for each selected column."""
-        return dict(self._query(table, columns, clauses, runs).fetchnumpy())
+        return dict(self._query(table, columns, clauses, runs, "fetchnumpy"))
 
-    def _query(
-        self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None
-    ) -> duckdb.DuckDBPyConnection:
+    def _query(self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
         import duckdb
 
         files = [str(run.path / f"{table}.parquet") for run in (self.runs if runs is None else runs)]
@@ -157,10 +159,11 @@ class Experiment:
             " FROM read_parquet($files, filename = true)"
         )
         try:
-            return self._connection.execute(
-                f"SELECT {columns} FROM ({numbered}) {clauses}",
-                {"files": files},
+            # DuckDB reads as it is asked for rows: damage may show in either call.
+            result = self._connection.execute(
+                f"SELECT {columns} FROM ({numbered}) {clauses}", {"files": files}
             )
+            return getattr(result, fetch)()
         except duckdb.Error as error:
             raise _unreadable(self._connection, files, error) from error
 
@@ -229,7 +232,18 @@ def _load_single(path: Path) -> Experiment:
     )
 
 
-_REQUIRED = ("title", "arm", "seed", "t0_ns", "t1_ns", "plan", "plan_digest", "links", "tables", "aqmlab_version")
+_REQUIRED = (
+    "title",
+    "arm",
+    "seed",
+    "t0_ns",
+    "t1_ns",
+    "plan",
+    "plan_digest",
+    "links",
+    "tables",
+    "aqmlab_version",
+)
 
 
 def _load_run(path: Path) -> Run:
@@ -269,7 +283,9 @@ def _unreadable(
 
     for file in files:
         try:
-            connection.execute("SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file})
+            connection.execute(
+                "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file}
+            )
         except duckdb.Error as cause:
             return RecordingError(f"`{file}` is corrupt: {_first_line(cause)}")
     return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")

@@ -1,13 +1,14 @@
 """Time series of a run, thinned to what a figure can show.
 
-Samples are averaged (levels) or summed (counts) over bins of equal length, so that nothing is skipped: a figure
-of 600 bins shows each drop of a run of any length.
+Samples are averaged (levels) or summed (counts) over bins of equal length, so that nothing is skipped: a
+figure of 600 bins shows each drop, however long the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ class RunSeries:
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
 
 
-def run_series(experiment: Experiment, runs: Sequence[Run], queue: str, bins: int = MOST_BINS) -> list[RunSeries]:
+def run_series(
+    experiment: Experiment, runs: Sequence[Run], queue: str, bins: int = MOST_BINS
+) -> list[RunSeries]:
     """Series of several runs at one queue.
 
     Parameters
@@ -73,10 +76,15 @@ def run_series(experiment: Experiment, runs: Sequence[Run], queue: str, bins: in
 
 def _width(experiment: Experiment, runs: Sequence[Run], table: str, end_ns: int, bins: int) -> int:
     """Length of a bin in ns: a multiple of the table's sampling interval."""
-    times = [row[0] for row in experiment.rows(table, "DISTINCT t_ns", "ORDER BY t_ns LIMIT 2", runs[:1])]
-    step = int(times[1] - times[0]) if len(times) == 2 else 1
+    step = _step(experiment, runs, table)
     samples = -(-end_ns // step)
     return step * max(-(-samples // bins), 1)
+
+
+def _step(experiment: Experiment, runs: Sequence[Run], table: str) -> int:
+    """The table's sampling interval in ns; 1 where there are not two samples."""
+    times = [row[0] for row in experiment.rows(table, "DISTINCT t_ns", "ORDER BY t_ns LIMIT 2", runs[:1])]
+    return int(times[1] - times[0]) if len(times) == 2 else 1
 
 
 _LEVELS = ("backlog_packets",)
@@ -93,23 +101,26 @@ def _queue_series(
     experiment: Experiment, runs: Sequence[Run], queue: str, end_ns: int, bins: int
 ) -> list[Series]:
     width = _width(experiment, runs, "queues", end_ns, bins)
+    step = _step(experiment, runs, "queues")
     means = ", ".join(f"avg({name}) AS {name}" for name in _LEVELS)
     sums = ", ".join(f"sum({name})::DOUBLE AS {name}" for name in _COUNTS)
     # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
     columns = experiment.arrays(
         "queues",
-        f"run, (t_ns - 1) // {width} AS bin, {means}, max(backlog_packets)::DOUBLE AS backlog_max_packets, {sums}",
+        f"run, (t_ns - 1) // {width} AS bin, count(*) AS samples, {means}, {sums}",
         f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin ORDER BY run, bin",
         runs,
     )
     result = []
     for part in _by_run(columns, len(runs)):
         t_s = (part["bin"] + 1) * (width / 1e9)
-        values = {name: part[name] for name in (*_LEVELS, "backlog_max_packets")}
-        values["arrivals_bps"] = part["arrivals_bytes"] * (8e9 / width)
-        values["departures_bps"] = part["departures_bytes"] * (8e9 / width)
+        values = {name: part[name] for name in _LEVELS}
+        # The last bin may be cut short by the end of the run.
+        per_s = 1e9 / (part["samples"] * step)
+        values["arrivals_bps"] = part["arrivals_bytes"] * 8 * per_s
+        values["departures_bps"] = part["departures_bytes"] * 8 * per_s
         for name in _COUNTS[2:]:
-            values[name.replace("_packets", "_per_s")] = part[name] * (1e9 / width)
+            values[name.replace("_packets", "_per_s")] = part[name] * per_s
         result.append(Series(t_s, values))
     return result
 
@@ -167,7 +178,7 @@ def _by_run(columns: Mapping[str, Any], runs: int, keep: Sequence[str] = ()) -> 
     """Cut columns into one set a run; all but ``keep`` become floats."""
     cuts = np.searchsorted(np.asarray(columns["run"]), np.arange(runs + 1))
     result = []
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in pairwise(cuts):
         part = {}
         for name, column in columns.items():
             piece = column[begin:end]

@@ -101,6 +101,30 @@ fn one_buffer_holds_what_waits_and_the_link_one_packet_more() {
 }
 
 #[test]
+fn overhead_takes_time_on_the_link_and_room_nowhere_else() {
+    let queue = DropTail::new(Limit::Bytes(Bytes::new(1250)));
+    // 1250 B + 125 B at 10 Mbit/s: 1.1 ms.
+    let mut port = Port::new(Discipline::DropTail(queue), Rate::mbit(10), Bytes::new(125), 1);
+    let mut fates = Fates::default();
+    assert_eq!(port.arrive(ms(0), pkt(0, 0), &mut fates), Some(Instant::ZERO + Span::us(1100)));
+    port.arrive(ms(0), pkt(1, 0), &mut fates);
+    assert_eq!(port.backlog().bytes, Bytes::new(1250));
+    let done = port.link_free(Instant::ZERO + Span::us(1100), &mut fates);
+    assert_eq!(done.next_end, Some(Instant::ZERO + Span::us(2200)));
+    assert_eq!(port.books().total().departed.bytes, 1250);
+}
+
+#[test]
+fn a_new_rate_holds_from_the_next_packet_on() {
+    let (mut port, mut fates) = (droptail(5), Fates::default());
+    port.arrive(ms(0), pkt(0, 0), &mut fates);
+    port.arrive(ms(0), pkt(1, 0), &mut fates);
+    port.set_rate(ms(0), Rate::mbit(1));
+    assert_eq!(port.next_event(), Some(ms(1)));
+    assert_eq!(port.link_free(ms(1), &mut fates).next_end, Some(ms(11)));
+}
+
+#[test]
 fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
     let (mut port, mut fates) = (droptail(10), Fates::default());
     // Three packets at 0: one is sent until 1 ms, two wait; a fourth, of class 1, comes at 1.5 ms.

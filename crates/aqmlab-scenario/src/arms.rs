@@ -156,8 +156,9 @@ fn named_item<'t>(
     let Some(Node { value: Tree::List(items), .. }) = file.get_mut(list) else {
         return Err(refuse(format!("there is no [[{list}]] to change")));
     };
-    let called = |i: usize, item: &Node| item_name(&item.value).unwrap_or_else(|| format!("{list}{}", i + 1));
-    let names: Vec<String> = items.iter().enumerate().map(|(i, item)| called(i, item)).collect();
+
+    let names: Vec<String> =
+        items.iter().enumerate().map(|(i, item)| item_name(list, i, &item.value)).collect();
     match names.iter().position(|n| n == name) {
         Some(i) => Ok(&mut items[i]),
         None => {

@@ -1,5 +1,6 @@
 //! What is wrong with a scenario, and where.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -62,19 +63,30 @@ impl std::error::Error for ScenarioError {}
 pub(crate) struct Report<'t> {
     text: &'t str,
     problems: Vec<(Range<usize>, String, String)>,
+    /// Place and words of each problem: the same words at the same place are the same mistake, met again in another
+    /// arm or hop.
+    known: BTreeSet<(usize, usize, String)>,
+    /// First keys of the paths of problems.
+    concerned: BTreeSet<String>,
     warnings: Vec<String>,
 }
 
 impl<'t> Report<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Report { text, problems: Vec::new(), warnings: Vec::new() }
+        Report {
+            text,
+            problems: Vec::new(),
+            known: BTreeSet::new(),
+            concerned: BTreeSet::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Something is wrong at `span`, which is about `path`.
     pub(crate) fn error(&mut self, span: &Range<usize>, path: &str, message: impl Into<String>) {
         let message = message.into();
-        // The same words at the same place are the same mistake, met again in another arm or hop.
-        if !self.problems.iter().any(|(s, _, m)| s == span && *m == message) {
+        if self.known.insert((span.start, span.end, message.clone())) {
+            self.concerned.insert(path.split('.').next().unwrap_or_default().to_string());
             self.problems.push((span.clone(), path.to_string(), message));
         }
     }
@@ -97,7 +109,7 @@ impl<'t> Report<'t> {
 
     /// Is nothing wrong at or below the path's first key, such as `topology`?
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
-        !self.problems.iter().any(|(_, path, _)| path.split('.').next() == Some(first))
+        !self.concerned.contains(first)
     }
 
     pub(crate) fn is_clean(&self) -> bool {
@@ -110,11 +122,12 @@ impl<'t> Report<'t> {
             return Ok(self.warnings);
         }
         self.problems.sort_by_key(|(span, _, _)| span.start);
+        let lines = Lines::of(self.text);
         let problems = self
             .problems
             .into_iter()
             .map(|(span, path, message)| {
-                let (line, column) = position(self.text, span.start);
+                let (line, column) = lines.position(span.start);
                 Problem { line, column, path, message }
             })
             .collect();
@@ -122,15 +135,27 @@ impl<'t> Report<'t> {
     }
 }
 
-/// Line and column of a byte offset, both from 1, columns in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
+/// Where the lines of a text begin.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Self {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        Lines { text, starts }
     }
-    let before = &text[..offset];
-    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+
+    /// Line and column of a byte offset, both from 1, columns in characters.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line = self.starts.partition_point(|&start| start <= offset);
+        (line, self.text[self.starts[line - 1]..offset].chars().count() + 1)
+    }
 }
 
 #[cfg(test)]
@@ -139,8 +164,8 @@ mod tests {
 
     #[test]
     fn columns_count_characters_not_bytes() {
-        assert_eq!(position("a\näöü x", 8), (2, 4));
-        assert_eq!(position("", 5), (1, 1));
+        assert_eq!(Lines::of("a\näöü x").position(8), (2, 4));
+        assert_eq!(Lines::of("").position(5), (1, 1));
     }
 
     #[test]

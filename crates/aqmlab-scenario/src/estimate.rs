@@ -4,6 +4,9 @@ use aqmlab_units::{Bytes, Span};
 
 use crate::plan::{ClassPlan, Plan, Workload};
 
+// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB a flow with all its packets on their way,
+// 57 B a sample of a flow. The figures here are rounded up.
+
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
 /// State of a source of packets.

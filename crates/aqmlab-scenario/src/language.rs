@@ -145,10 +145,10 @@ pub const HOP: &[&[Field]] = &[
     BACK,
 ];
 
-/// The keys of a [[node]].
+/// The keys of a `[[node]]`.
 pub const NODE: &[Field] = &[required("name", Form::Name, "the router's name")];
 
-/// The keys of a [[link]].
+/// The keys of a `[[link]]`.
 pub const LINK: &[Field] = &[
     ruled(
         "name",
@@ -226,20 +226,20 @@ const PACKETS: &[Field] = &[
     default("size", Form::Sizes, Default::Bytes(1000), "packet size, headers included"),
 ];
 
-/// The keys of [stop].
+/// The keys of `[stop]`.
 pub const STOP: &[Field] = &[
     ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever else"),
     ruled("completed", Form::Table(COMPLETED), "never", "when so many flows of a class have completed"),
     ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue has been reached"),
 ];
 
-/// The keys of `completed` in [stop].
+/// The keys of `completed` in `[stop]`.
 pub const COMPLETED: &[Field] = &[
     required("class", Form::Name, "the class of flows"),
     required("count", Form::One(COUNT), "how many flows have completed"),
 ];
 
-/// The keys of `condition` in [stop]: one of the quantities, and where.
+/// The keys of `condition` in `[stop]`: one of the quantities, and where.
 pub const CONDITION: &[Field] = &[
     required("queue", Form::Name, "the link in front of which the queue is"),
     ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
@@ -248,7 +248,7 @@ pub const CONDITION: &[Field] = &[
     ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at one moment"),
 ];
 
-/// The keys of [record].
+/// The keys of `[record]`.
 pub const RECORD: &[Field] = &[
     default(
         "queues",
@@ -264,7 +264,7 @@ pub const RECORD: &[Field] = &[
     ),
 ];
 
-/// The keys of an [[arm]] besides the dotted paths.
+/// The keys of an `[[arm]]` besides the dotted paths.
 pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];
 
 /// The key that is not a parameter of a discipline but names it.

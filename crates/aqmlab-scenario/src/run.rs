@@ -18,7 +18,7 @@ pub(crate) struct End {
 }
 
 impl Pass<'_, '_> {
-    /// `duration`, or `at` of [stop].
+    /// `duration`, or `at` of `[stop]`.
     pub(crate) fn end(&mut self, file: &Section<'_>) -> Option<End> {
         let duration = self.span(file, "duration").map(|at| End { at, written: file.at("duration") });
         let stop = file.node("stop");
@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         Some(warmup)
     }
 
-    /// The rest of [stop].
+    /// The rest of `[stop]`.
     pub(crate) fn stop(
         &mut self,
         file: &Section<'_>,

@@ -8,7 +8,7 @@ use crate::language::{FAULTS, FILE, HOP, LINK, NODE, TOPOLOGIES};
 use crate::pass::{Pass, Section};
 use crate::plan::Faults;
 use crate::suggest::no_such;
-use crate::tree::{At, Node, Table, Tree};
+use crate::tree::{At, Node, Tree};
 
 /// Nodes and links as the file has them, queues not yet resolved.
 pub(crate) struct Network<'n> {
@@ -238,7 +238,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Both directions, or the one, of a [[link]].
+    /// Both directions, or the one, of a `[[link]]`.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");
@@ -289,7 +289,7 @@ impl Pass<'_, '_> {
         debug_assert!(file.fields.iter().any(|f| f.name == key && matches!(f.form, Form::Tables(_))));
         let items = self.items(file, key)?;
         let sections = items.iter().enumerate().map(|(i, node)| {
-            let path = format!("{key}.{}", item_name(&node.value).unwrap_or_else(|| (i + 1).to_string()));
+            let path = format!("{key}.{}", item_name(key, i, &node.value));
             self.section(node, &path, fields)
         });
         sections.collect::<Vec<_>>().into_iter().collect()
@@ -309,12 +309,19 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What an item of an array of tables is called in paths: its name; a link without one after its ends.
-pub(crate) fn item_name(item: &Tree) -> Option<String> {
-    let Tree::Table(table) = item else { return None };
-    let text = |table: &Table, key: &str| match table.get(key).map(|n| &n.value) {
-        Some(Tree::Text(text)) => Some(text.clone()),
+/// What item number `index` (the first is 0) of the array of tables `list` is called in paths: its name; without
+/// one, a link after its ends, anything else after its place.
+pub(crate) fn item_name(list: &str, index: usize, item: &Tree) -> String {
+    let text = |key: &str| match item {
+        Tree::Table(table) => match table.get(key).map(|n| &n.value) {
+            Some(Tree::Text(text)) => Some(text.as_str()),
+            _ => None,
+        },
         _ => None,
     };
-    text(table, "name").or_else(|| Some(format!("{}-{}", text(table, "from")?, text(table, "to")?)))
+    match (text("name"), text("from"), text("to")) {
+        (Some(name), _, _) => name.to_string(),
+        (None, Some(from), Some(to)) if list == "link" => format!("{from}-{to}"),
+        _ => format!("{list}{}", index + 1),
+    }
 }

@@ -1,5 +1,7 @@
 //! Classes of flows: what they send, from where to where, over which path.
 
+use std::collections::BTreeSet;
+
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_traffic::{Distribution, Spacing};
 use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
@@ -38,23 +40,23 @@ impl Pass<'_, '_> {
             );
             return None;
         }
+        let mut names = BTreeSet::new();
         let mut classes: Vec<Option<ClassDraft>> = Vec::new();
         for (i, node) in items.iter().enumerate() {
-            let class = self.class(node, i + 1, network);
+            let class = self.class(node, i, network);
             if let Some(class) = &class
-                && classes.iter().flatten().any(|c| c.plan.name == class.plan.name)
+                && !names.insert(class.plan.name.clone())
             {
                 let message = format!("two classes of traffic are called \"{}\"", class.plan.name);
-                let at = name_at(node);
-                self.error(&at, &class.path, message);
+                self.error(&name_at(node), &class.path, message);
             }
             classes.push(class);
         }
         classes.into_iter().collect()
     }
 
-    fn class(&mut self, node: &Node, number: usize, network: &Network<'_>) -> Option<ClassDraft> {
-        let called = item_name(&node.value).unwrap_or_else(|| format!("traffic{number}"));
+    fn class(&mut self, node: &Node, index: usize, network: &Network<'_>) -> Option<ClassDraft> {
+        let called = item_name("traffic", index, &node.value);
         let path = format!("traffic.{called}");
         let variant = self.variant(node, &path, TRAFFIC_KINDS)?;
         let section = self.open_section(node, &path, variant.all_fields())?;
@@ -70,17 +72,12 @@ impl Pass<'_, '_> {
         let access_loss = self.number(&section, "loss");
         let ways = self.ways(&section, network);
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
+
         let workload = match variant.kind {
             "bulk" => self.bulk(&section),
             "cbr" => self.packets(&section, Spacing::Constant),
             _ => self.packets(&section, Spacing::Poisson),
         };
-        if let (Some(start), Some(stop)) = (&start, stop_at)
-            && stop <= start.least()
-        {
-            let message = format!("stop `{stop}` is not after the earliest start `{}`", start.least());
-            self.error(&section.at("stop"), &section.sub("stop"), message);
-        }
         let (path_links, return_path) = ways?;
         let plan = ClassPlan {
             name: name?,
@@ -93,8 +90,22 @@ impl Pass<'_, '_> {
             access_loss: access_loss?,
             workload: workload?,
         };
+        self.check_class(&section, &plan);
         let (count_at, start_at) = (section.at("count"), section.at("start"));
         Some(ClassDraft { plan, count_at, start_at, path })
+    }
+
+    /// What must agree within a class.
+    fn check_class(&mut self, section: &Section<'_>, plan: &ClassPlan) {
+        let first = plan.start.least();
+        if let Some(stop) = plan.stop_at.filter(|stop| *stop <= first) {
+            let message = format!("stop `{stop}` is not after the earliest start `{first}`");
+            self.error(&section.at("stop"), &section.sub("stop"), message);
+        }
+        if plan.access_loss > 0.0 && plan.access.is_none() {
+            let message = "`loss` needs access links to lose packets on, and `access_rate` is \"none\"";
+            self.error(&section.at("loss"), &section.sub("loss"), message);
+        }
     }
 
     /// The links there and back.

@@ -231,3 +231,14 @@ fn memory_is_the_callers_to_grant() {
     assert!(refused.to_string().contains("`100000` flows need about"), "{refused}");
     assert!(aqmlab_scenario::parse_within(&text, "f", limits(2000)).is_ok());
 }
+
+#[test]
+fn a_file_full_of_mistakes_is_refused_in_time_that_grows_with_it() {
+    // Quadratic work on a megabyte would take minutes, and the test would be seen to hang.
+    let error = parse(&"[[traffic]]\n".repeat(80_000), "f").expect_err("nothing is there but headers");
+    assert_eq!(error.problems.len(), 2, "no duration, no topology: {error}");
+    let text = format!("{SMALL}{}", "[[traffic]]\nkind = \"bluk\"\n".repeat(40_000));
+    let error = parse(&text, "f").expect_err("no such kind");
+    assert_eq!(error.problems.len(), 40_000);
+    assert_eq!(error.problems[39_999].line, 9 + 80_000);
+}

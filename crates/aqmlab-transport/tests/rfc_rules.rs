@@ -120,6 +120,29 @@ fn rfc3465_counts_bytes_up_to_its_limit() {
 }
 
 #[test]
+fn rfc3465_after_a_timeout_the_limit_is_one_and_avoidance_counts_a_window() {
+    let abc = [iw(4), ("increase", Value::Choice("byte_counting"))];
+    let mut b = Bench::established(&abc);
+    b.fire();
+    b.ack(2);
+    assert_eq!(b.endpoint.cwnd(), 2.0, "one segment, although two were acknowledged (RFC 3465, 2.3)");
+    // ssthresh is two: avoidance. A window of two segments acknowledged in all opens it by one.
+    b.ack(3);
+    assert_eq!(b.endpoint.cwnd(), 2.0);
+    b.ack(4);
+    assert_eq!(b.endpoint.cwnd(), 3.0);
+}
+
+#[test]
+fn rfc5681_ssthresh_is_never_below_two_segments() {
+    for initial in [1, 2, 3] {
+        let mut b = Bench::established(&[iw(initial)]);
+        b.fire();
+        assert_eq!(b.endpoint.ssthresh(), 2.0);
+    }
+}
+
+#[test]
 fn rfc5681_fast_retransmit_at_the_third_duplicate() {
     let mut b = Bench::established(&[iw(10), ("limited_transmit", Value::Flag(false))]);
     assert_eq!(b.ack(0), [], "the first duplicate");
@@ -134,6 +157,27 @@ fn rfc5681_fast_retransmit_at_the_third_duplicate() {
     b.ack(11);
     assert!(!b.endpoint.is_recovering());
     assert_eq!(b.endpoint.cwnd(), 2.0);
+}
+
+#[test]
+fn rfc5681_what_is_a_duplicate_acknowledgment() {
+    let table = [
+        (ack_of(0), 1),
+        (Segment { len: 100, ..ack_of(0) }, 0),
+        (Segment { flags: Flags::ACK | Flags::FIN, ..ack_of(0) }, 0),
+        (Segment { window: 5000, ..ack_of(0) }, 0),
+    ];
+    for (segment, counted) in table {
+        let mut b = Bench::established(&[iw(4)]);
+        b.arrive(segment);
+        assert_eq!(b.endpoint.counters().duplicate_acks, counted, "{segment:?}");
+    }
+    let mut b = Bench::established(&[iw(1)]);
+    b.endpoint.close();
+    b.ack(1);
+    b.arrive(segment(1, 2 + MSS, 0));
+    b.arrive(segment(1, 2 + MSS, 0));
+    assert_eq!(b.endpoint.counters().duplicate_acks, 0, "nothing outstanding");
 }
 
 #[test]
@@ -324,6 +368,33 @@ fn rfc3168_loss_and_mark_in_one_window_are_one_reduction() {
     b.arrive(echo(4));
     b.arrive(echo(16));
     assert_eq!((b.endpoint.ssthresh(), b.endpoint.counters().ecn_reductions), (8.0, 0));
+}
+
+#[test]
+fn rfc3168_a_timeout_in_the_marked_window_holds_ssthresh_and_a_later_one_does_not() {
+    let mut b = Bench::established(&ecn());
+    b.arrive(echo(1));
+    b.fire();
+    assert_eq!(b.endpoint.ssthresh(), 8.0, "the mark has halved it already");
+    let mut b = Bench::established(&ecn());
+    b.arrive(echo(1));
+    (2..=18).for_each(|n| drop(b.ack(n)));
+    let flight = b.endpoint.flight().get() / u64::from(MSS);
+    b.fire();
+    assert_eq!(b.endpoint.ssthresh(), flight as f64 / 2.0, "a new window, a new reduction");
+}
+
+#[test]
+fn rfc6582_a_loss_after_a_mark_recovers_all_that_was_sent_before_it() {
+    let mut b = Bench::established(&ecn());
+    b.arrive(echo(1));
+    (2..=12).for_each(|n| drop(b.ack(n)));
+    let sent = 12 + b.endpoint.flight().get() as u32 / MSS;
+    assert!(sent > 16, "new data since the mark");
+    (0..3).for_each(|_| drop(b.ack(12)));
+    // The mark's window ends at 16; `recover` is what had been sent when the loss was seen.
+    assert_eq!(numbers(&b.ack(17))[0], 17, "a partial acknowledgment: the next hole");
+    assert!(b.endpoint.is_recovering());
 }
 
 #[test]

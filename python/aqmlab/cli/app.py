@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab.cli.console import Exit, guarded, say, set_quiet, tell_json
+from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.progress import ProgressLine
 
 app = typer.Typer(
@@ -24,22 +24,30 @@ aqm = typer.Typer(
 )
 app.add_typer(aqm, name="aqm")
 
-ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)]
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)
+]
 RecordingPath = Annotated[
-    Path, typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False)
+    Path,
+    typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
 Seed = Annotated[
-    int | None, typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given.")
+    int | None,
+    typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given."),
 ]
 Runs = Annotated[int | None, typer.Option("--runs", help="How many seeds; as in the scenario if not given.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."),
+    typer.Option(
+        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."
+    ),
 ]
 Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
-Queue = Annotated[str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")]
+Queue = Annotated[
+    str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -68,7 +76,9 @@ def run(
     scenario: ScenarioFile,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."),
+        typer.Option(
+            "-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."
+        ),
     ] = None,
     seed: Seed = None,
     runs: Runs = None,
@@ -82,7 +92,7 @@ def run(
     from aqmlab import experiment as experiments
 
     set_quiet(quiet)
-    with ProgressLine(enabled=not quiet) as line:
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
         experiment = experiments.run(
             scenario,
             output=output,
@@ -106,7 +116,7 @@ def run(
     if no_report:
         say(f"recording  {experiment.path}")
         return
-    from aqmlab.report import write_report
+    from aqmlab.reports import write_report
 
     say(f"report     {write_report(experiment)}")
 
@@ -146,16 +156,17 @@ def report(
     from aqmlab.answers import table
     from aqmlab.cli.tables import print_answer
     from aqmlab.recording import load
-    from aqmlab.report import write_report
+    from aqmlab.reports import write_report
 
     set_quiet(quiet)
     experiment = load(path)
     results = table(experiment, metric, queue=queue, class_name=class_name)
+    file = write_report(experiment, output)
     if as_json:
         tell_json(results.to_json())
     else:
         print_answer(results)
-    say(f"report     {write_report(experiment, output)}")
+    say(f"report     {file}")
 
 
 @app.command()
@@ -164,7 +175,9 @@ def plot(
     kind: Annotated[str, typer.Argument(help="series, delay-cdf or goodput-delay.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."),
+        typer.Option(
+            "-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."
+        ),
     ] = None,
     queue: Queue = None,
     quiet: Quiet = False,
@@ -222,7 +235,7 @@ def aqm_show(
 
 
 def main() -> None:
-    """Run the command line; what a person did wrong ends in a message and an exit code, never in a traceback."""
+    """Run the command line: what a person did wrong ends in a message and an exit code, no traceback."""
     raise SystemExit(guarded(app))
 
 

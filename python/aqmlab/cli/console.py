@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -51,9 +53,21 @@ def complain(text: str) -> None:
     print(f"{head}: {text}", file=sys.stderr)
 
 
-def guarded(app: typer.Typer) -> int:
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with 130 on Ctrl-C, after the notes of the interrupt: Typer would swallow them."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        print("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
     """Run the application and return its exit code."""
-    import click
+    import typer
 
     set_quiet(False)
     try:
@@ -62,17 +76,12 @@ def guarded(app: typer.Typer) -> int:
     except AqmlabError as error:
         complain(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        say("interrupted; finished runs are kept")
+    except (KeyboardInterrupt, typer.Abort):
         return Exit.INTERRUPTED
-    except click.exceptions.Abort:
-        say("interrupted")
-        return Exit.INTERRUPTED
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
+    except typer.TyperException as error:
+        show = getattr(error, "show", None)
+        complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
-    except click.exceptions.Exit as end:
-        return end.exit_code
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,7 +20,9 @@ _PIPE_WIDTH = 160
 
 def print_answer(results: Table) -> None:
     """Arms by metrics; metrics by arms where the lines would get too long."""
-    from aqmlab.report.answer import answer
+    from rich.text import Text
+
+    from aqmlab.reports.answer import answer
 
     console = _console()
     experiment = results.experiment
@@ -32,14 +34,14 @@ def print_answer(results: Table) -> None:
     shown = [m for m in results.metrics if any(results.estimate(arm, m.name) for arm in results.arms)]
     table.add_column("", no_wrap=True)
     for arm in results.arms:
-        table.add_column(arm, justify="right", no_wrap=console.width >= _NARROW)
+        table.add_column(Text(arm), justify="right", no_wrap=console.width >= _NARROW)
     for metric in shown:
         unit = display_unit(metric.unit)
         cells = []
         for arm in results.arms:
             mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
             cells.append(f"{mean} ±{half}" if half else mean)
-        table.add_row(f"{metric.label} [{unit}]" if unit else metric.label, *cells)
+        table.add_row(Text(f"{metric.label} [{unit}]" if unit else metric.label), *cells)
     console.print(table)
     console.print(_footnote(results), style="dim", markup=False)
     if {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]]):
@@ -60,6 +62,8 @@ def _footnote(results: Table) -> str:
 
 def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
     """Every value of the arms, with origin and source; of further arms only what differs from the first."""
+    from rich.text import Text
+
     from aqmlab.errors import UsageError
 
     console = _console()
@@ -73,7 +77,9 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
         console.print(answer["question"], markup=False)
     seeds = answer["seeds"]
     console.print(
-        f"{len(answer['arms'])} arms, seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}",
+        f"{len(answer['arms'])} arms, seeds {seeds[0]} to {seeds[-1]}"
+        if len(seeds) > 1
+        else f"seed {seeds[0]}",
         markup=False,
     )
     for warning in answer["warnings"]:
@@ -88,28 +94,33 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
         console.print(f"{arm['name']}{note}", style="bold", markup=False)
         table = _plain_table("parameter", "value", "origin", "source")
         for row in fresh:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         console.print(table)
         console.print(f"plan {arm['digest']}", style="dim", markup=False)
 
 
 def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
     """The catalogue."""
+    from rich.text import Text
+
     table = _plain_table("name", "title", "what it does", "maturity")
     for entry in entries:
-        table.add_row(entry["name"], entry["title"], entry["summary"], entry["maturity"])
+        table.add_row(*(Text(entry[key]) for key in ("name", "title", "summary", "maturity")))
     _console().print(table)
 
 
 def print_discipline(entry: Mapping[str, Any]) -> None:
     """One discipline's parameters."""
+    from rich.text import Text
+
     console = _console()
     console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
     console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
     table = _plain_table("parameter", "kind", "default", "source", "also called")
     for param in entry["params"]:
         aliases = ", ".join(f"{alias['name']} ({alias['of']})" for alias in param["aliases"])
-        table.add_row(param["name"], param["kind"], param["default"], param["source"], aliases or NO_VALUE)
+        cells = (param["name"], param["kind"], param["default"], param["source"], aliases or NO_VALUE)
+        table.add_row(*map(Text, cells))
     console.print(table)
     for param in entry["params"]:
         console.print(f"{param['name']}: {param['help']}", markup=False)

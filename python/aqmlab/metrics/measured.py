@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -158,7 +160,8 @@ class Measured:
         return [flow for flow in self.flows if class_name in (EVERY_CLASS, flow.class_name)]
 
 
-def measure(experiment: Experiment) -> list[Measured]:
+@lru_cache(maxsize=4)
+def measure(experiment: Experiment) -> tuple[Measured, ...]:
     """Read what metrics need of all finished runs, in the order of ``experiment.runs``."""
     from aqmlab.plan import responsive_classes
 
@@ -180,10 +183,10 @@ def measure(experiment: Experiment) -> list[Measured]:
     flows: list[list[FlowTotals]] = [[] for _ in experiment.runs]
     for index, *values in experiment.rows("flows", f"run, {_FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(FlowTotals(*values))
-    return [
+    return tuple(
         Measured(run, queues[i], flows[i], responsive_classes(run.plan))
         for i, run in enumerate(experiment.runs)
-    ]
+    )
 
 
 _FLOW_COLUMNS = (
@@ -204,7 +207,7 @@ _TOTALS = (
 )
 
 
-def _summary(experiment: Experiment) -> tuple[list[str], list[tuple[object, ...]]]:
+def _summary(experiment: Experiment) -> tuple[list[str], list[Any]]:
     counts = ["arrivals", "ect_arrivals", "departures"]
     counts += [f"{fate}_{reason}" for fate in ("dropped", "marked") for reason in REASONS]
     names = [f"{count}_{unit}" for count in counts for unit in ("packets", "bytes")] + list(_TOTALS)
@@ -224,7 +227,7 @@ def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histo
         changes |= np.asarray(key[1:] != key[:-1], dtype=bool)
     begins = [0, *(np.flatnonzero(changes) + 1).tolist()]
     result = {}
-    for begin, end in zip(begins, [*begins[1:], rows], strict=True):
+    for begin, end in pairwise([*begins, rows]):
         run, queue, class_name, kind = (key[begin] for key in keys)
         part = (np.asarray(columns[name][begin:end], dtype=np.int64) for name in ("low", "high", "weight"))
         result[int(run), str(queue), str(class_name), str(kind)] = Histogram(*part)

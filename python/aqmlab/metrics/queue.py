@@ -61,7 +61,11 @@ def utilisation(run: Measured, queue: str, _class_name: str) -> float | None:
 def drop_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets dropped by packets arrived."""
     totals = _totals(run, queue, class_name)
-    return totals and _percentage(totals.sum_over_reasons("dropped"), totals["arrivals_packets"])
+    return (
+        None
+        if totals is None
+        else _percentage(totals.sum_over_reasons("dropped"), totals["arrivals_packets"])
+    )
 
 
 def _drops_for(reason: str, meaning: str) -> None:
@@ -75,7 +79,11 @@ def _drops_for(reason: str, meaning: str) -> None:
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
         totals = _totals(run, queue, class_name)
-        return totals and _percentage(totals[f"dropped_{reason}_packets"], totals["arrivals_packets"])
+        return (
+            None
+            if totals is None
+            else _percentage(totals[f"dropped_{reason}_packets"], totals["arrivals_packets"])
+        )
 
 
 _drops_for("early", "by the law's random choice")
@@ -94,7 +102,11 @@ _drops_for("injected", "by a rule of the scenario")
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets marked by ECN-capable packets arrived; not defined where none arrived."""
     totals = _totals(run, queue, class_name)
-    return totals and _percentage(totals.sum_over_reasons("marked"), totals["ect_arrivals_packets"])
+    return (
+        None
+        if totals is None
+        else _percentage(totals.sum_over_reasons("marked"), totals["ect_arrivals_packets"])
+    )
 
 
 @metric(
@@ -126,7 +138,9 @@ def backlog_sd(run: Measured, queue: str, _class_name: str) -> float | None:
         return None
     span = run.interval_ns
     # Whole numbers until the last step: the difference of the two terms would lose digits in floats.
-    variance_by_span_sq = totals["backlog_packets_sq_integral_ns"] * span - totals["backlog_packets_integral_ns"] ** 2
+    variance_by_span_sq = (
+        totals["backlog_packets_sq_integral_ns"] * span - totals["backlog_packets_integral_ns"] ** 2
+    )
     return math.sqrt(max(variance_by_span_sq, 0)) / span
 
 

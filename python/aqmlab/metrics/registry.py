@@ -46,7 +46,7 @@ class Metric:
 _METRICS: dict[str, Metric] = {}
 
 
-def metric(
+def metric(  # noqa: PLR0913 (keyword arguments)
     name: str, *, label: str, unit: str, definition: str, source: str, better: str = ""
 ) -> Callable[[Compute], Compute]:
     """Register the decorated function as a metric."""

@@ -1,5 +1,7 @@
 //! What arrives: the segment processing of RFC 9293, section 3.10.7.
 
+use core::num::NonZeroU8;
+
 use aqmlab_units::Instant;
 
 use super::{Endpoint, NO_BURST_LIMIT};
@@ -26,8 +28,14 @@ impl Endpoint {
     /// RFC 9293, 3.10.7.1: whatever comes for a connection that is over is answered with a RST, where the
     /// other side expects it.
     fn on_segment_closed(&mut self, seg: &Segment) {
-        if self.sent > 0 && seg.flags.has(Flags::ACK) && !seg.flags.has(Flags::RST) {
-            self.due.reset = Some(seg.ack);
+        let expected = from_wire(self.initial, seg.ack, self.una);
+        if self.sent > 0
+            && seg.flags.has(Flags::ACK)
+            && !seg.flags.has(Flags::RST)
+            && let Some(expected) = expected.filter(|e| (self.una..=self.sent).contains(e))
+        {
+            self.next = expected;
+            self.due.reset = true;
         }
     }
 
@@ -263,7 +271,7 @@ impl Endpoint {
         self.counters.duplicate_acks += 1;
         match self.recovery.on_duplicate(self.una, self.sent, profile) {
             Verdict::Early { nth } if profile.limited_transmit => {
-                self.due.limited = Some(nth.min(255) as u8);
+                self.due.limited = NonZeroU8::new(nth.min(255) as u8);
             }
             Verdict::Enter { reduce } => self.enter_recovery(now, reduce, profile),
             Verdict::Inflate => {

@@ -6,6 +6,8 @@ mod input;
 mod output;
 mod timers;
 
+use core::num::NonZeroU8;
+
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::congestion::Window;
@@ -17,7 +19,6 @@ use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::recovery::NewReno;
 use crate::rto::RtoTimer;
-use crate::sequence::to_wire;
 
 /// More bytes than will ever be sent: an application that never runs dry.
 pub const ENDLESS: u64 = u64::MAX;
@@ -74,11 +75,11 @@ struct Due {
     /// The segment at `una`, whatever the window.
     retransmission: bool,
     /// One new segment beyond the window (limited transmit), if it fits within this many segments more.
-    limited: Option<u8>,
+    limited: Option<NonZeroU8>,
     /// A pure acknowledgment, before any data.
     handshake_ack: bool,
-    /// A RST with this sequence number.
-    reset: Option<u32>,
+    /// A RST, with the sequence number `next`.
+    reset: bool,
 }
 
 impl Endpoint {
@@ -128,6 +129,10 @@ impl Endpoint {
 
     /// The application is finished: a FIN follows the last byte written. An endless stream ends with the
     /// last byte sent so far.
+    ///
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake the wish is kept instead of forgetting the
+    /// connection, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`]
+    /// forgets.
     pub fn close(&mut self) {
         if self.closing {
             return;
@@ -137,9 +142,6 @@ impl Endpoint {
         }
         self.closing = true;
         self.burst = NO_BURST_LIMIT;
-        if matches!(self.state, State::Listen) || (self.state == State::SynSent && self.sent == 0) {
-            self.finish(End::Closed); // RFC 9293, 3.10.4: no connection yet
-        }
     }
 
     /// Drops the connection and tells the other side with a RST.
@@ -147,9 +149,7 @@ impl Endpoint {
         if self.state == State::Closed {
             return;
         }
-        if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
-            self.due.reset = Some(to_wire(self.initial, self.sent));
-        }
+        self.due.reset = !matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
         self.finish(End::Aborted);
     }
 

@@ -12,9 +12,8 @@ use crate::sequence::to_wire;
 impl Endpoint {
     /// The next segment to send, until `None`.
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if let Some(seq) = self.due.reset.take() {
-            let reset = self.control(Flags::RST | Flags::ACK, self.sent, profile);
-            return Some(Segment { seq, ..reset });
+        if core::mem::take(&mut self.due.reset) {
+            return Some(self.control(Flags::RST | Flags::ACK, self.next, profile));
         }
         match self.state {
             State::Closed | State::Listen => None,
@@ -57,7 +56,7 @@ impl Endpoint {
                 return Some(self.data(now, self.una, profile));
             }
             if let Some(nth) = self.due.limited.take()
-                && self.fits(u64::from(nth), profile)
+                && self.fits(u64::from(nth.get()), profile)
             {
                 let segment = self.new_data(now, profile);
                 self.recovery.sent_limited(segment.len);

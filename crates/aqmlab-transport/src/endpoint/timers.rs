@@ -6,7 +6,6 @@ use super::{Endpoint, NO_BURST_LIMIT};
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::Profile;
-use crate::sequence::to_wire;
 
 impl Endpoint {
     /// The time `now` has come: call at or after [`Endpoint::deadline`]. Early calls do nothing.
@@ -47,7 +46,7 @@ impl Endpoint {
             return;
         }
         if self.rto.timeouts_in_a_row() >= profile.data_retries {
-            self.due.reset = Some(to_wire(self.initial, self.sent));
+            self.due.reset = true;
             self.finish(End::Aborted);
             return;
         }

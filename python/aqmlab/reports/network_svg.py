@@ -1,4 +1,4 @@
-"""The network as a drawing: routers from left to right, links with rate, delay and queue, traffic at its ends."""
+"""The network drawn: routers from left to right, links with rate, delay and queue, traffic at its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.plan import Link, Network, TrafficClass
 _BOX_WIDTH = 190
 _BOX_HEIGHT = 44
 _STEP_X = 250
-_STEP_Y = 120
+_STEP_Y = 160
 _MARGIN = 16
 _RADIUS = 13
 
@@ -41,20 +41,26 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
     for pair in _pairs(network.links):
         parts.append(_draw_pair(pair, places, left, queue_labels))
     height = max((y for _, y in places.values()), default=0.0) + 56
+    last = max(columns.values(), default=0)
+    below: defaultdict[str, int] = defaultdict(int)
     for groups, side in ((senders, -1), (receivers, 1)):
         for node, classes in groups.items():
-            drawn, low = _draw_ends(classes, places[node], left, side)
+            outside = columns[node] == (0 if side < 0 else last)
+            drawn, low = _draw_ends(classes, places[node], left, side, None if outside else below[node])
+            below[node] += 0 if outside else len(classes)
             parts.append(drawn)
             height = max(height, low)
     for node, (column, y) in places.items():
         parts.append(
             f'<circle class="node" cx="{left + column * _STEP_X:.0f}" cy="{y:.0f}" r="{_RADIUS}"/>'
-            f'<text class="name" x="{left + column * _STEP_X:.0f}" y="{y + _RADIUS + 16:.0f}">{escape(_short(node, 14))}</text>'
+            f'<text class="name" x="{left + column * _STEP_X:.0f}" y="{y + _RADIUS + 16:.0f}">'
+            f"{escape(_short(node, 14))}</text>"
         )
     width = left + max(columns.values(), default=0) * _STEP_X + 60 + _BOX_WIDTH + _MARGIN
     return (
         f'<svg class="network" viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
-        f' aria-label="The network: {len(network.nodes)} routers, {len(network.links)} links">{"".join(parts)}</svg>'
+        f' aria-label="The network: {len(network.nodes)} routers, {len(network.links)} links">'
+        f"{''.join(parts)}</svg>"
     )
 
 
@@ -115,9 +121,11 @@ def _draw_pair(
     if back is not None:
         title += f"; back {back.name}: {back.rate}/s, {back.delay}, {labels.get(back.name, back.queue)}"
     return (
-        f'<g><title>{escape(title)}</title><line class="link" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>'
+        f"<g><title>{escape(title)}</title>"
+        f'<line class="link" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>'
         f'<text class="rate" x="{middle_x:.0f}" y="{middle_y - 30:.0f}">{escape(link.name)}</text>'
-        f'<text x="{middle_x:.0f}" y="{middle_y - 12:.0f}">{escape(spaced(link.rate))}/s · {escape(spaced(link.delay))}</text>'
+        f'<text x="{middle_x:.0f}" y="{middle_y - 12:.0f}">'
+        f"{escape(spaced(link.rate))}/s · {escape(spaced(link.delay))}</text>"
         f'<text class="queue" x="{middle_x:.0f}" y="{middle_y + 20:.0f}">'
         f"{escape(_short(labels.get(link.name, link.queue), 34))}</text></g>"
     )
@@ -134,24 +142,31 @@ def _grouped(network: Network, *, first: bool) -> dict[str, list[TrafficClass]]:
 
 
 def _draw_ends(
-    classes: list[TrafficClass], place: tuple[int, float], left: float, side: int
+    classes: list[TrafficClass], place: tuple[int, float], left: float, side: int, below: int | None
 ) -> tuple[str, float]:
-    """Boxes beside a node, and how far down they reach."""
+    """Boxes beside a node or, under ``below`` others, beneath it; and how far down they reach."""
     column, y = place
     node_x = left + column * _STEP_X
     parts = []
     low = y
     for i, traffic in enumerate(classes):
-        top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
-        top = max(top, 4 + i * (_BOX_HEIGHT + 10)) if column == 0 or side > 0 else y + 34 + i * (_BOX_HEIGHT + 10)
-        inner = node_x + side * 60
-        box_x = inner if side > 0 else inner - _BOX_WIDTH
+        if below is None:
+            top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
+            inner = node_x + side * 60
+            box_x = inner if side > 0 else inner - _BOX_WIDTH
+        else:
+            top = y + 46 + (below + i) * (_BOX_HEIGHT + 10)
+            inner, box_x = node_x, node_x - _BOX_WIDTH / 2
+        begin_y = top - 10 if below is not None and below + i > 0 else y
         middle = box_x + _BOX_WIDTH / 2
+        end_y = top + _BOX_HEIGHT / 2 if below is None else top
         what = traffic.what if side < 0 else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
         head = f"{traffic.count} × {traffic.name}" if side < 0 else f"{traffic.name}: receivers"
         parts.append(
-            f'<g><line class="access" x1="{node_x:.0f}" y1="{y:.0f}" x2="{inner:.0f}" y2="{top + _BOX_HEIGHT / 2:.0f}"/>'
-            f'<rect class="end" x="{box_x:.0f}" y="{top:.0f}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6"/>'
+            f'<g><line class="access" x1="{node_x:.0f}" y1="{begin_y:.0f}"'
+            f' x2="{inner:.0f}" y2="{end_y:.0f}"/>'
+            f'<rect class="end" x="{box_x:.0f}" y="{top:.0f}"'
+            f' width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6"/>'
             f'<text class="rate" x="{middle:.0f}" y="{top + 18:.0f}">{escape(_short(head, 26))}</text>'
             f'<text x="{middle:.0f}" y="{top + 35:.0f}">{escape(_short(what, 30))}</text></g>'
         )

@@ -27,7 +27,7 @@ def write_report(experiment: Experiment, output: Path | str | None = None) -> Pa
     HostError
         If the file cannot be written.
     """
-    from aqmlab.report.render import write
+    from aqmlab.reports.render import write
 
     file = Path(output) if output is not None else experiment.path / "report.html"
     try:

@@ -19,10 +19,10 @@ from aqmlab.figures import display_unit, display_value, estimate_parts, estimate
 from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
 from aqmlab.plan import network
 from aqmlab.recording import Experiment
-from aqmlab.report import charts
-from aqmlab.report.answer import answer, best_arm
-from aqmlab.report.checks import check
-from aqmlab.report.network_svg import network_svg
+from aqmlab.reports import charts
+from aqmlab.reports.answer import answer, best_arm
+from aqmlab.reports.checks import check
+from aqmlab.reports.network_svg import network_svg
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
@@ -90,7 +90,10 @@ def content_security_policy(scripts: Sequence[str]) -> str:
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     # Bokeh puts style sheets into the page as it draws.
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
+    )
 
 
 def command(experiment: Experiment) -> str:
@@ -108,7 +111,9 @@ def command(experiment: Experiment) -> str:
 def _kicker(experiment: Experiment, results: Table, end_s: float) -> str:
     arms, seeds = len(results.arms), len(experiment.seeds)
     plural = "" if arms == 1 else "s"
-    return f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+    return (
+        f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+    )
 
 
 def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
@@ -120,7 +125,9 @@ def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
 
 
 def _answer_table(results: Table) -> dict[str, Any]:
-    shown = [m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)]
+    shown = [
+        m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)
+    ]
     best = {metric.name: _best(results, metric.name, metric.better) for metric in shown}
     rows = []
     for arm in results.arms:
@@ -130,7 +137,8 @@ def _answer_table(results: Table) -> dict[str, Any]:
             cells.append({"mean": mean, "half": half, "best": arm in best[metric.name]})
         rows.append({"arm": arm, "cells": cells})
     columns = [
-        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source} for m in shown
+        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source}
+        for m in shown
     ]
     return {"columns": columns, "rows": rows, "marks_best": any(best.values())}
 
@@ -178,9 +186,7 @@ def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Any]:
     return {name: fig for name, fig in (("cdf", cdf), ("trade_off", trade_off)) if fig is not None}
 
 
-def trade_off_points(
-    runs: Sequence[Measured], results: Table
-) -> dict[str, tuple[list[float], list[float]]]:
+def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tuple[list[float], list[float]]]:
     """Mean queueing delay in ms and goodput in Mbit/s of each run, by arm."""
     delay, goodput = find("queueing_delay_mean_s"), find("goodput_bps")
     points: dict[str, tuple[list[float], list[float]]] = {arm: ([], []) for arm in results.arms}
@@ -239,7 +245,9 @@ def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
         for run in runs:
             tables = {name: facts["digest"] for name, facts in run.manifest["tables"].items()}
             text = json.dumps(tables, sort_keys=True, separators=(",", ":"))
-            digests.append({"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()})
+            digests.append(
+                {"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()}
+            )
     return digests
 
 
@@ -260,7 +268,7 @@ def _json_in_html(value: object) -> str:
 
 
 def _resource(name: str) -> str:
-    return (resources.files("aqmlab.report") / name).read_text(encoding="utf-8")
+    return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
 
 
 def write(experiment: Experiment, file: Path) -> None:

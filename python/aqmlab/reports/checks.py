@@ -53,7 +53,9 @@ def _books(runs: Sequence[Measured]) -> Check:
         for (queue, class_name), totals in run.queues.items():
             if class_name == EVERY_CLASS and not _balances(totals):
                 return Check(name, False, f"not at `{queue}` in {run.run.arm}, seed {run.run.seed}")
-    packets = sum(t["arrivals_packets"] for run in runs for (_, c), t in run.queues.items() if c == EVERY_CLASS)
+    packets = sum(
+        t["arrivals_packets"] for run in runs for (_, c), t in run.queues.items() if c == EVERY_CLASS
+    )
     return Check(name, True, f"each of {packets:,} arrivals has one fate".replace(",", " "))
 
 
@@ -78,7 +80,9 @@ def _bottleneck(runs: Sequence[Measured], queue: str) -> Check:
     finding = f"busy {means[idlest]:.1f} % of the time or more"
     if means[idlest] >= BUSY_PERCENT:
         return Check(name, True, finding)
-    return Check(name, False, f"busy only {means[idlest]:.1f} % of the time with {idlest}: its queue may not matter")
+    return Check(
+        name, False, f"busy only {means[idlest]:.1f} % of the time with {idlest}: its queue may not matter"
+    )
 
 
 def _warm_up(runs: Sequence[Measured]) -> Check:
@@ -97,7 +101,9 @@ def _warm_up(runs: Sequence[Measured]) -> Check:
         return Check(name, True, f"measured from {t0:g} s; no long-lived responsive flow")
     finding = f"the last flow starts at {latest:.2f} s, measured from {t0:g} s"
     if late:
-        return Check(name, False, f"{finding}: {late} flows have less than {SETTLING_RTTS} round trips to settle")
+        return Check(
+            name, False, f"{finding}: {late} flows have less than {SETTLING_RTTS} round trips to settle"
+        )
     return Check(name, True, finding)
 
 

@@ -33,6 +33,8 @@ def answer(table: Table) -> str:
         f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"
         f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
     )
+    if len(table.experiment.seeds) == 1:
+        first += " (one run of each: no interval, so this may be chance)"
     richest = max(goodputs, key=lambda arm: goodputs[arm].mean)
     return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"
 
@@ -63,14 +65,15 @@ def _price(table: Table, best: str, richest: str) -> str:
         return f"No seed was run both with it and with {richest}, so its price in goodput is not known."
     percent = f"{number(100 * paid.mean / whole.mean, 2)} %"
     if paid.half_width is None:
-        return f"It delivers {percent} less than {richest}; with one run, there is no interval for that."
+        return f"It delivers {percent} less than {richest}."
     width = number(100 * paid.half_width / whole.mean, 2)
     if not paid.excludes_zero():
         return (
             f"Its goodput cannot be told from the highest, that of {richest} ({percent} less, ± {width},"
             f" n = {paid.n} paired seeds)."
         )
-    return f"It pays with {percent} (± {width}, n = {paid.n} paired seeds) of the goodput of {richest}, the highest."
+    cost = f"{percent} (± {width}, n = {paid.n} paired seeds)"
+    return f"It pays with {cost} of the goodput of {richest}, the highest."
 
 
 def _losses(table: Table, best: str, worst: str) -> str:

@@ -14,9 +14,9 @@ from aqmlab.series import RunSeries
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-# Okabe and Ito 2008, told apart by colour-blind readers too; black and yellow, which one of the two
-# backgrounds swallows, are replaced.
-PALETTE = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
+# After Okabe and Ito 2008, told apart by colour-blind readers too; black and yellow, which one of the two
+# backgrounds swallows, are replaced, and their blue is lighter.
+PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35
 _MOST_CDF_POINTS = 300
@@ -30,18 +30,22 @@ class TimeChart:
     arms: frozenset[int]
 
 
-def time_charts(series: Sequence[RunSeries], first: int, end_s: float, warmup_s: float) -> dict[str, TimeChart]:
+def time_charts(
+    series: Sequence[RunSeries], first: int, end_s: float, warmup_s: float
+) -> dict[str, TimeChart]:
     """Charts over time, by name.
 
     Each line is drawn once, from a live source that holds the data of arm ``first``. The data of every arm
-    travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of the
-    chosen arm into ``queue-live`` and so on: a set of lines for each arm would take Bokeh seconds.
+    travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of
+    the chosen arm into ``queue-live`` and so on: a set of lines for each arm would take Bokeh seconds.
     """
     from bokeh.models import CrosshairTool, Range1d, Span
 
     x_range = Range1d(0, end_s, bounds=(0, end_s))
     cursor = Span(dimension="height", line_color=MUTED, line_width=1)
-    sources = {kind: _sources(kind, [columns(of_run) for of_run in series], first) for kind, columns in _COLUMNS}
+    sources = {
+        kind: _sources(kind, [columns(of_run) for of_run in series], first) for kind, columns in _COLUMNS
+    }
 
     def chart(title: str, unit: str, kind: str, lines: Sequence[tuple[str, str, str, float]]) -> figure:
         fig = _figure(f"{title} [{unit}]" if unit else title, x_range=x_range, height=190)
@@ -55,7 +59,10 @@ def time_charts(series: Sequence[RunSeries], first: int, end_s: float, warmup_s:
 
     blue, orange, green, red, sky = PALETTE[:5]
     rate = chart(
-        "Arrivals and departures", "Mbit/s", "queue", [("arrivals", "arrivals", orange, 1.3), ("departures", "departures", blue, 1.3)]
+        "Arrivals and departures",
+        "Mbit/s",
+        "queue",
+        [("arrivals", "arrivals", orange, 1.3), ("departures", "departures", blue, 1.3)],
     )
     backlog = chart("Backlog and the law's average", "packets", "queue", [("backlog", "backlog", blue, 1.3)])
     _line(backlog, sources["law"][0], "avg", red, "avg", width=2)
@@ -66,7 +73,11 @@ def time_charts(series: Sequence[RunSeries], first: int, end_s: float, warmup_s:
         "Drops and marks",
         "packets/s",
         "queue",
-        [("early", "early drops", orange, 1.3), ("tail", "tail drops", red, 1.3), ("marked", "marks", green, 1.3)],
+        [
+            ("early", "early drops", orange, 1.3),
+            ("tail", "tail drops", red, 1.3),
+            ("marked", "marks", green, 1.3),
+        ],
     )
     windows = chart("Congestion windows", "segments", "mean", [])
     windows.multi_line("t", "cwnd", source=sources["flows"][0], color=sky, alpha=FAINT, name="a flow")
@@ -128,7 +139,12 @@ def _mean_columns(series: RunSeries) -> dict[str, Any]:
     return {"t": _thin(t), "cwnd": _thin(y)}
 
 
-_COLUMNS = (("queue", _queue_columns), ("law", _law_columns), ("flows", _flow_columns), ("mean", _mean_columns))
+_COLUMNS = (
+    ("queue", _queue_columns),
+    ("law", _law_columns),
+    ("flows", _flow_columns),
+    ("mean", _mean_columns),
+)
 
 
 def _thin(values: Any) -> Any:  # noqa: ANN401 (arrays of any shape of floats)
@@ -161,7 +177,11 @@ def delay_cdf_chart(runs: Sequence[Measured], arms: Sequence[str], queue: str) -
 
 def delay_histogram(runs: Sequence[Measured], arm: str, queue: str) -> Histogram:
     """Queueing delays of all seeds of an arm."""
-    of_arm = [run.queues[queue, EVERY_CLASS] for run in runs if run.run.arm == arm and (queue, EVERY_CLASS) in run.queues]
+    of_arm = [
+        run.queues[queue, EVERY_CLASS]
+        for run in runs
+        if run.run.arm == arm and (queue, EVERY_CLASS) in run.queues
+    ]
     return Histogram.merged([totals.sojourn for totals in of_arm])
 
 
@@ -186,7 +206,13 @@ def trade_off_chart(points: Mapping[str, tuple[Sequence[float], Sequence[float]]
     for i, (arm, (delays, goodputs)) in enumerate(points.items()):
         if delays:
             fig.scatter(
-                np.asarray(delays), np.asarray(goodputs), size=8, marker=marker(i), color=color(i), alpha=0.75, name=arm
+                np.asarray(delays),
+                np.asarray(goodputs),
+                size=8,
+                marker=marker(i),
+                color=color(i),
+                alpha=0.75,
+                name=arm,
             )
     if not fig.renderers:
         return None
@@ -246,7 +272,7 @@ def _figure(title: str, *, height: int, x_range: Any = None) -> figure:  # noqa:
     return fig
 
 
-def _line(
+def _line(  # noqa: PLR0913 (keyword arguments)
     fig: figure,
     source: Any,  # noqa: ANN401 (a Bokeh model, untyped)
     column: str,
@@ -258,7 +284,16 @@ def _line(
     name: str | None = None,
 ) -> None:
     options: dict[str, Any] = {} if label is None else {"legend_label": label}
-    fig.line("t", column, source=source, color=color, line_width=width, line_dash=dash, name=name or label, **options)
+    fig.line(
+        "t",
+        column,
+        source=source,
+        color=color,
+        line_width=width,
+        line_dash=dash,
+        name=name or label,
+        **options,
+    )
 
 
 def _legend_above(fig: figure) -> None:

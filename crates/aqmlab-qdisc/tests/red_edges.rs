@@ -1,0 +1,105 @@
+//! RED where one thing ends and another begins: at `max_th`, at probability 1, from one draw to the next.
+
+mod support;
+
+use aqmlab_qdisc::disc::{Measure, Red, RedControl, RedQueue};
+use aqmlab_qdisc::law::{
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, Notice, RedLaw, RedParams, SpacingRule,
+    Verdict, When,
+};
+use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Qdisc};
+use aqmlab_random::{Stream, unit_from_bits};
+use aqmlab_units::{Instant, Packets, Span};
+use support::{Lost, Plain, SIZE};
+
+/// The weight is 1: the average is the queue.
+const PARAMS: RedParams = RedParams {
+    min_th: 5.0,
+    max_th: 15.0,
+    max_p: 0.5,
+    weight: 1.0,
+    gentle: true,
+    spacing: SpacingRule::Off,
+    byte_mode: ByteMode::Off,
+    idle: IdleRule::Paper,
+    counting: Counting::Paper,
+    forced_region: true,
+    packets_per_s: 1000.0,
+};
+
+/// The notice of an arrival that finds `queued` waiting and draws the least number.
+fn notice(queued: f64) -> Notice {
+    match RedLaw::new(PARAMS).on_arrival(Instant::ZERO, queued, SIZE, || 0.0) {
+        Verdict::Notify(notice) => notice,
+        Verdict::Admit => panic!("at {queued} the draw 0 is chosen"),
+    }
+}
+
+/// RFC 3168, section 7: marks below the maximum threshold; "at or above", drops.
+#[test]
+fn at_max_th_marks_have_become_drops() {
+    let below = notice(15.0f64.next_down());
+    assert!(!below.above_max_th && EcnPolicy::BelowMaxTh.marks(below, Ecn::Ect0));
+    let at = notice(15.0);
+    assert!(at.above_max_th && !EcnPolicy::BelowMaxTh.marks(at, Ecn::Ect0));
+}
+
+#[test]
+fn self_configuring_red_stops_at_probability_one() {
+    let mut law = AdaptiveRed::new(RedLaw::new(PARAMS), Adaptation::Feng);
+    let mut max_p = |queued| {
+        let _ = law.on_arrival(Instant::ZERO, queued, SIZE, || 0.999);
+        law.red().max_p()
+    };
+    assert_eq!([10.0, 16.0, 10.0, 16.0, 4.0].map(&mut max_p), [0.5, 1.0, 1.0, 1.0, 1.0 / 3.0]);
+}
+
+/// Floyd et al. 2001: every 500 ms, not 500 ms after the packet that first sees an update due.
+#[test]
+fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
+    let rule = AimdRule {
+        interval: Span::ms(500),
+        alpha: 0.01,
+        beta: 0.9,
+        top: 0.5,
+        bottom: 0.01,
+        when: When::Timer,
+        move_gentle_foot: true,
+    };
+    let params = RedParams { max_p: 0.1, ..PARAMS };
+    let mut law = AdaptiveRed::new(RedLaw::new(params), Adaptation::Aimd(rule));
+    let mut max_p_at = |ms: u64| {
+        let _ = law.on_arrival(Instant::ZERO + Span::ms(ms), 14.0, SIZE, || 0.999);
+        law.red().max_p()
+    };
+    for (ms, max_p) in [(1, 0.1), (700, 0.11), (999, 0.11), (1000, 0.12), (1499, 0.12), (2600, 0.15)] {
+        let is = max_p_at(ms);
+        assert!((is - max_p).abs() < 1e-12, "at {ms} ms: {is}");
+    }
+}
+
+/// Arrival n is decided by draw n of the queue's stream, whether the draws before it were needed or not.
+#[test]
+fn each_arrival_has_the_draw_of_its_number() {
+    let draws = Stream::new(11, "bottleneck/red");
+    let queue = RedQueue {
+        limit: Limit::Packets(Packets::new(100)),
+        measure: Measure::Packets,
+        ecn: EcnPolicy::Never,
+        mean_packet: SIZE,
+    };
+    let mut red = Red::new(RedControl::Fixed(RedLaw::new(PARAMS)), queue, draws);
+    let (mut lost, mut expected) = (Lost::default(), 0);
+    for n in 0..10_000 {
+        let waiting = red.backlog().packets.as_f64();
+        // The slope from 0 at 5 packets to 0.5 at 15.
+        expected += u64::from(unit_from_bits(draws.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
+        red.enqueue(Instant::from_ns(n), Plain(n), &mut lost);
+        assert_eq!(lost.0, expected, "arrival {n}");
+        // Between 3 and 13 wait: below and above the threshold in turn.
+        if waiting >= if n / 50 % 2 == 0 { 13.0 } else { 3.0 } {
+            red.dequeue(Instant::from_ns(n), &mut lost);
+        }
+    }
+    assert!(expected > 1000, "{expected}");
+}

@@ -1,0 +1,22 @@
+//! Packets that leave a delay stage at one instant leave in the order in which they came.
+
+mod support;
+
+use aqmlab_qdisc::{DelayStage, Pipe};
+use aqmlab_units::{Instant, Packets, Span};
+use support::{Lost, Plain};
+
+#[test]
+fn many_that_are_due_at_once_leave_in_order_of_arrival() {
+    // Packet n comes at n ms and takes 64 - n ms: all are due at 64 ms, each from a pipe of its own.
+    let pipes = (0..64).map(|n| Pipe::new(Span::ms(64 - n))).collect();
+    let mut stage = DelayStage::new(pipes, |p: &Plain| p.0 as usize, Packets::new(64));
+    let (mut lost, due) = (Lost::default(), Instant::ZERO + Span::ms(64));
+    for n in 0..64 {
+        stage.accept(Instant::ZERO + Span::ms(n), Plain(n), &mut lost);
+    }
+    let out: Vec<_> = std::iter::from_fn(|| stage.release(due)).collect();
+    assert_eq!(out, (0..64).map(|n| (due, Plain(n))).collect::<Vec<_>>());
+    assert_eq!(lost.0, 0);
+    stage.check_books().unwrap();
+}

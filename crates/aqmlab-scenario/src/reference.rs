@@ -1,0 +1,109 @@
+//! The reference of the language in Markdown, from the same tables as the parser.
+
+use std::fmt::Write;
+
+use aqmlab_params::{Default, Param};
+
+use crate::distribution::TIMES;
+use crate::field::{Absent, Field, Form, Variant};
+use crate::kind;
+use crate::language::{
+    ARM, COMPLETED, CONDITION, FAULTS, FILE, HOP, LINK, NODE, RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS,
+};
+use crate::suggest::listed;
+
+/// All sections and keys with what they hold, their defaults and help; and the parameters of TCP. Those of the
+/// disciplines are in their chapters.
+pub fn reference() -> String {
+    let mut out = String::new();
+    section(&mut out, "The file", "", FILE.iter());
+    for variant in TOPOLOGIES {
+        kind_section(&mut out, "topology", variant);
+        if variant.kind == "parking_lot" {
+            section(&mut out, "A hop: `[topology.hop1]`", "", HOP.iter().flat_map(|f| f.iter()));
+        }
+    }
+    section(&mut out, "`[[node]]`", "", NODE.iter());
+    section(&mut out, "`[[link]]`", "", LINK.iter());
+    section(&mut out, "`faults`", "", FAULTS.iter());
+    for variant in TRAFFIC_KINDS {
+        kind_section(&mut out, "traffic", variant);
+    }
+    section(&mut out, "`[stop]`", "", STOP.iter());
+    section(&mut out, "`completed` in `[stop]`", "", COMPLETED.iter());
+    section(&mut out, "`condition` in `[stop]`", "One of the four quantities.", CONDITION.iter());
+    section(&mut out, "`[record]`", "", RECORD.iter());
+    section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
+    params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
+    out
+}
+
+fn kind_section(out: &mut String, what: &str, variant: &'static Variant) {
+    let help = format!("{}.", capital(variant.help));
+    section(out, &format!("{what} of `kind = \"{}\"`", variant.kind), &help, variant.all_fields());
+}
+
+fn section(out: &mut String, title: &str, help: &str, fields: impl Iterator<Item = &'static Field>) {
+    header(out, title, help);
+    for field in fields {
+        let default = match field.absent {
+            Absent::Required => "required".to_string(),
+            Absent::Is(default) => shown(&default),
+            Absent::Rule(rule) => rule.to_string(),
+        };
+        row(out, field.name, &form(&field.form), &default, field.help);
+    }
+    out.push('\n');
+}
+
+fn params(out: &mut String, title: &str, params: &[Param]) {
+    let names = listed(aqmlab_transport::profiles().iter().map(|p| p.name));
+    header(out, title, &format!("The profiles are {names}; the defaults are those of `rfc`."));
+    for param in params {
+        let help = format!("{} ({})", param.help, param.source);
+        row(out, param.name, &kind::form(&param.kind), &shown(&param.default), &help);
+    }
+}
+
+fn header(out: &mut String, title: &str, help: &str) {
+    let help = if help.is_empty() { String::new() } else { format!("{help}\n\n") };
+    write!(
+        out,
+        "### {}\n\n{help}| key | holds | if not written | what it is |\n|---|---|---|---|\n",
+        capital(title)
+    )
+    .expect("a string takes any text");
+}
+
+fn row(out: &mut String, name: &str, form: &str, default: &str, help: &str) {
+    let cell = |text: &str| text.replace('|', "\\|");
+    writeln!(out, "| `{name}` | {} | {} | {} |", cell(form), cell(default), cell(help))
+        .expect("a string takes any text");
+}
+
+fn shown(default: &Default) -> String {
+    match default {
+        Default::Auto(rule) => (*rule).to_string(),
+        other => other.value().map_or_else(|| "required".to_string(), |v| format!("`{v}`")),
+    }
+}
+
+fn form(form: &Form) -> String {
+    match form {
+        Form::One(kind) => kind::form(kind),
+        Form::OrWord(kind, word) => format!("{}, or \"{word}\"", kind::form(kind)),
+        Form::Name => "a name".to_string(),
+        Form::Times => format!("a time, or a distribution: {}", listed(TIMES.iter().copied())),
+        Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
+        Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
+        Form::Queue => "a discipline's name, or `{ kind = .., .. }`".to_string(),
+        Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),
+        Form::Table(_) | Form::Kinds(_) => "a table".to_string(),
+        Form::Tables(_) | Form::TablesOfKinds(_) | Form::Arms => "several tables".to_string(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,137 @@
+//! What is written becomes the plan that it stands for.
+
+use aqmlab_scenario::{Access, Plan, QueueCount, Workload, parse};
+use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
+use aqmlab_units::{Bytes, Rate, Span};
+
+fn only(text: &str) -> Plan {
+    parse(text, "folder/my test.toml").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+}
+
+fn link_names(plan: &Plan, links: &[usize]) -> Vec<String> {
+    links.iter().map(|&l| plan.links[l].name.clone()).collect()
+}
+
+const DUMBBELL: &str =
+    "duration = \"60s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"10ms\"\n";
+
+#[test]
+fn a_dumbbell_has_two_links_and_defaults_for_the_rest() {
+    let plan = only(&format!("{DUMBBELL}[[traffic]]\nkind = \"bulk\"\n"));
+    assert_eq!((plan.title.as_str(), plan.arm.as_str()), ("my test", "main"));
+    assert_eq!(plan.nodes, ["left", "right"]);
+    let ends: Vec<_> = plan.links.iter().map(|l| (l.name.as_str(), l.from, l.to, l.rate, l.delay)).collect();
+    let (rate, delay) = (Rate::mbit(10), Span::ms(10));
+    assert_eq!(ends, [("bottleneck", 0, 1, rate, delay), ("reverse", 1, 0, rate, delay)]);
+    let class = &plan.classes[0];
+    assert_eq!((class.name.as_str(), class.count, class.access_loss), ("traffic1", 1, 0.0));
+    assert_eq!((&class.path, &class.return_path), (&vec![0], &vec![1]));
+    assert!(class.stop_at.is_none() && class.start == Distribution::Constant(Span::ZERO));
+    let Some(Access { rate, rtt }) = &class.access else { panic!("there are access links") };
+    assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(20))));
+    let Workload::Bulk { bytes: None, tcp, tcp_settings } = &class.workload else {
+        panic!("an endless transfer")
+    };
+    assert!(!tcp.ecn && !tcp_settings.is_auto("initial_window"));
+    assert_eq!((plan.stop.at, plan.warmup), (Span::s(60), Span::ZERO));
+    assert_eq!((plan.record.queues, plan.record.flows), (Span::ms(100), Span::ms(500)));
+}
+
+#[test]
+fn the_way_back_can_differ() {
+    let back = "reverse_rate = \"1Mbit\"\nreverse_delay = \"30ms\"\nreverse_queue = { kind = \"droptail\", limit = \"9p\" }\n\
+                reverse_faults = { drop = [9, 2] }\noverhead = \"38B\"\n";
+    let plan = only(&format!("{DUMBBELL}{back}[[traffic]]\nkind = \"bulk\"\n"));
+    let reverse = &plan.links[1];
+    assert_eq!(
+        (reverse.rate, reverse.delay, reverse.overhead),
+        (Rate::mbit(1), Span::ms(30), Bytes::new(38))
+    );
+    assert_eq!(reverse.queue.settings.get("limit").map(ToString::to_string), Some("9p".into()));
+    assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
+    // Ten times the slower of the two ways; the path takes 10 ms there and 30 ms back.
+    let Some(Access { rate, rtt }) = &plan.classes[0].access else { panic!("there are access links") };
+    assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
+}
+
+#[test]
+fn a_hop_overrides_the_parking_lot() {
+    let plan = only(
+        "duration = \"60s\"\n[topology]\nkind = \"parking_lot\"\nhops = 3\nrate = \"10Mbit\"\ndelay = \"5ms\"\n\
+         queue = { kind = \"droptail\", limit = \"40p\" }\n[topology.hop2]\nrate = \"4Mbit\"\nqueue = \"red\"\n\
+         [[traffic]]\nkind = \"bulk\"\nfrom = \"r3\"\nto = \"r1\"\n",
+    );
+    assert_eq!(plan.nodes, ["r0", "r1", "r2", "r3"]);
+    let queues: Vec<_> =
+        plan.links.iter().step_by(2).map(|l| (l.name.as_str(), l.rate, l.queue.kind)).collect();
+    assert_eq!(
+        queues,
+        [
+            ("hop1", Rate::mbit(10), "droptail"),
+            ("hop2", Rate::mbit(4), "red"),
+            ("hop3", Rate::mbit(10), "droptail")
+        ]
+    );
+    assert_eq!(plan.links[3].rate, Rate::mbit(4), "the way back of a hop is as fast as the way there");
+    assert_eq!(link_names(&plan, &plan.classes[0].path), ["hop3-reverse", "hop2-reverse"]);
+    assert_eq!(link_names(&plan, &plan.classes[0].return_path), ["hop2", "hop3"]);
+}
+
+#[test]
+fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
+    let plan = only(
+        "duration = \"60s\"\n[topology]\nkind = \"graph\"\naccess_rate = \"none\"\n\
+         [[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n[[node]]\nname = \"c\"\n\
+         [[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1Mbit\"\ndelay = \"1ms\"\n\
+         [[link]]\nname = \"bc\"\nfrom = \"b\"\nto = \"c\"\nrate = \"1Mbit\"\ndelay = \"1ms\"\n\
+         [[link]]\nfrom = \"a\"\nto = \"c\"\nrate = \"1Mbit\"\ndelay = \"9ms\"\nduplex = false\n\
+         [[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\n",
+    );
+    let names: Vec<&str> = plan.links.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["a-b", "b-a", "bc", "bc-reverse", "a-c"]);
+    assert_eq!(link_names(&plan, &plan.classes[0].path), ["a-c"], "one hop, however long");
+    assert_eq!(link_names(&plan, &plan.classes[0].return_path), ["bc-reverse", "b-a"]);
+    assert!(plan.classes[0].access.is_none());
+    // 9 ms there, 2 ms back: what a bandwidth-delay product is made of without access links.
+    assert_eq!(plan.links[4].queue.link.rtt, Some(Span::ms(11)));
+}
+
+#[test]
+fn packets_and_stops_are_as_written() {
+    let plan = only(&format!(
+        "{}[[traffic]]\nname = \"web\"\nkind = \"bulk\"\nbytes = \"1MB\"\ncount = 7\n\
+         [[traffic]]\nname = \"noise\"\nkind = \"poisson\"\nrate = \"1Mbit\"\nsize = {{ exponential = \"500B\" }}\nstop = \"9s\"\n\
+         loss = 0.25\n[stop]\nat = \"50s\"\ncompleted = {{ class = \"web\", count = 6 }}\n\
+         condition = {{ queue = \"reverse\", backlog = 5 }}\n[record]\nqueues = \"0s\"\n",
+        DUMBBELL.replace("duration = \"60s\"\n", "")
+    ));
+    let Workload::Packets { rate, sizes, spacing } = plan.classes[1].workload else { panic!("packets") };
+    assert_eq!((rate, spacing), (Rate::mbit(1), Spacing::Poisson));
+    assert_eq!(sizes, PacketSizes::Exponential(Bytes::new(500)));
+    assert_eq!((plan.classes[1].stop_at, plan.classes[1].access_loss), (Some(Span::s(9)), 0.25));
+    assert_eq!(plan.stop.at, Span::s(50));
+    let completed = plan.stop.completed.expect("a count stops it");
+    assert_eq!((completed.class, completed.count), (0, 6));
+    let condition = plan.stop.condition.expect("a condition stops it");
+    assert_eq!((condition.link, condition.quantity, condition.count), (1, QueueCount::Backlog, 5));
+    assert_eq!(plan.record.queues, Span::ZERO);
+}
+
+#[test]
+fn the_network_can_be_drawn() {
+    let plan =
+        only(&format!("{DUMBBELL}[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 2\nrtt = \"80ms\"\n"));
+    let view = plan.network();
+    assert_eq!(view.nodes, ["left", "right"]);
+    assert_eq!((view.links[0].queue.as_str(), view.links[0].limit.as_deref()), ("droptail", Some("67p")));
+    let class = &view.classes[0];
+    assert_eq!((class.from.as_str(), class.to.as_str(), class.count), ("left", "right", 2));
+    assert_eq!((class.path.clone(), class.rtt.as_deref()), (vec!["bottleneck".to_string()], Some("80ms")));
+}
+
+#[test]
+fn other_systems_line_endings_and_marks_do_no_harm() {
+    let text = format!("{DUMBBELL}[[traffic]]\nkind = \"bulk\"\n");
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    assert_eq!(only(&windows).digest(), only(&text).digest());
+}

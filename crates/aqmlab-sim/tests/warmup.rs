@@ -1,0 +1,79 @@
+//! What is measured is what happens after the warm-up: a run less the run that ends where its warm-up does.
+mod support;
+
+use aqmlab_recording::Recording;
+use support::{flows, record, summary};
+
+/// `head` gives the duration and the warm-up. Endless transfers and datagrams through a queue that marks and drops.
+fn run(head: &str) -> Recording {
+    let text = format!(
+        r#"
+        {head}
+        [topology]
+        kind = "dumbbell"
+        rate = "4Mbit"
+        delay = "10ms"
+        queue = {{ kind = "red", limit = "30p", ecn = true }}
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        count = 4
+        rtt = {{ uniform = ["40ms", "120ms"] }}
+        tcp = {{ profile = "rfc", ecn = true }}
+        [[traffic]]
+        name = "udp"
+        kind = "cbr"
+        rate = "1Mbit"
+        size = "500B"
+        "#
+    );
+    record(&text, 3)
+}
+
+#[test]
+fn measured_is_the_whole_less_what_was_before() {
+    let all = run("duration = \"10s\"\nwarmup = \"4s\"");
+    let before = run("duration = \"4s\"");
+    for (measured, counted) in [
+        ("measured_delivered_bytes", "delivered_bytes"),
+        ("measured_sent_bytes", "sent_bytes"),
+        ("measured_timeouts", "timeouts"),
+        ("measured_retransmitted_segments", "retransmitted_segments"),
+    ] {
+        for class in ["ftp", "udp"] {
+            let [whole, head] = [&all, &before].map(|r| flows(r, class, counted));
+            let difference: Vec<_> = whole.iter().zip(&head).map(|(a, b)| a - b).collect();
+            assert_eq!(flows(&all, class, measured), difference, "{class}: {measured}");
+        }
+    }
+    assert!(flows(&before, "ftp", "delivered_bytes").iter().all(|&bytes| bytes > 10_000));
+}
+
+#[test]
+fn queues_measure_from_the_cut_too() {
+    let all = run("duration = \"10s\"");
+    let after = run("duration = \"10s\"\nwarmup = \"4s\"");
+    let before = run("duration = \"4s\"");
+    let additive = |class, columns: &[&str]| {
+        for column in columns {
+            let [all, after, before] =
+                [&all, &after, &before].map(|r| summary(r, "bottleneck", class, column));
+            assert!(before > 0 && after > 0, "{class}: {column}");
+            assert_eq!(before + after, all, "{class}: {column}");
+        }
+    };
+    for class in ["ftp", "udp", "*"] {
+        additive(class, &["arrivals_packets", "arrivals_bytes", "departures_packets", "departures_bytes"]);
+    }
+    additive("ftp", &["ect_arrivals_packets", "marked_early_packets"]);
+    additive("udp", &["dropped_early_packets"]);
+    additive("*", &["busy_ns", "sojourn_sum_ns", "sojourn_count"]);
+    additive("*", &["backlog_packets_integral_ns", "backlog_packets_sq_integral_ns"]);
+}
+
+#[test]
+fn marks_reach_the_sender_that_halves_for_them() {
+    let run = run("duration = \"10s\"");
+    let (seen, reductions) = (flows(&run, "ftp", "ce_received"), flows(&run, "ftp", "ecn_reductions"));
+    assert!(seen.iter().zip(&reductions).all(|(s, r)| s > &0 && r > &0 && r <= s), "{seen:?} {reductions:?}");
+}

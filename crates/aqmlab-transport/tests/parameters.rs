@@ -1,0 +1,63 @@
+//! The parameter table and the profiles agree.
+
+use aqmlab_params::{Kind, Origin, Param, Value};
+use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
+use aqmlab_units::{Span, text::Size};
+
+fn fits(param: &Param, value: &Value) -> bool {
+    match (param.kind, value) {
+        (_, Value::Auto) | (Kind::Flag, Value::Flag(_)) => true,
+        (Kind::Integer { min, max }, Value::Integer(n)) => (min..=max).contains(n),
+        (Kind::Span { min, max }, Value::Span(s)) => (min..=max).contains(s),
+        (Kind::Bytes { min, max }, Value::Size(Size::Bytes(b))) => (min..=max).contains(&b.get()),
+        (Kind::Choice(words), Value::Choice(word)) => words.contains(word),
+        _ => false,
+    }
+}
+
+#[test]
+fn names_are_unique_and_explained() {
+    let mut names: Vec<&str> =
+        PARAMS.iter().flat_map(|p| p.aliases.iter().map(|a| a.name).chain([p.name])).collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name or alias stands for one parameter");
+    assert!(PARAMS.iter().all(|p| !p.help.is_empty() && !p.source.is_empty()));
+}
+
+#[test]
+fn each_profile_sets_known_parameters_within_their_range() {
+    for info in profiles() {
+        let settings = profile_settings(info.name).expect("listed");
+        assert_eq!(settings.iter().count(), PARAMS.len(), "{}", info.name);
+        for setting in settings.iter() {
+            let param = PARAMS.iter().find(|p| p.name == setting.name).expect("in the table");
+            assert!(fits(param, &setting.value), "{}: {} = {}", info.name, setting.name, setting.value);
+        }
+        assert!(Profile::named(info.name).is_some());
+    }
+    assert!(profile_settings("freebsd").is_none());
+}
+
+#[test]
+fn ns2_has_the_defaults_of_ns2() {
+    let p = Profile::named("ns2").expect("built in");
+    assert_eq!((p.mss, p.header, p.max_window, p.initial_window), (1000, 40, 20, 2.0));
+    assert_eq!((p.granularity, p.min_rto), (Span::ms(10), Span::ms(200)));
+    assert_eq!((p.initial_rto, p.max_rto, p.delayed_ack), (Span::s(3), Span::s(60), Span::ms(100)));
+}
+
+#[test]
+fn contradictions_are_refused_with_the_parameter_that_is_wrong() {
+    for (name, value) in [
+        ("min_rto", Value::Span(Span::s(61))),
+        ("initial_rto", Value::Span(Span::s(61))),
+        ("receive_window", Value::Size(Size::Bytes(aqmlab_units::Bytes::new(1000)))),
+        ("mss", Value::Integer(5)),
+    ] {
+        let mut settings = profile_settings("rfc").expect("built in");
+        settings.set(name, value, Origin::Given);
+        assert_eq!(Profile::from_settings(&settings).expect_err(name).name, name);
+    }
+}

@@ -1,0 +1,7 @@
+"""Figures for papers: PDF, SVG or PNG, the same bytes for the same recording."""
+
+from __future__ import annotations
+
+from aqmlab.plots.draw import KINDS, draw
+
+__all__ = ["KINDS", "draw"]

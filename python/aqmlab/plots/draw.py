@@ -1,0 +1,85 @@
+"""From a recording to a file with one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.answers import Table, table
+from aqmlab.errors import HostError, UsageError
+from aqmlab.metrics import Measured, measure
+from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
+from aqmlab.recording import Experiment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Draw = Callable[[Experiment, Sequence[Measured], Table], "Figure"]
+
+KINDS: dict[str, Draw] = {"series": series, "delay-cdf": delay_cdf, "goodput-delay": goodput_delay}
+"""What can be drawn, by the name that the command line takes."""
+
+_FORMATS = (".pdf", ".svg", ".png")
+
+_STYLE: dict[str, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.0,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    # Text stays text: it can be searched and edited.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    # Names inside of SVG files would otherwise be drawn at random.
+    "svg.hashsalt": "aqmlab",
+}
+
+
+def draw(
+    experiment: Experiment, kind: str, output: Path | str | None = None, *, queue: str | None = None
+) -> Path:
+    """Draw one figure; see :func:`aqmlab.plot`.
+
+    Raises
+    ------
+    UsageError
+        For an unknown kind, file format or queue.
+    RecordingError
+        If a recording cannot be read.
+    HostError
+        If the file cannot be written.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
+    file = Path(output) if output is not None else experiment.path / "figures" / f"{kind}.pdf"
+    if file.suffix.lower() not in _FORMATS:
+        raise UsageError(f"`{file}` has no format that can be drawn; let it end in {', '.join(_FORMATS)}")
+    runs = measure(experiment)
+    results = table(experiment, queue=queue, measured=runs)
+    import matplotlib as mpl
+
+    # No display is asked for, and the caller's own style is left alone.
+    with mpl.rc_context(_STYLE):
+        figure = KINDS[kind](experiment, runs, results)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(file, metadata=_metadata(file.suffix.lower(), experiment))
+        except OSError as error:
+            raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
+    return file
+
+
+def _metadata(suffix: str, experiment: Experiment) -> dict[str, Any]:
+    """Title and maker; no date, so that the same recording gives the same file."""
+    if suffix == ".pdf":
+        return {"Title": experiment.title, "Creator": f"aqmlab {experiment.version}", "CreationDate": None}
+    if suffix == ".svg":
+        return {"Title": experiment.title, "Creator": f"aqmlab {experiment.version}", "Date": None}
+    return {"Title": experiment.title, "Software": f"aqmlab {experiment.version}"}

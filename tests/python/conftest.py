@@ -1,0 +1,59 @@
+"""Scenarios and recordings that several tests share."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aqmlab
+
+SMALL: dict[str, Any] = {
+    "title": "Small",
+    "question": "Does it run?",
+    "duration": "6s",
+    "warmup": "1s",
+    "seed": 1,
+    "runs": 2,
+    "topology": {
+        "kind": "dumbbell",
+        "rate": "2Mbit",
+        "delay": "5ms",
+        "access_rate": "20Mbit",
+        "queue": {"kind": "droptail", "limit": "30p"},
+    },
+    "traffic": [
+        {"name": "ftp", "kind": "bulk", "count": 3, "rtt": "30ms", "start": {"uniform": ["0s", "300ms"]}},
+        {"name": "cbr", "kind": "cbr", "rate": "100kbit", "size": "500B", "start": "0s"},
+    ],
+    "record": {"queues": "20ms", "flows": "100ms"},
+    "arm": [
+        {"name": "DropTail"},
+        {
+            "name": "RED + ECN",
+            "topology.queue": {"kind": "red", "limit": "30p", "ecn": True},
+            "traffic.ftp.tcp.ecn": True,
+        },
+    ],
+}
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    return copy.deepcopy(SMALL)
+
+
+@pytest.fixture(scope="session")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
+    return aqmlab.run(copy.deepcopy(SMALL), output=tmp_path_factory.mktemp("runs") / "small", jobs=2)
+
+
+@pytest.fixture
+def small_file(tmp_path: Path) -> Path:
+    import tomli_w
+
+    file = tmp_path / "small.toml"
+    file.write_text(tomli_w.dumps(SMALL), encoding="utf-8")
+    return file

@@ -1,0 +1,273 @@
+"""The command line: exit codes, where words go, no traceback for what a person did wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import jsonschema
+import pytest
+
+from aqmlab.cli import main
+from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
+
+
+@dataclass
+class Ended:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def aqmlab(capsys, monkeypatch):
+    """The command line in this process: starting an interpreter for each case would take minutes."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["aqmlab", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code), *capsys.readouterr())
+
+    return call
+
+
+def aqmlab_process(*words):
+    command = [sys.executable, "-m", "aqmlab", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def test_run_ends_with_a_table_and_the_report(aqmlab, small_file, tmp_path):
+    ended = aqmlab("run", small_file, "-o", tmp_path / "out")
+    assert ended.returncode == 0, ended.stderr
+    for word in (
+        "Does it run?",
+        "DropTail",
+        "RED + ECN",
+        "goodput [Mbit/s]",
+        "queueing delay, p99 [ms]",
+        "±",
+    ):
+        assert word in ended.stdout
+    assert "mean ± 95 % t interval over 2 seeds (1 to 2)" in ended.stdout
+    assert f"{tmp_path}/out/report.html" in ended.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_json_is_alone_on_stdout(aqmlab, small_file, tmp_path):
+    ended = aqmlab("run", small_file, "-o", tmp_path / "out", "--runs", "1", "--json", "-q")
+    answer = json.loads(ended.stdout)
+    assert ended.stderr == ""
+    assert [arm["name"] for arm in answer["arms"]] == ["DropTail", "RED + ECN"]
+    goodput = answer["arms"][0]["values"]["goodput_bps"]
+    assert goodput["n"] == 1
+    assert goodput["half_width"] is None
+    assert goodput["mean"] == goodput["by_seed"]["1"]
+
+
+def test_one_run_says_that_it_has_no_interval(aqmlab, small_file, tmp_path):
+    ended = aqmlab("run", small_file, "-o", tmp_path / "out", "--runs", "1", "--no-report")
+    assert "one run (seed 1): no interval" in ended.stdout
+    assert "±" not in ended.stdout
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ["the file is empty"]),
+        ("duration = [", ["bad.toml:1:"]),
+        ('duration = "10s"\nwarmup = "20s"\n', ["bad.toml:"]),
+        ('durration = "10s"\n', ["bad.toml:1:1", "durration", "duration"]),
+    ],
+)
+def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
+    file = tmp_path / "bad.toml"
+    file.write_text(text, encoding="utf-8")
+    for command in (["run", file, "-o", tmp_path / "out"], ["show", file]):
+        ended = aqmlab(*command)
+        assert ended.returncode == 2
+        assert ended.stdout == ""
+        assert "Traceback" not in ended.stderr
+        for word in words:
+            assert word in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["run", "{tmp}/none.toml"], 2, "cannot read the scenario: No such file"),
+        (["run", "{tmp}"], 2, "cannot read the scenario: Is a directory"),
+        (["run", "{tmp}/binary.toml"], 2, "not UTF-8"),
+        (["run"], 2, "Missing argument"),
+        (["run", "{small}", "--bogus"], 2, "No such option"),
+        (["run", "{small}", "--runs", "0"], 2, "`0` runs"),
+        (["run", "{small}", "--seed", "-3"], 2, "the seed `-3`"),
+        (["run", "{small}", "--jobs", "0"], 2, "`0` jobs"),
+        (["run", "{small}", "--arm", "BLUE"], 2, "there is no arm `BLUE`; there are `DropTail`, `RED + ECN`"),
+        (["run", "{small}", "-o", "{tmp}"], 2, "exists already"),
+        (["run", "{small}", "-o", "{tmp}/binary.toml/out"], 3, "cannot make"),
+        (["run", "{small}", "-o", "/proc/aqmlab/out"], 3, "cannot make"),
+        (["show", "{small}", "--arm", "BLUE"], 2, "there is no arm"),
+        (["report", "{tmp}/none"], 4, "no such directory"),
+        (["report", "{recording}", "--metric", "goodputt"], 2, "there is no metric `goodputt`"),
+        (["report", "{recording}", "--queue", "x"], 2, "there is no queue `x`"),
+        (["report", "{recording}", "--class", "x"], 2, "there is no class `x`"),
+        (["report", "{recording}", "-o", "/proc/report.html"], 3, "cannot write"),
+        (["plot", "{recording}", "pie"], 2, "there is no figure `pie`"),
+        (["plot", "{recording}", "series", "-o", "{tmp}/x.gif"], 2, "no format"),
+        (["aqm", "show", "nosuch"], 2, "there is no discipline `nosuch`"),
+        (["nosuch"], 2, "No such command"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_right_exit_code(
+    aqmlab, words, code, message, tmp_path, small_file, experiment, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    names = {"tmp": tmp_path, "small": small_file, "recording": experiment.path}
+    ended = aqmlab(*(word.format(**names) for word in words))
+    assert ended.returncode == code, ended.stderr
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
+    import shutil
+
+    shutil.copytree(experiment.path, tmp_path / "copy")
+    (tmp_path / "copy" / "droptail" / "seed-1" / "summary.parquet").write_bytes(b"PAR1")
+    ended = aqmlab("report", tmp_path / "copy")
+    assert ended.returncode == 4
+    assert "is corrupt" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable for root")
+def test_an_unwritable_directory_is_exit_3(aqmlab, small_file, tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o555)
+    ended = aqmlab("run", small_file, "-o", locked / "out")
+    assert ended.returncode == 3
+    assert "Permission denied" in ended.stderr
+
+
+def test_show_tells_every_value_with_its_origin(aqmlab, small_file):
+    ended = aqmlab("show", small_file)
+    assert ended.returncode == 0
+    for word in ("topology.queue.limit", "30p", "given", "default"):
+        assert word in ended.stdout
+    (arm, *_) = json.loads(aqmlab("show", small_file, "--json").stdout)["arms"]
+    assert {"path", "value", "origin", "source", "help", "aliases"} == set(arm["parameters"][0])
+
+
+def test_the_schema_is_one_and_accepts_what_runs(aqmlab, small):
+    schema = json.loads(aqmlab("schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(small, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(small | {"durration": "1s"}, schema)
+
+
+def test_disciplines_are_listed_and_shown(aqmlab):
+    names = [entry["name"] for entry in json.loads(aqmlab("aqm", "list", "--json").stdout)]
+    assert {"droptail", "red", "ared"} <= set(names)
+    assert all(name in aqmlab("aqm", "list").stdout for name in names)
+    red = json.loads(aqmlab("aqm", "show", "red", "--json").stdout)
+    assert {"min_th", "max_th", "w_q", "max_p"} <= {param["name"] for param in red["params"]}
+    assert "thresh_ (ns-2)" in aqmlab("aqm", "show", "red").stdout
+
+
+def test_report_can_look_at_one_class_and_one_metric(aqmlab, experiment, tmp_path):
+    words = [
+        "report",
+        experiment.path,
+        "--class",
+        "cbr",
+        "--metric",
+        "goodput_bps",
+        "-o",
+        tmp_path / "r.html",
+    ]
+    answer = json.loads(aqmlab(*words, "--json").stdout)
+    assert answer["class"] == "cbr"
+    # 500 B every 40 ms is 100 kbit/s, headers of 28 B included; DropTail may lose some of it
+    assert answer["arms"][0]["values"]["goodput_bps"]["mean"] == pytest.approx(100_000, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["series", "delay-cdf", "goodput-delay"])
+@pytest.mark.parametrize(("ending", "magic"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_figures_are_the_same_bytes_twice(kind, ending, magic, experiment, tmp_path):
+    from aqmlab.plots import draw
+
+    files = [draw(experiment, kind, tmp_path / f"{i}.{ending}") for i in (1, 2)]
+    first, second = (file.read_bytes() for file in files)
+    assert first.startswith(magic)
+    assert first == second
+
+
+def test_help_answers_at_once():
+    times = []
+    for _ in range(3):
+        before = os.times()
+        assert aqmlab_process("--help").returncode == 0
+        after = os.times()
+        times.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
+    # CPU time, for the machine may be busy; heavy imports alone would take several times this.
+    assert min(times) < 0.5
+
+
+def test_help_imports_nothing_heavy():
+    heavy = ("numpy", "scipy", "duckdb", "bokeh", "matplotlib", "jinja2")
+    code = "import sys; sys.argv = ['aqmlab', '--help']\ntry:\n import aqmlab.cli as cli; cli.main()\n"
+    code += f"except SystemExit: pass\nprint([name for name in {heavy} if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_goes_away_is_no_error(small_file):
+    ended = subprocess.run(
+        f"{sys.executable} -m aqmlab show {small_file} --json | head -1",
+        shell=True,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.strip() == "{"
+    assert ended.stderr == ""
+
+
+def test_progress_in_words():
+    now = {"runs_done": 12, "runs_total": 70, "events": 6.2e6, "sim_done_s": 20.0, "sim_total_s": 100.0}
+    assert progress_text(now, 2.0) == "runs 12/70 · 3.1 M events/s · 8 s to go"
+    assert progress_text(now | {"sim_done_s": 0.0}, 0.0) == "runs 12/70"
+    assert [duration_text(s) for s in (5, 200, 9000)] == ["5 s", "3 min", "2.5 h"]
+
+
+def test_progress_is_one_line_on_a_terminal_and_seldom_elsewhere():
+    import io
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    now = {"runs_done": 1, "runs_total": 2, "events": 1, "sim_done_s": 1.0, "sim_total_s": 2.0}
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        with ProgressLine(stream=stream) as line:
+            for _ in range(5):
+                line.update(now)
+    assert terminal.getvalue().count("runs 1/2") == 5
+    assert "\n" not in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r")
+    assert file.getvalue() == ""

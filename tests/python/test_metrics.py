@@ -1,0 +1,196 @@
+"""Each metric against numbers worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import FlowTotals, Histogram, Measured, QueueTotals, all_metrics, find, jain_index
+from aqmlab.metrics.measured import REASONS
+from aqmlab.plots.ellipse import covariance_ellipse, from_covariance
+from aqmlab.recording import Run
+
+SECOND = 10**9
+
+
+def histogram(*bins):
+    return Histogram(*(np.array(column, dtype=np.int64) for column in zip(*bins, strict=True)))
+
+
+def totals(class_name="*", **given_counts):
+    zero = {
+        f"{fate}_{reason}_{unit}": 0
+        for fate in ("dropped", "marked")
+        for reason in REASONS
+        for unit in ("packets", "bytes")
+    }
+    return QueueTotals(
+        "bottleneck", class_name, zero | given_counts, given_counts.pop("sojourn", histogram((0, 0, 0)))
+    )
+
+
+def flow(number, class_name, delivered, timeouts=0):
+    return FlowTotals(number, class_name, 80_000_000, 0, None, delivered, delivered, timeouts, 0)
+
+
+@pytest.fixture
+def run():
+    """Two seconds measured on a link of 1 Mbit/s: 100 arrivals of 1000 B, 60 of them ECN-capable."""
+    manifest = {
+        "arm": "red",
+        "seed": 1,
+        "t0_ns": 1 * SECOND,
+        "t1_ns": 3 * SECOND,
+        "links": [{"name": "bottleneck", "rate_bps": 1_000_000, "delay_ns": 0}],
+    }
+    everybody = totals(
+        arrivals_packets=100,
+        ect_arrivals_packets=60,
+        departures_packets=90,
+        departures_bytes=90_000,
+        dropped_early_packets=5,
+        dropped_forced_packets=1,
+        dropped_overflow_packets=3,
+        dropped_injected_packets=1,
+        marked_early_packets=9,
+        marked_forced_packets=3,
+        backlog_packets_integral_ns=10 * SECOND,
+        backlog_packets_sq_integral_ns=68 * SECOND,
+        busy_ns=1_440_000_000,
+        sojourn_sum_ns=9 * SECOND,
+        sojourn_count=90,
+    )
+    tcp = totals(
+        "tcp", arrivals_packets=40, ect_arrivals_packets=0, departures_bytes=30_000, dropped_early_packets=4
+    )
+    sojourn = histogram(
+        (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
+    )
+    everybody = QueueTotals("bottleneck", "*", everybody.counts, sojourn)
+    flows = [flow(0, "tcp", 100_000, 2), flow(1, "tcp", 50_000, 1), flow(2, "udp", 25_000)]
+    queues = {("bottleneck", "*"): everybody, ("bottleneck", "tcp"): tcp}
+    return Measured(Run(Path(), manifest), queues, flows, frozenset({"tcp"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "expected"),
+    [
+        ("throughput_bps", "*", 8 * 90_000 / 2),
+        ("throughput_bps", "tcp", 8 * 30_000 / 2),
+        ("utilisation_percent", "*", 72.0),
+        ("drop_percent", "*", 10.0),
+        ("drop_percent", "tcp", 10.0),
+        ("drop_early_percent", "*", 5.0),
+        ("drop_forced_percent", "*", 1.0),
+        ("drop_overflow_percent", "*", 3.0),
+        ("drop_injected_percent", "*", 1.0),
+        ("mark_percent", "*", 20.0),
+        ("mark_percent", "tcp", None),  # nothing ECN-capable came
+        ("backlog_mean_packets", "*", 5.0),
+        ("backlog_sd_packets", "*", 3.0),  # sqrt(34 - 25)
+        ("queueing_delay_mean_s", "*", 0.1),
+        ("queueing_delay_p50_s", "*", 0.01),
+        ("queueing_delay_p95_s", "*", 0.09),
+        ("queueing_delay_p99_s", "*", 0.09),
+        ("goodput_bps", "*", 8 * 175_000 / 2),
+        ("goodput_bps", "udp", 8 * 25_000 / 2),
+        ("goodput_efficiency_percent", "*", 70.0),
+        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of those who react
+        ("jain_index", "udp", 1.0),
+        ("timeouts", "*", 3.0),
+        ("timeouts_per_flow", "*", 1.5),
+        ("timeouts_per_flow", "udp", None),
+    ],
+)
+def test_by_hand(run, name, class_name, expected):
+    value = find(name).compute(run, "bottleneck", class_name)
+    assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+def test_every_metric_says_what_it_is():
+    for metric in all_metrics():
+        assert metric.definition
+        assert metric.source
+        suffix = {"s": "_s", "bit/s": "_bps", "%": "_percent", "packets": "_packets", "": ""}[metric.unit]
+        assert metric.name.endswith(suffix)
+
+
+def test_nothing_is_claimed_of_a_queue_that_is_not_there(run):
+    for metric in all_metrics():
+        if metric.name.split("_")[0] in ("throughput", "utilisation", "drop", "mark", "backlog", "queueing"):
+            assert metric.compute(run, "elsewhere", "*") is None
+
+
+def test_an_unknown_metric_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean `goodput_bps`"):
+        find("goodput")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "tolerance"),
+    [((1, 1, 1, 1), 1, 0), ((1, 0, 0, 0), 0.25, 0), ((12883040, 12831940), 0.999996, 5e-7), ((0, 0), 1, 0)],
+)
+def test_jain_known_answers(values, expected, tolerance):
+    assert abs(jain_index(values) - expected) <= tolerance
+
+
+@given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=30), st.floats(0.001, 1000))
+def test_jain_is_between_its_bounds_and_knows_no_unit(values, scale):
+    index = jain_index(values)
+    assert 1 / len(values) - 1e-9 <= index <= 1 + 1e-9
+    assert jain_index([scale * value for value in values]) == pytest.approx(index, rel=1e-6)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.floats(0.01, 1.0))
+def test_quantiles_of_exact_bins_are_those_of_the_values(values, p):
+    bins = sorted(set(values))
+    exact = histogram(*((value, value, values.count(value)) for value in bins))
+    assert exact.quantile(p) == np.quantile(values, p, method="inverted_cdf")
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=100), st.floats(0.01, 1.0))
+def test_quantiles_of_one_percent_bins_are_within_one_percent(values, p):
+    weights = {}
+    for value in values:
+        step = max(value // 128, 1)
+        low = value // step * step
+        weights[low, low + step - 1] = weights.get((low, low + step - 1), 0) + 1
+    coarse = histogram(*((low, high, weight) for (low, high), weight in sorted(weights.items())))
+    assert coarse.quantile(p) == pytest.approx(np.quantile(values, p, method="inverted_cdf"), rel=0.01)
+
+
+def test_an_empty_histogram_has_no_quantile():
+    assert histogram((0, 0, 0)).quantile(0.5) is None
+
+
+def test_merging_adds_the_weights_of_equal_bins():
+    merged = Histogram.merged([histogram((1, 1, 2), (5, 6, 1)), histogram((1, 1, 3), (7, 7, 4))])
+    assert (merged.low.tolist(), merged.high.tolist(), merged.weight.tolist()) == (
+        [1, 5, 7],
+        [1, 6, 7],
+        [5, 1, 4],
+    )
+
+
+@pytest.mark.parametrize(
+    ("covariance", "half_axes", "angle"),
+    [([[4, 0], [0, 1]], (2, 1), 0), ([[2, 1], [1, 2]], (3**0.5, 1), 45), ([[1, 0], [0, 4]], (2, 1), 90)],
+)
+def test_covariance_ellipse_known_answers(covariance, half_axes, angle):
+    ellipse = from_covariance((0, 0), covariance)
+    assert ellipse.half_axes == pytest.approx(half_axes)
+    assert ellipse.angle_degrees == pytest.approx(angle)
+
+
+def test_the_one_sigma_ellipse_holds_39_percent_of_a_normal_distribution():
+    draws = np.random.default_rng(1).multivariate_normal([3, 5], [[2, 1], [1, 2]], size=20_000)
+    ellipse = covariance_ellipse(*draws.T)
+    turn = np.deg2rad(ellipse.angle_degrees)
+    axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    scaled = (draws - ellipse.centre) @ axes.T / ellipse.half_axes
+    assert np.mean((scaled**2).sum(axis=1) <= 1) == pytest.approx(0.393, abs=0.01)

@@ -1,0 +1,36 @@
+"""The list of seeded mutations follows the code, though the mutations themselves run in the long lane."""
+
+import tomllib
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+MUTATIONS = tomllib.loads((ROOT / "tests/mutations/mutations.toml").read_text())["mutation"]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m["name"])
+def test_what_a_mutation_changes_stands_exactly_once(mutation):
+    assert (ROOT / mutation["file"]).read_text().count(mutation["find"]) == 1
+    assert mutation["find"] != mutation["replace"]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m["name"])
+def test_a_mutation_names_tests_of_a_crate_that_exists(mutation):
+    arguments = mutation["tests"].split()
+    crate = ROOT / "crates" / arguments[arguments.index("-p") + 1]
+    targets = [name for flag, name in pairwise(arguments) if flag == "--test"]
+    assert crate.is_dir()
+    assert [t for t in targets if not (crate / "tests" / f"{t}.rs").is_file()] == []
+
+
+def test_names_are_different_and_every_entry_says_why():
+    assert [n for n, times in Counter(m["name"] for m in MUTATIONS).items() if times > 1] == []
+    assert all(m["why"] for m in MUTATIONS)
+
+
+def test_there_are_at_least_twenty_of_transport_and_laws():
+    places = ("crates/aqmlab-transport/src/", "crates/aqmlab-qdisc/src/law/")
+    assert sum(m["file"].startswith(places) for m in MUTATIONS) >= 20

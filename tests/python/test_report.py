@@ -1,0 +1,214 @@
+"""The report: self-contained, safe, and saying what the data say."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab.metrics import measure
+from aqmlab.plan import network
+from aqmlab.recording import load
+from aqmlab.reports.answer import answer, best_arm
+from aqmlab.reports.checks import check
+from aqmlab.reports.network_svg import network_svg, spread
+from aqmlab.reports.render import command, content_security_policy
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def page(experiment):
+    return (experiment.path / "report.html").read_text(encoding="utf-8")
+
+
+def without_scripts(page):
+    return re.sub(r"<script.*?</script>", "", page, flags=re.S)
+
+
+def test_the_page_fetches_nothing(page):
+    rest = without_scripts(page)
+    assert "http://" not in rest.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in rest
+    assert not re.search(r"<(script|img|iframe|link)[^>]*\s(src|href)=(?!\"data:)", page)
+    assert "@import" not in rest
+
+
+def test_only_the_pages_own_scripts_may_run(page):
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
+    assert len(scripts) == 4  # BokehJS and its log level, the charts, the page's own
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "'unsafe-inline'" not in policy.split("style-src")[0]
+    assert "script-src 'none'" in content_security_policy([])
+
+
+def test_the_page_is_of_moderate_size(page):
+    assert len(page) < 3_000_000
+
+
+def test_the_page_says_what_was_asked_and_found(page, experiment):
+    results = aqmlab.table(experiment)
+    text = html.unescape(page)
+    assert "Does it run?" in text
+    assert answer(results).replace(" ± ", "\u00a0±\u00a0")[:60] in text.replace("\u00a0%", " %").replace(
+        "\u00a0ms", " ms"
+    )
+    for arm in results.arms:
+        for metric in ("goodput_bps", "queueing_delay_p99_s"):
+            from aqmlab.figures import estimate_parts
+
+            mean, half = estimate_parts(
+                results.estimate(arm, metric), results.metrics[0].unit if metric == "goodput_bps" else "s"
+            )
+            assert mean in text
+            assert f"±\u00a0{half}" in text or f"±&nbsp;{half}" in page
+    assert "Mean ± half-width of the 95 % Student t interval over the seeds 1 to 2" in text
+    assert "aqmlab run scenario.toml --seed 1 --runs 2" in text
+    assert experiment.runs[0].manifest["plan_digest"] in text
+    assert "topology.queue.limit" in text
+
+
+def test_hostile_texts_stay_texts(small, tmp_path):
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    small |= {"title": evil, "question": '"><svg onload=alert(3)>', "runs": 1}
+    small["arm"] = [{"name": "</script><script>alert(4)</script>"}]
+    small["traffic"][0]["name"] = "a-b"
+    made = aqmlab.run(small, output=tmp_path / "evil")
+    page = (made.path / "report.html").read_text(encoding="utf-8")
+    assert "alert(1)" in page
+    for part in ("<script>alert", "<img src=x", "<svg onload"):
+        assert part not in page
+    # Scripts hold the names of arms too: they must not end there.
+    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 5
+
+
+def test_one_run_has_no_interval(small, tmp_path):
+    small |= {"runs": 1}
+    made = aqmlab.run(small, output=tmp_path / "one")
+    page = (made.path / "report.html").read_text(encoding="utf-8")
+    assert "One run: no interval." in page
+    assert "±" not in without_scripts(page).split("<footer>")[0].split("</style>")[1]
+    assert "no interval, so this may be chance" in page
+
+
+def test_a_run_without_samples_has_a_report_without_series(small, tmp_path):
+    small |= {"record": {"queues": "0s", "flows": "0s"}, "runs": 1}
+    made = aqmlab.run(small, output=tmp_path / "bare")
+    page = (made.path / "report.html").read_text(encoding="utf-8")
+    assert 'id="delay"' in page
+    assert 'id="series"' not in page
+
+
+def test_a_report_of_one_run_alone(experiment, tmp_path):
+    file = aqmlab.report(experiment.runs[0].path, tmp_path / "single.html")
+    assert (
+        "RED"
+        not in Path(file).read_text(encoding="utf-8").split('<h2 id="parameters"')[0].split("</style>")[1]
+    )
+
+
+def test_checks_pass_on_a_sound_experiment_and_name_what_is_wrong(experiment, small, tmp_path):
+    runs = measure(experiment)
+    findings = {entry.name: entry for entry in check(experiment, runs, "bottleneck")}
+    assert findings["books balance"].ok
+    assert findings["all runs finished"].ok
+    assert findings["delay distribution is whole"].ok
+    small |= {"runs": 1, "warmup": "100ms"}
+    small["traffic"] = [small["traffic"][1], small["traffic"][0] | {"count": 1, "start": "5.9s"}]
+    poor = aqmlab.run(small, output=tmp_path / "poor", report=False)
+    failed = {entry.name for entry in check(poor, measure(poor), "bottleneck") if not entry.ok}
+    assert failed == {"`bottleneck` is the bottleneck", "warm-up is over before measurement", "several seeds"}
+
+
+def test_missing_runs_are_found(experiment, tmp_path):
+    shutil.copytree(experiment.path, tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy" / "red-ecn" / "seed-2")
+    rest = load(tmp_path / "copy")
+    (complete, *_) = check(rest, measure(rest), "bottleneck")
+    assert not complete.ok
+    assert complete.finding == "1 of 4 are missing, the first: RED + ECN, seed 2"
+
+
+def test_the_answer_names_the_arm_of_least_delay(experiment):
+    results = aqmlab.table(experiment)
+    means = {arm: results.estimate(arm, "queueing_delay_p95_s").mean for arm in results.arms}
+    best = min(means, key=means.get)
+    assert best_arm(results) == best
+    assert answer(results).startswith(best)
+
+
+def test_the_command_quotes_what_a_shell_would_split(experiment):
+    part = aqmlab.Experiment(
+        path=experiment.path,
+        title="",
+        question="",
+        arms=("RED + ECN",),
+        seeds=(3,),
+        runs=(),
+        details={"all_arms": ["DropTail", "RED + ECN"]},
+    )
+    assert command(part) == "aqmlab run scenario.toml --seed 3 --runs 1 --arm 'RED + ECN'"
+
+
+def test_the_network_is_drawn_whole(experiment):
+    drawing = network_svg(network(experiment.runs[0].plan), {"bottleneck": "<b> / red"})
+    for text in ("3 × ftp", "1 × cbr", "bottleneck", "2 Mbit/s · 5 ms", "&lt;b&gt; / red", "base RTT 30 ms"):
+        assert text in drawing
+    assert spread('{ uniform = ["60ms", "100ms"] }') == "60 ms to 100 ms"
+
+
+FROM_THE_PAGE = 101845102
+"""How Chromium's network log marks what a page asks for, not the browser itself (blink_resource_loader)."""
+
+
+def browse(file, folder, width=1280, scheme="light"):
+    """The page's DOM, its console lines, and the URLs that it asked the network for."""
+    log = folder / "net.json"
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
+    command += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={width},2400",
+        f"--log-net-log={log}",
+    ]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom"]
+    command += [f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", f"file://{file}"]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    console = [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
+    requests = re.findall(
+        r'\{[^{}]*"traffic_annotation":(\d+),"url":"([^"]+)"', log.read_text(encoding="utf-8")
+    )
+    fetched = {url for annotation, url in requests if int(annotation) == FROM_THE_PAGE}
+    return ended.stdout, console, fetched
+
+
+@needs_chromium
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
+def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
+    dom, console, fetched = browse(experiment.path / "report.html", tmp_path, width, scheme)
+    assert any("document idle" in line for line in console), console
+    assert [line for line in console if "INFO:CONSOLE" not in line or "Refused" in line] == []
+    assert dom.count("bk-Figure") >= 7
+    assert fetched == set()
+
+
+@needs_chromium
+def test_the_watch_over_the_network_and_the_console_sees_what_it_should(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text('<img src="http://127.0.0.1:9/x.png"><script>undefined_name()</script>', encoding="utf-8")
+    _, console, fetched = browse(page, tmp_path)
+    assert fetched == {"http://127.0.0.1:9/x.png"}
+    assert any("undefined_name" in line for line in console)

@@ -1,0 +1,34 @@
+"""Series: thinned, but with nothing lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from aqmlab.series import run_series
+
+
+@pytest.mark.parametrize("bins", [600, 40, 7])
+def test_thinning_keeps_the_amount_of_data(experiment, bins):
+    run = experiment.runs[0]
+    (series,) = run_series(experiment, [run], "bottleneck", bins)
+    ((sampled, samples),) = experiment.rows(
+        "queues", "sum(departures_bytes)::BIGINT, count(*)", "WHERE queue = 'bottleneck' AND t_ns > 0", [run]
+    )
+    assert len(series.queue.t_s) <= bins
+    widths = np.diff(series.queue.t_s, prepend=0.0)
+    # The last bin holds the samples that are left.
+    widths[-1] = samples * 0.02 - widths[:-1].sum()
+    carried = (series.queue.values["departures_bps"] * widths).sum() / 8
+    assert carried == pytest.approx(sampled, rel=1e-9)
+
+
+def test_series_hold_laws_and_windows_where_there_are_any(experiment):
+    firsts = [experiment.runs_of(arm)[0] for arm in experiment.arms]
+    droptail, red = run_series(experiment, firsts, "bottleneck")
+    assert "avg" not in droptail.law
+    assert {"avg", "p"} <= set(red.law)
+    assert set(red.cwnd) == {"ftp 0", "ftp 1", "ftp 2", "mean"}
+    times, windows = red.cwnd["mean"]
+    assert len(times) == len(windows) > 10
+    assert windows.min() >= 1
