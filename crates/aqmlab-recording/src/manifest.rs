@@ -37,6 +37,8 @@ pub struct Manifest {
     pub stopped_by: StoppedBy,
     /// The links, in the plan's order.
     pub links: Vec<LinkInfo>,
+    /// Events that the engine processed; a figure of the engine, part of no digest.
+    pub events: u64,
     /// How long the run took on this machine, in seconds; part of no digest.
     pub wall_s: f64,
 }
@@ -108,6 +110,7 @@ impl Manifest {
             // A run whose books do not balance is an error and never comes here.
             "books_balanced": true,
             "links": self.links.iter().map(link).collect::<Vec<_>>(),
+            "events": self.events,
             "wall_s": self.wall_s,
         })
     }

@@ -65,7 +65,6 @@ pub const RUN: Schema = Schema {
     columns: &[
         ("t0_ns", U64),
         ("t1_ns", U64),
-        ("events", U64),
         ("packet_hops", U64),
         ("sent_packets", U64),
         ("delivered_packets", U64),

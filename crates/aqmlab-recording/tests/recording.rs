@@ -48,6 +48,7 @@ fn recording(tables: Vec<Table>) -> Recording {
         t1: Instant::from_ns(2),
         stopped_by: StoppedBy::Time,
         links: vec![LinkInfo { name: "bottleneck".into(), rate: Rate::mbit(10), delay: Span::ms(20) }],
+        events: 0,
         wall_s: 0.5,
     };
     Recording { manifest, tables }

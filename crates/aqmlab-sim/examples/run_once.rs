@@ -16,7 +16,7 @@ fn main() {
         Some(ColumnData::U64(v)) => v[0],
         _ => panic!("no column {name}"),
     };
-    let (events, hops) = (get("events"), get("packet_hops"));
+    let (events, hops) = (recording.manifest.events, get("packet_hops"));
     let wall = recording.manifest.wall_s;
     println!(
         "arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns a hop",

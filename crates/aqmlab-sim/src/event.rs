@@ -38,17 +38,42 @@ pub enum Rank {
 pub struct Key {
     /// When.
     pub at: Instant,
-    /// Rank in the upper byte, the object's number below.
-    rank_and_object: u64,
-    /// Which of the object's events, in the order in which the object made them.
-    counter: u64,
+    /// Rank, then the object's number, then which of the object's events of that rank and instant it is.
+    order: u64,
 }
 
+const OBJECT_BITS: u32 = 40;
+const TURN_BITS: u32 = 20;
+
 impl Key {
-    /// The key of an object's `counter`-th event of this rank.
-    pub fn new(at: Instant, rank: Rank, object: u64, counter: u64) -> Self {
-        debug_assert!(object < 1 << 56, "object numbers have 56 bits");
-        Key { at, rank_and_object: (rank as u64) << 56 | object, counter }
+    /// The key of an object's event. `turn` tells its events of one rank and instant apart, in the order in
+    /// which the object made them.
+    #[inline]
+    pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
+        debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
+        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
+        let order = (rank as u64) << (OBJECT_BITS + TURN_BITS) | object << TURN_BITS | turn;
+        Key { at, order }
+    }
+}
+
+/// Counts what an object does within one instant: the `turn` of its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Turns {
+    at: Instant,
+    next: u32,
+}
+
+impl Turns {
+    /// The turn of the object's next event at `at`; the instants it asks for never go back.
+    #[inline]
+    pub fn take(&mut self, at: Instant) -> u64 {
+        if at != self.at {
+            *self = Turns { at, next: 0 };
+        }
+        let turn = self.next;
+        self.next += 1;
+        u64::from(turn)
     }
 }
 
@@ -133,6 +158,8 @@ pub trait EventQueue {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Bytes that the queue's own tables take.
+    fn memory_bytes(&self) -> usize;
 }
 
 /// A plain binary heap: slow, obvious, and what any faster queue is compared with.
@@ -141,12 +168,16 @@ pub struct HeapQueue {
     heap: BinaryHeap<Item>,
 }
 
-#[derive(Clone, Copy)]
-struct Item(Key, Event);
+/// An event with its key, ordered so that a heap, which gives its greatest, gives the least key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item {
+    pub(crate) key: Key,
+    pub(crate) event: Event,
+}
 
 impl PartialEq for Item {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.key == other.key
     }
 }
 impl Eq for Item {}
@@ -156,23 +187,26 @@ impl PartialOrd for Item {
     }
 }
 impl Ord for Item {
-    /// Reversed: the heap gives its greatest, we want the least key.
     fn cmp(&self, other: &Self) -> Ordering {
-        other.0.cmp(&self.0)
+        other.key.cmp(&self.key)
     }
 }
 
 impl EventQueue for HeapQueue {
     fn push(&mut self, key: Key, event: Event) {
-        self.heap.push(Item(key, event));
+        self.heap.push(Item { key, event });
     }
 
     fn pop(&mut self) -> Option<(Key, Event)> {
-        self.heap.pop().map(|Item(k, e)| (k, e))
+        self.heap.pop().map(|Item { key, event }| (key, event))
     }
 
     fn len(&self) -> usize {
         self.heap.len()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Item>()
     }
 }
 

@@ -3,6 +3,9 @@
 use aqmlab_qdisc::{Cause, Observer, Packet};
 use aqmlab_units::{Bytes, Instant, Packets};
 
+use crate::flow::FlowTable;
+use crate::packet::SimPacket;
+
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
@@ -30,6 +33,8 @@ pub struct Fates {
     pub delivered: Tally,
     /// Lost: in a queue or by a rule of the scenario.
     pub dropped: Tally,
+    /// Links passed by the packets whose fate is known, access links included.
+    pub packet_hops: u64,
 }
 
 /// Sent packets that are neither delivered nor dropped nor anywhere to be found, or that are found twice.
@@ -43,7 +48,7 @@ pub struct Imbalance {
 
 impl std::fmt::Display for Imbalance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fates { sent, delivered, dropped } = self.fates;
+        let Fates { sent, delivered, dropped, .. } = self.fates;
         write!(
             f,
             "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + in flight {} ({})",
@@ -74,13 +79,23 @@ impl Fates {
     }
 }
 
-impl<P: Packet> Observer<P> for Fates {
-    fn dropped(&mut self, _now: Instant, pkt: P, _at: Cause) {
-        self.dropped.count(pkt.wire_len());
+/// Hears of drops at queues: enters them into the books and tells the flow that its packet is gone.
+pub struct Witness<'a> {
+    /// The books.
+    pub fates: &'a mut Fates,
+    /// The flows.
+    pub flows: &'a mut FlowTable,
+}
+
+impl Observer<SimPacket> for Witness<'_> {
+    fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
+        self.fates.dropped.count(pkt.wire_len());
+        self.fates.packet_hops += u64::from(pkt.hops());
+        self.flows.packet_gone(pkt.flow().slot);
     }
 
     // A marked packet goes on; the port's books count the mark.
-    fn marked(&mut self, _now: Instant, _pkt: &P, _at: Cause) {}
+    fn marked(&mut self, _now: Instant, _pkt: &SimPacket, _at: Cause) {}
 }
 
 #[cfg(test)]

@@ -6,16 +6,19 @@ use aqmlab_traffic::PacketSource;
 use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use crate::event::{End, FlowRef};
+use crate::event::{End, FlowRef, Turns};
+use crate::packet::{FlowId, Toward};
 
 /// One flow that is alive.
 pub struct Flow {
-    /// Its number in the run: classes in the plan's order, flows in the class's order.
-    pub number: u32,
-    /// The class's index.
-    pub class: u16,
+    /// Its slot, its number in the run (classes in the plan's order, flows in the class's order), its class.
+    pub id: FlowId,
     /// Its index within the class.
     pub index: u32,
+    /// Its packets in the network. The flow keeps its slot until the last of them has gone.
+    pub in_flight: u32,
+    /// Both ends have closed.
+    pub over: bool,
     /// When it started.
     pub start: Instant,
     /// When its receiver had got everything.
@@ -46,8 +49,6 @@ pub struct Connection {
     pub receiver: Endpoint,
     /// The instant of each endpoint's one valid timer event; far future if there is none.
     pub armed: [Instant; 2],
-    /// Timer events made so far, by endpoint.
-    pub timers: [u32; 2],
     /// Which endpoints have closed.
     pub closed: [bool; 2],
 }
@@ -76,12 +77,28 @@ pub struct Datagrams {
     pub stopped: bool,
 }
 
+impl Datagrams {
+    /// A receiver that has seen nothing of this source yet.
+    pub fn new(source: PacketSource) -> Self {
+        let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
+        Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, stopped: false }
+    }
+
+    /// Makes the packet that is due: its length.
+    pub fn emit(&mut self) -> Bytes {
+        let wire_len = self.source.emit();
+        self.sent_packets += 1;
+        self.sent_bytes += wire_len;
+        wire_len
+    }
+}
+
 /// A flow's own links: it feeds each alone, and none of them drops for want of room.
 pub struct AccessLinks {
     /// In the order of [`AccessLink`].
     pub pipes: [Pipe; 4],
-    /// Packets that came out of each, for the order of simultaneous arrivals.
-    pub emitted: [u32; 4],
+    /// Packets that come out of each at one instant, for the order of simultaneous arrivals.
+    pub turns: [Turns; 4],
 }
 
 impl AccessLinks {
@@ -89,7 +106,7 @@ impl AccessLinks {
     pub fn new(rate: Rate, delay: Span, loss: f64, losses: Stream) -> Self {
         let pipe = || Pipe::new(delay).with_rate(rate, Bytes::ZERO);
         let out = if loss > 0.0 { pipe().with_loss(loss, losses) } else { pipe() };
-        AccessLinks { pipes: [out, pipe(), pipe(), pipe()], emitted: [0; 4] }
+        AccessLinks { pipes: [out, pipe(), pipe(), pipe()], turns: [Turns::default(); 4] }
     }
 }
 
@@ -104,6 +121,17 @@ pub enum AccessLink {
     ReceiverOut = 2,
     /// from the network to the sender
     SenderIn = 3,
+}
+
+impl AccessLink {
+    /// The one that a packet passes last.
+    #[inline]
+    pub fn last(toward: Toward) -> Self {
+        match toward {
+            Toward::Receiver => AccessLink::ReceiverIn,
+            Toward::Sender => AccessLink::SenderIn,
+        }
+    }
 }
 
 /// Cumulative counts of a flow, as recorded.
@@ -154,12 +182,15 @@ impl Flow {
     }
 }
 
-/// Slots for living flows. A freed slot is used again under the next generation, so that a late timer or
-/// segment of a dead flow never hits its successor.
+/// Slots for living flows. A flow keeps its slot until its last packet has left the network, so that packets
+/// find their flow by slot alone. A freed slot is used again under the next generation, so that a late timer of
+/// a dead flow never hits its successor.
 #[derive(Default)]
 pub struct FlowTable {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Flows that are over and have no packet left, to be taken out.
+    finished: Vec<u32>,
 }
 
 struct Slot {
@@ -168,34 +199,68 @@ struct Slot {
 }
 
 impl FlowTable {
-    /// Puts a flow in; how to find it.
-    pub fn insert(&mut self, flow: Flow) -> FlowRef {
-        if let Some(slot) = self.free.pop() {
-            let place = &mut self.slots[slot as usize];
-            place.flow = Some(flow);
-            return FlowRef { slot, generation: place.generation };
-        }
-        self.slots.push(Slot { generation: 0, flow: Some(flow) });
-        FlowRef { slot: (self.slots.len() - 1) as u32, generation: 0 }
+    /// Puts a flow in, which `make` makes for its slot; how its timers find it.
+    pub fn insert(&mut self, make: impl FnOnce(u32) -> Flow) -> FlowRef {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, flow: None });
+            (self.slots.len() - 1) as u32
+        });
+        let place = &mut self.slots[slot as usize];
+        place.flow = Some(make(slot));
+        FlowRef { slot, generation: place.generation }
     }
 
-    /// The flow, unless it is gone.
+    /// The flow of a timer, unless it is gone.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Flow> {
         let slot = &mut self.slots[flow.slot as usize];
         if slot.generation == flow.generation { slot.flow.as_mut() } else { None }
     }
 
-    /// Takes a flow out and frees its slot.
-    pub fn remove(&mut self, flow: FlowRef) -> Option<Flow> {
-        let slot = &mut self.slots[flow.slot as usize];
-        if slot.generation != flow.generation {
-            return None;
+    /// The flow of a packet that is in the network.
+    ///
+    /// # Panics
+    /// If there is none: a flow stays while it has packets.
+    #[inline]
+    pub fn of_packet(&mut self, slot: u32) -> &mut Flow {
+        self.slots[slot as usize].flow.as_mut().expect("a flow stays while it has packets in the network")
+    }
+
+    /// How the timers of the flow in a slot find it.
+    #[inline]
+    pub fn reference(&self, slot: u32) -> FlowRef {
+        FlowRef { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    /// A packet of the flow has left the network, delivered or lost.
+    #[inline]
+    pub fn packet_gone(&mut self, slot: u32) {
+        let flow = self.of_packet(slot);
+        flow.in_flight -= 1;
+        if flow.over && flow.in_flight == 0 {
+            self.finished.push(slot);
         }
-        let gone = slot.flow.take()?;
+    }
+
+    /// Takes out a flow that is over and has no packet left; `None` if there is none.
+    #[inline]
+    pub fn reap(&mut self) -> Option<Flow> {
+        let number = self.finished.pop()?;
+        let slot = &mut self.slots[number as usize];
         slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(flow.slot);
-        Some(gone)
+        self.free.push(number);
+        slot.flow.take()
+    }
+
+    /// The flow in a slot is over; it goes when its last packet has.
+    pub fn end(&mut self, slot: u32) {
+        let flow = self.of_packet(slot);
+        if !flow.over {
+            flow.over = true;
+            if flow.in_flight == 0 {
+                self.finished.push(slot);
+            }
+        }
     }
 
     /// All living flows, by slot.
@@ -208,9 +273,9 @@ impl FlowTable {
         self.slots.iter().filter_map(|s| s.flow.as_ref())
     }
 
-    /// Slots that there are, taken or not.
-    pub fn capacity(&self) -> usize {
-        self.slots.capacity()
+    /// Bytes that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * (size_of::<Slot>() + size_of::<Connection>() + size_of::<AccessLinks>())
     }
 
     /// Takes out all that still live.
@@ -224,21 +289,19 @@ mod tests {
     use super::*;
     use aqmlab_traffic::{PacketSizes, Spacing};
 
-    fn flow(number: u32) -> Flow {
+    fn flow(slot: u32, number: u32) -> Flow {
         let draws = Stream::new(1, "test");
         let sizes = PacketSizes::Fixed(Bytes::new(100));
         let source = PacketSource::new(Rate::mbit(1), sizes, Spacing::Constant, Instant::ZERO, draws, draws);
-        let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
-        let body =
-            Body::Packets(Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, stopped: false });
-        let (start, base_rtt) = (Instant::ZERO, Span::ZERO);
+        let body = Body::Packets(Datagrams::new(source));
         Flow {
-            number,
-            class: 0,
+            id: FlowId { slot, number, class: 0 },
             index: number,
-            start,
+            in_flight: 0,
+            over: false,
+            start: Instant::ZERO,
             completed: None,
-            base_rtt,
+            base_rtt: Span::ZERO,
             access: None,
             body,
             at_warmup: FlowCounts::default(),
@@ -246,13 +309,27 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_a_dead_flow_never_finds_its_successor() {
+    fn a_timer_of_a_dead_flow_never_finds_its_successor() {
         let mut table = FlowTable::default();
-        let first = table.insert(flow(1));
-        assert_eq!(table.remove(first).map(|f| f.number), Some(1));
-        let second = table.insert(flow(2));
+        let first = table.insert(|slot| flow(slot, 1));
+        table.end(first.slot);
+        assert_eq!(table.reap().map(|f| f.id.number), Some(1));
+        let second = table.insert(|slot| flow(slot, 2));
         assert_eq!(first.slot, second.slot, "the slot is used again");
-        assert!(table.get_mut(first).is_none() && table.remove(first).is_none());
-        assert_eq!(table.get_mut(second).map(|f| f.number), Some(2));
+        assert!(table.get_mut(first).is_none());
+        assert_eq!(table.get_mut(second).map(|f| f.id.number), Some(2));
+    }
+
+    #[test]
+    fn a_flow_stays_until_its_last_packet_has_gone() {
+        let mut table = FlowTable::default();
+        let slot = table.insert(|slot| flow(slot, 1)).slot;
+        table.of_packet(slot).in_flight = 2;
+        table.end(slot);
+        table.packet_gone(slot);
+        assert!(table.reap().is_none());
+        table.packet_gone(slot);
+        assert_eq!(table.reap().map(|f| f.id.number), Some(1));
+        assert!(table.reap().is_none());
     }
 }

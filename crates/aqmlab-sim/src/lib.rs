@@ -16,8 +16,9 @@ pub mod network;
 pub mod packet;
 mod recorder;
 mod run;
+mod wheel;
 pub mod world;
 
 pub use control::Control;
 pub use packet::{PortPacket, SimPacket};
-pub use run::{RESULTS_VERSION, RunError, run, run_with};
+pub use run::{RESULTS_VERSION, RunError, run, run_plain, run_with};

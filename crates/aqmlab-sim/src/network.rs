@@ -3,12 +3,14 @@
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Discipline, Port, Registry};
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan};
+use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan, Workload};
+use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Span};
 
+use crate::event::Turns;
 use crate::faults::FaultInjector;
 use crate::flow::AccessLinks;
-use crate::packet::{PortPacket, SimPacket};
+use crate::packet::{PortPacket, SimPacket, Toward};
 
 /// One directed link.
 pub struct Link {
@@ -16,12 +18,10 @@ pub struct Link {
     pub port: Port<SimPacket>,
     /// Propagation delay.
     pub delay: Span,
-    /// Packets that have left, for the order of simultaneous arrivals.
-    pub departures: u64,
+    /// Packets that leave at one instant, for the order of simultaneous arrivals.
+    pub turns: Turns,
     /// The shaper deadline that an event is pending for.
     pub deadline: Option<Instant>,
-    /// Deadline events made so far.
-    pub deadlines: u64,
 }
 
 /// One traffic class at run time.
@@ -36,6 +36,32 @@ pub struct Class {
     pub starts: Vec<(Instant, u32)>,
     /// The number of the class's first flow in the run.
     pub first_number: u32,
+    /// Do its flows have access links?
+    pub has_access: bool,
+    /// The parameters of its connections, if it has any.
+    pub tcp: Option<Box<Profile>>,
+}
+
+impl Class {
+    /// The path in one direction.
+    #[inline]
+    pub fn path(&self, toward: Toward) -> &[u32] {
+        match toward {
+            Toward::Receiver => &self.path,
+            Toward::Sender => &self.return_path,
+        }
+    }
+}
+
+/// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
+pub fn pace(plan: &Plan) -> (Span, Span) {
+    // At each link a packet is an event when it arrives and one when it has been sent.
+    let per_second: f64 =
+        plan.links.iter().map(|l| 2.0 * l.rate.packets_per_s(l.queue.link.mean_packet)).sum();
+    let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
+    let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
+    let access = plan.classes.iter().filter_map(|c| c.access.as_ref()).map(|a| a.rtt.mean()).max();
+    (gap, link_delay.max(access.unwrap_or(Span::ZERO)) * 2)
 }
 
 /// Builds every port.
@@ -60,7 +86,7 @@ fn link(
         discipline = Discipline::Custom(Box::new(FaultInjector::new(discipline, &plan.faults)));
     }
     let port = Port::new(discipline, plan.rate, plan.overhead, classes);
-    Ok(Link { port, delay: plan.delay, departures: 0, deadline: None, deadlines: 0 })
+    Ok(Link { port, delay: plan.delay, turns: Turns::default(), deadline: None })
 }
 
 /// Works out paths and start times of every class.
@@ -81,6 +107,11 @@ pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
                 propagation,
                 starts: starts(class, seed),
                 first_number,
+                has_access: class.access.is_some(),
+                tcp: match &class.workload {
+                    Workload::Bulk { tcp, .. } => Some(tcp.clone()),
+                    Workload::Packets { .. } => None,
+                },
             };
             first_number += class.count as u32;
             built

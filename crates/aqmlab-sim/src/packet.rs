@@ -1,11 +1,9 @@
-//! Packets as the simulator moves them: small, fields instead of header bytes.
+//! Packets as the simulator moves them: 32 bytes, fields instead of header bytes.
 
 use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, Side, Stamped};
 use aqmlab_random::philox2x64;
-use aqmlab_transport::Segment;
+use aqmlab_transport::{Flags, Segment};
 use aqmlab_units::Bytes;
-
-use crate::event::FlowRef;
 
 /// Which way a packet travels on its flow's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,72 +14,163 @@ pub enum Toward {
     Sender,
 }
 
-/// What a packet carries.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Payload {
-    /// A TCP segment.
-    Tcp(Segment),
-    /// A datagram.
-    Udp,
+/// The flow that a packet belongs to, as packets carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowId {
+    /// Its slot. A flow keeps its slot until its last packet has left the network.
+    pub slot: u32,
+    /// Its number in the run, stable over slot reuse: what hashes and event order go by.
+    pub number: u32,
+    /// Its class's index.
+    pub class: u16,
 }
 
 /// One packet on its way.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SimPacket {
-    /// The flow's slot and generation.
-    pub flow: FlowRef,
-    /// The flow's number in the run, stable over slot reuse: what hashes and event order go by.
-    pub number: u32,
-    /// Length at the network layer.
-    pub wire_len: u32,
-    /// The class's index.
-    pub class: u16,
-    /// Which place on the path it has reached.
-    pub hop: u8,
+    slot: u32,
+    number: u32,
+    wire_len: u32,
+    seq: u32,
+    ack: u32,
+    window: u32,
+    payload_len: u16,
+    class: u16,
+    flags: Flags,
+    /// Links that it has passed, access links included.
+    hops: u8,
+    dscp: u8,
+    /// ECN field in the two low bits, direction in the third.
+    bits: u8,
+}
+
+const _: () = assert!(size_of::<SimPacket>() == 32, "a packet is half a cache line");
+
+const TOWARD_SENDER: u8 = 4;
+
+impl SimPacket {
+    /// A TCP segment under a header of `header` bytes.
+    #[inline]
+    pub fn tcp(flow: FlowId, toward: Toward, segment: &Segment, header: u32) -> Self {
+        let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
+        SimPacket {
+            slot: flow.slot,
+            number: flow.number,
+            wire_len: segment.len + header,
+            seq: segment.seq,
+            ack: segment.ack,
+            window: segment.window,
+            payload_len: segment.len as u16,
+            class: flow.class,
+            flags: segment.flags,
+            hops: 0,
+            dscp: 0,
+            bits: ecn as u8 | if toward == Toward::Sender { TOWARD_SENDER } else { 0 },
+        }
+    }
+
+    /// A datagram from sender to receiver.
+    pub fn datagram(flow: FlowId, wire_len: Bytes) -> Self {
+        let FlowId { slot, number, class } = flow;
+        let wire_len = wire_len.get() as u32;
+        let (flags, bits) = (Flags::NONE, Ecn::NotEct as u8);
+        SimPacket {
+            slot,
+            number,
+            wire_len,
+            seq: 0,
+            ack: 0,
+            window: 0,
+            payload_len: 0,
+            class,
+            flags,
+            hops: 0,
+            dscp: 0,
+            bits,
+        }
+    }
+
+    /// The flow.
+    #[inline]
+    pub fn flow(&self) -> FlowId {
+        FlowId { slot: self.slot, number: self.number, class: self.class }
+    }
+
     /// Which way it travels.
-    pub toward: Toward,
-    /// ECN field.
-    pub ecn: Ecn,
-    /// Code point.
-    pub dscp: Dscp,
-    /// Contents.
-    pub payload: Payload,
+    #[inline]
+    pub fn toward(&self) -> Toward {
+        if self.bits & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
+    }
+
+    /// The TCP segment in it; `None` for a datagram (every TCP segment has a flag set).
+    #[inline]
+    pub fn segment(&self) -> Option<Segment> {
+        (self.flags != Flags::NONE).then_some(Segment {
+            seq: self.seq,
+            ack: self.ack,
+            len: u32::from(self.payload_len),
+            flags: self.flags,
+            window: self.window,
+            ect: self.ecn().is_capable(),
+        })
+    }
+
+    /// Links that it has passed, access links included.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        self.hops
+    }
+
+    /// It has passed one more link.
+    #[inline]
+    pub fn pass(&mut self) {
+        self.hops += 1;
+    }
 }
 
 impl Packet for SimPacket {
+    #[inline]
     fn wire_len(&self) -> Bytes {
         Bytes::new(u64::from(self.wire_len))
     }
 
     fn flow_hash(&self, salt: u64) -> u64 {
-        let direction = u64::from(self.toward == Toward::Sender);
+        let direction = u64::from(self.toward() == Toward::Sender);
         philox2x64([u64::from(self.number) << 1 | direction, 0], salt)[0]
     }
 
     fn host_hash(&self, side: Side, salt: u64) -> u64 {
         // Every flow has its own pair of hosts: the host's number is the flow's, and its end.
-        let is_sender_host = (side == Side::Source) == (self.toward == Toward::Receiver);
+        let is_sender_host = (side == Side::Source) == (self.toward() == Toward::Receiver);
         philox2x64([u64::from(self.number) << 1 | u64::from(is_sender_host), 1], salt)[0]
     }
 
+    #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        match self.bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
     }
 
+    #[inline]
     fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.bits |= Ecn::Ce as u8;
     }
 
     fn dscp(&self) -> Dscp {
-        self.dscp
+        Dscp(self.dscp)
     }
 
     fn set_dscp(&mut self, dscp: Dscp) {
-        self.dscp = dscp;
+        self.dscp = dscp.0;
     }
 }
 
 impl Classed for SimPacket {
+    #[inline]
     fn class(&self) -> usize {
         usize::from(self.class)
     }
@@ -93,37 +182,50 @@ pub type PortPacket = Stamped<SimPacket>;
 /// Packets in flight between two places, addressed by small numbers; freed places are used again.
 #[derive(Default)]
 pub struct Slab {
-    places: Vec<Option<SimPacket>>,
+    places: Vec<SimPacket>,
     free: Vec<u32>,
+    bytes: Bytes,
 }
 
 impl Slab {
     /// Puts a packet in; its place.
+    #[inline]
     pub fn put(&mut self, packet: SimPacket) -> u32 {
+        self.bytes += packet.wire_len();
         if let Some(place) = self.free.pop() {
-            self.places[place as usize] = Some(packet);
+            self.places[place as usize] = packet;
             return place;
         }
-        self.places.push(Some(packet));
+        self.places.push(packet);
         (self.places.len() - 1) as u32
     }
 
-    /// Takes a packet out.
-    ///
-    /// # Panics
-    /// If the place is empty: every event owns its packet.
+    /// Takes a packet out; every event owns the packet it names.
+    #[inline]
     pub fn take(&mut self, place: u32) -> SimPacket {
+        let packet = self.places[place as usize];
+        self.bytes -= packet.wire_len();
         self.free.push(place);
-        self.places[place as usize].take().expect("an arrival event owns the packet it names")
+        packet
     }
 
-    /// Places that there are, taken or not.
-    pub fn capacity(&self) -> usize {
-        self.places.capacity()
+    /// How many packets are in.
+    pub fn len(&self) -> u64 {
+        (self.places.len() - self.free.len()) as u64
     }
 
-    /// The packets that are in.
-    pub fn iter(&self) -> impl Iterator<Item = &SimPacket> {
-        self.places.iter().flatten()
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// Bytes that the slab itself takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.places.capacity() * size_of::<SimPacket>() + self.free.capacity() * size_of::<u32>()
     }
 }

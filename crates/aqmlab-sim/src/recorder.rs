@@ -36,7 +36,8 @@ struct FlowRow {
     at_warmup: FlowCounts,
 }
 
-/// Counters of a port that samples show as differences.
+/// Counters of a port that samples show as differences. Differences wrap: a count that is carried over a restart
+/// of the books is below zero.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -65,6 +66,17 @@ impl Counters {
         }
         sum
     }
+
+    fn minus(self, other: Counters) -> Counters {
+        Counters {
+            arrivals_packets: self.arrivals_packets.wrapping_sub(other.arrivals_packets),
+            arrivals_bytes: self.arrivals_bytes.wrapping_sub(other.arrivals_bytes),
+            departures_bytes: self.departures_bytes.wrapping_sub(other.departures_bytes),
+            dropped_early: self.dropped_early.wrapping_sub(other.dropped_early),
+            dropped_overflow: self.dropped_overflow.wrapping_sub(other.dropped_overflow),
+            marked: self.marked.wrapping_sub(other.marked),
+        }
+    }
 }
 
 impl Recorder {
@@ -82,9 +94,12 @@ impl Recorder {
         }
     }
 
-    /// The ports' books start anew at the end of the warm-up; so do the differences in samples.
-    pub fn books_restarted(&mut self) {
-        self.last.fill(Counters::default());
+    /// The ports' books are about to start anew at the end of the warm-up. What they have counted since the last
+    /// sample is carried into the next one.
+    pub fn books_restart(&mut self, links: &[Link]) {
+        for (last, link) in self.last.iter_mut().zip(links) {
+            *last = last.minus(Counters::of(link.port.books().classes()));
+        }
     }
 
     /// One row of `queues` for each link and one of `law` for each value of its law.
@@ -94,18 +109,18 @@ impl Recorder {
             let name = self.link_names[i].as_str();
             let backlog = link.port.backlog();
             let sum = Counters::of(link.port.books().classes());
-            let last = std::mem::replace(&mut self.last[i], sum);
+            let since = sum.minus(std::mem::replace(&mut self.last[i], sum));
             self.queues.push([
                 t_ns.into(),
                 name.into(),
                 backlog.packets.get().into(),
                 backlog.bytes.get().into(),
-                (sum.arrivals_packets - last.arrivals_packets).into(),
-                (sum.arrivals_bytes - last.arrivals_bytes).into(),
-                (sum.departures_bytes - last.departures_bytes).into(),
-                (sum.dropped_early - last.dropped_early).into(),
-                (sum.dropped_overflow - last.dropped_overflow).into(),
-                (sum.marked - last.marked).into(),
+                since.arrivals_packets.into(),
+                since.arrivals_bytes.into(),
+                since.departures_bytes.into(),
+                since.dropped_early.into(),
+                since.dropped_overflow.into(),
+                since.marked.into(),
             ]);
             self.law_buffer.clear();
             link.port.observe(now, &mut self.law_buffer);
@@ -118,14 +133,14 @@ impl Recorder {
     /// One row of `flow_series` for each connection that is alive, in the order of their numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &FlowTable) {
         let mut alive: Vec<&Flow> = flows.iter().collect();
-        alive.sort_unstable_by_key(|f| f.number);
+        alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
             let Body::Tcp(connection) = &flow.body else { continue };
             let sender = &connection.sender;
             let ssthresh = Some(sender.ssthresh()).filter(|s| s.is_finite());
             self.flow_series.push([
                 now.as_ns().into(),
-                u64::from(flow.number).into(),
+                u64::from(flow.id.number).into(),
                 sender.cwnd().into(),
                 ssthresh.into(),
                 sender.srtt().map(Span::as_ns).into(),
@@ -139,8 +154,8 @@ impl Recorder {
     /// A flow has ended, or the run has.
     pub fn flow_ended(&mut self, flow: &Flow) {
         self.ended.push(FlowRow {
-            number: flow.number,
-            class: flow.class,
+            number: flow.id.number,
+            class: flow.id.class,
             index: flow.index,
             start: flow.start,
             end: flow.completed,
@@ -257,16 +272,9 @@ fn push_bins(table: &mut Table, [queue, class, kind]: [&str; 3], histogram: &His
 }
 
 /// The one row of `run`.
-pub fn run_table(
-    t0: Instant,
-    t1: Instant,
-    events: u64,
-    packet_hops: u64,
-    fates: &Fates,
-    resident: Tally,
-) -> Table {
+pub fn run_table(t0: Instant, t1: Instant, fates: &Fates, resident: Tally) -> Table {
     let tallies = [fates.sent, fates.delivered, fates.dropped, resident];
-    let head = [t0.as_ns(), t1.as_ns(), events, packet_hops];
+    let head = [t0.as_ns(), t1.as_ns(), fates.packet_hops];
     let packets = tallies.iter().map(|t| t.packets.get());
     let bytes = tallies.iter().map(|t| t.bytes.get());
     let mut table = Table::new(&schema::RUN);

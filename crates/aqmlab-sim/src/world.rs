@@ -1,18 +1,18 @@
 //! The simulation loop: takes the next event, lets it happen, schedules what follows.
 
-use aqmlab_qdisc::{Passage, Registry};
+use aqmlab_qdisc::{Ecn, Packet, Passage, Registry};
 use aqmlab_random::Stream;
 use aqmlab_scenario::{Plan, QueueCount, Workload};
 use aqmlab_traffic::PacketSource;
-use aqmlab_transport::{ENDLESS, Endpoint, Role, Segment, StreamEvent};
+use aqmlab_transport::{ENDLESS, Endpoint, Role, StreamEvent};
 use aqmlab_units::{Bytes, Instant};
 
 use crate::control::Control;
 use crate::event::{End, Event, EventQueue, FlowRef, Key, Rank};
-use crate::fates::{Fates, Tally};
-use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow, FlowCounts, FlowTable};
+use crate::fates::{Fates, Tally, Witness};
+use crate::flow::{AccessLink, AccessLinks, Body, Connection, Datagrams, Flow, FlowCounts, FlowTable};
 use crate::network::{self, Class, Link};
-use crate::packet::{Payload, PortPacket, SimPacket, Slab, Toward};
+use crate::packet::{FlowId, PortPacket, SimPacket, Slab, Toward};
 use crate::recorder::Recorder;
 use crate::run::RunError;
 
@@ -30,29 +30,96 @@ pub enum StoppedBy {
     Condition,
 }
 
+/// Events to come and the packets that they carry.
+pub struct Agenda<Q: EventQueue> {
+    queue: Q,
+    slab: Slab,
+    /// The number of links: flows' objects are numbered behind them.
+    links: u64,
+}
+
+/// A flow's objects: its low bits in the order of events.
+#[derive(Clone, Copy)]
+enum FlowObject {
+    /// Access links (arrivals), in the order of [`AccessLink`]; the two endpoints (timers) share the first two
+    /// numbers: ranks keep them apart.
+    Sender = 0,
+    Receiver = 1,
+    Source = 2,
+    Start = 3,
+    Stop = 4,
+}
+
+const OBJECTS_PER_FLOW: u64 = 8;
+
+impl<Q: EventQueue> Agenda<Q> {
+    #[inline]
+    fn flow_object(&self, number: u32, object: u64) -> u64 {
+        self.links + u64::from(number) * OBJECTS_PER_FLOW + object
+    }
+
+    #[inline]
+    fn arrival(&mut self, key: Key, packet: SimPacket) {
+        let packet = self.slab.put(packet);
+        self.queue.push(key, Event::Arrive { packet });
+    }
+
+    /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0.
+    #[inline]
+    fn timer(&mut self, at: Instant, number: u32, object: FlowObject, event: Event) {
+        let object = self.flow_object(number, object as u64);
+        self.queue.push(Key::new(at, Rank::Timer, object, 0), event);
+    }
+
+    /// A packet enters one of its flow's own links at `at`: its arrival at the other end is scheduled. False
+    /// if the link lost it.
+    #[inline]
+    fn over_access(
+        &mut self,
+        access: &mut AccessLinks,
+        which: AccessLink,
+        at: Instant,
+        mut packet: SimPacket,
+    ) -> bool {
+        match access.pipes[which as usize].pass(at, packet.wire_len()) {
+            Passage::Lost => false,
+            Passage::Due(due) => {
+                packet.pass();
+                let object = self.flow_object(packet.flow().number, which as u64);
+                let turn = access.turns[which as usize].take(due);
+                self.arrival(Key::new(due, Rank::Arrival, object, turn), packet);
+                true
+            }
+        }
+    }
+}
+
 /// A network in motion.
 pub struct World<'a, Q: EventQueue> {
     plan: &'a Plan,
     seed: u64,
     now: Instant,
-    queue: Q,
+    agenda: Agenda<Q>,
+    /// A packet that leaves the last link of its path goes over its flow's access link at once, without an
+    /// event in between: nothing else can feed that link, and it cannot drop.
+    fused: bool,
     /// Every link with its port.
     pub links: Vec<Link>,
     classes: Vec<Class>,
     /// Every living flow.
     pub flows: FlowTable,
-    slab: Slab,
     /// End-to-end books.
     pub fates: Fates,
     /// What goes into the recording.
     pub recorder: Recorder,
+    /// Packets of flows without access links on their way into the first queue.
+    outbox: Vec<SimPacket>,
     /// Flows completed, by class.
     completed: Vec<u64>,
-    sampler_events: u64,
-    /// Events processed.
+    /// Events processed: a figure of the engine, not of the network.
     pub events: u64,
-    /// Packets that have passed a link, access links included.
-    pub packet_hops: u64,
+    /// The link that a stop condition watches.
+    watched: Option<u32>,
     stopped_by: Option<StoppedBy>,
 }
 
@@ -65,25 +132,26 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         plan: &'a Plan,
         seed: u64,
         queue: Q,
+        fused: bool,
         registry: &Registry<PortPacket>,
     ) -> Result<Self, RunError> {
         let links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
-        let classes = network::classes(plan, seed);
+        let agenda = Agenda { queue, slab: Slab::default(), links: links.len() as u64 };
         let mut world = World {
             plan,
             seed,
             now: Instant::ZERO,
-            queue,
+            agenda,
+            fused,
             links,
-            classes,
+            classes: network::classes(plan, seed),
             flows: FlowTable::default(),
-            slab: Slab::default(),
             fates: Fates::default(),
             recorder: Recorder::new(plan),
+            outbox: Vec::new(),
             completed: vec![0; plan.classes.len()],
-            sampler_events: 0,
             events: 0,
-            packet_hops: 0,
+            watched: None,
             stopped_by: None,
         };
         world.schedule_first_events();
@@ -94,9 +162,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         for class in 0..self.classes.len() {
             self.schedule_next_start(class as u32);
         }
-        // The order of these pushes is the order of the samplers at one instant.
-        if !self.plan.warmup.is_zero() {
-            self.schedule_sampler(Instant::ZERO + self.plan.warmup, Event::WarmupEnd);
+        let begin = Instant::ZERO + self.plan.warmup;
+        if self.plan.warmup.is_zero() {
+            self.watch();
+        } else {
+            self.schedule_sampler(begin, Event::WarmupEnd);
         }
         self.schedule_sample(Event::SampleQueues);
         self.schedule_sample(Event::SampleFlows);
@@ -108,7 +178,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// # Errors
     /// [`RunError::Cancelled`], or [`RunError::Memory`] when the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
-        while let Some((key, event)) = self.queue.pop() {
+        while let Some((key, event)) = self.agenda.queue.pop() {
             debug_assert!(key.at >= self.now, "time ran backwards");
             self.now = key.at;
             self.events += 1;
@@ -124,6 +194,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         unreachable!("the end of the run is an event")
     }
 
+    #[cold]
     fn look_at(&self, control: &Control) -> Result<(), RunError> {
         control.report(self.events, self.now.as_ns());
         if control.is_cancelled() {
@@ -138,10 +209,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     fn handle(&mut self, event: Event) {
         match event {
+            Event::Arrive { packet } => {
+                let packet = self.agenda.slab.take(packet);
+                self.forward(packet);
+            }
             Event::LinkFree { link } => self.link_free(link),
-            Event::LinkDeadline { link } => self.link_deadline(link),
-            Event::Arrive { packet } => self.arrive(packet),
             Event::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
+            Event::LinkDeadline { link } => self.link_deadline(link),
             Event::Emit { flow } => self.emit(flow),
             Event::Start { class } => self.start(class),
             Event::StopSending { flow } => self.stop_sending(flow),
@@ -165,9 +239,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     // --- samplers -------------------------------------------------------------------------------------
 
+    /// Samplers of one instant go in this order: queues, flows, end of the warm-up, end of the run.
     fn schedule_sampler(&mut self, at: Instant, event: Event) {
-        self.queue.push(Key::new(at, Rank::Sampler, 0, self.sampler_events), event);
-        self.sampler_events += 1;
+        let turn = match event {
+            Event::SampleQueues => 0,
+            Event::SampleFlows => 1,
+            Event::WarmupEnd => 2,
+            _ => 3,
+        };
+        self.agenda.queue.push(Key::new(at, Rank::Sampler, 0, turn), event);
     }
 
     fn schedule_sample(&mut self, event: Event) {
@@ -181,13 +261,19 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 
     fn end_warmup(&mut self) {
+        self.recorder.books_restart(&self.links);
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
-        self.recorder.books_restarted();
         for flow in self.flows.iter_mut() {
             flow.at_warmup = flow.counts();
         }
+        self.watch();
+    }
+
+    /// From now on the stop condition's link is watched.
+    fn watch(&mut self) {
+        self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
     // --- links ----------------------------------------------------------------------------------------
@@ -195,25 +281,31 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// A packet reaches the queue of a link.
     fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let free_at = port.arrive(self.now, packet, &mut self.fates);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let free_at = port.arrive(self.now, packet, &mut witness);
         self.schedule_link(link, free_at);
-        self.check_queue_stop(link);
     }
 
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     fn link_free(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
-        let departure = l.port.link_free(self.now, &mut self.fates);
-        let at = self.now + l.delay;
-        let key = Key::new(at, Rank::Arrival, u64::from(link), l.departures);
-        l.departures += 1;
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let departure = l.port.link_free(self.now, &mut witness);
         let mut packet = departure.packet;
-        packet.hop += 1;
-        self.packet_hops += 1;
-        let place = self.slab.put(packet);
-        self.queue.push(key, Event::Arrive { packet: place });
+        packet.pass();
+        let at = self.now + l.delay;
+        let class = &self.classes[usize::from(packet.flow().class)];
+        let toward = packet.toward();
+        if self.fused && class.has_access && usize::from(packet.hops()) == class.path(toward).len() + 1 {
+            let flow = self.flows.of_packet(packet.flow().slot);
+            let access = flow.access.as_mut().expect("the class has access links");
+            let arrives = self.agenda.over_access(access, AccessLink::last(toward), at, packet);
+            debug_assert!(arrives, "the last access link does not lose");
+        } else {
+            let turn = l.turns.take(at);
+            self.agenda.arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
+        }
         self.schedule_link(link, departure.next_end);
-        self.check_queue_stop(link);
     }
 
     /// The instant that a shaper asked for.
@@ -223,32 +315,41 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             return;
         }
         l.deadline = None;
-        let free_at = l.port.wake(self.now, &mut self.fates);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let free_at = l.port.wake(self.now, &mut witness);
         self.schedule_link(link, free_at);
     }
 
-    /// Schedules the end of a transmission that has begun; if none has, the deadline of a shaper.
+    /// After each change of a port: schedules the end of a transmission that has begun; if none has, the
+    /// deadline of a shaper.
+    #[inline]
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
-        let l = &mut self.links[link as usize];
         if let Some(at) = free_at {
-            let key = Key::new(at, Rank::Departure, u64::from(link), l.departures);
-            self.queue.push(key, Event::LinkFree { link });
-        } else if !l.port.is_sending()
+            let key = Key::new(at, Rank::Departure, u64::from(link), 0);
+            self.agenda.queue.push(key, Event::LinkFree { link });
+        } else {
+            self.schedule_deadline(link);
+        }
+        if self.watched == Some(link) {
+            self.check_queue_stop(link);
+        }
+        self.reap();
+    }
+
+    fn schedule_deadline(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        if !l.port.is_sending()
             && let Some(at) = l.port.next_event()
             && l.deadline.is_none_or(|pending| at < pending)
         {
             l.deadline = Some(at);
-            l.deadlines += 1;
-            let key = Key::new(at, Rank::Departure, u64::from(link), l.deadlines);
-            self.queue.push(key, Event::LinkDeadline { link });
+            let key = Key::new(at, Rank::Departure, u64::from(link), 1);
+            self.agenda.queue.push(key, Event::LinkDeadline { link });
         }
     }
 
     fn check_queue_stop(&mut self, link: u32) {
         let Some(stop) = &self.plan.stop.condition else { return };
-        if stop.link != link as usize || self.now < Instant::ZERO + self.plan.warmup {
-            return;
-        }
         let port = &self.links[link as usize].port;
         let count: u64 = match stop.quantity {
             QueueCount::Arrivals => port.books().classes().iter().map(|c| c.arrived.packets).sum(),
@@ -263,101 +364,65 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     // --- packets on their way -------------------------------------------------------------------------
 
-    /// An endpoint or source hands a packet to the network.
-    fn send(&mut self, flow: FlowRef, mut packet: SimPacket) {
-        self.fates.sent.count(Bytes::new(u64::from(packet.wire_len)));
-        packet.hop = 0;
-        let link = match packet.toward {
-            Toward::Receiver => AccessLink::SenderOut,
-            Toward::Sender => AccessLink::ReceiverOut,
-        };
-        if !self.through_access(flow, link, packet) {
-            self.forward(packet);
-        }
-    }
-
-    /// Sends a packet over one of its flow's own links; false if the flow has none or is gone.
-    fn through_access(&mut self, flow: FlowRef, which: AccessLink, packet: SimPacket) -> bool {
-        let Some(f) = self.flows.get_mut(flow) else { return false };
-        let Some(access) = &mut f.access else { return false };
-        let wire_len = Bytes::new(u64::from(packet.wire_len));
-        match access.pipes[which as usize].pass(self.now, wire_len) {
-            Passage::Lost => self.fates.dropped.count(wire_len),
-            Passage::Due(at) => {
-                let counter = &mut access.emitted[which as usize];
-                let object = self.plan.links.len() as u64 + u64::from(f.number) * 8 + which as u64;
-                let key = Key::new(at, Rank::Arrival, object, u64::from(*counter));
-                *counter = counter.wrapping_add(1);
-                self.packet_hops += 1;
-                let place = self.slab.put(packet);
-                self.queue.push(key, Event::Arrive { packet: place });
-            }
-        }
-        true
-    }
-
-    /// A packet has arrived where its event said.
-    fn arrive(&mut self, place: u32) {
-        let packet = self.slab.take(place);
-        self.forward(packet);
-    }
-
-    /// Moves a packet into the next queue on its path, over the last access link, or to its host.
-    fn forward(&mut self, mut packet: SimPacket) {
-        let class = &self.classes[packet.class as usize];
-        let (path, last) = match packet.toward {
-            Toward::Receiver => (&class.path, AccessLink::ReceiverIn),
-            Toward::Sender => (&class.return_path, AccessLink::SenderIn),
-        };
-        let hop = usize::from(packet.hop);
-        if hop < path.len() {
-            let link = path[hop];
+    /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
+    /// host.
+    #[inline]
+    fn forward(&mut self, packet: SimPacket) {
+        let class = &self.classes[usize::from(packet.flow().class)];
+        let toward = packet.toward();
+        let path = class.path(toward);
+        let hops = usize::from(packet.hops());
+        let passed = hops - usize::from(class.has_access);
+        if let Some(&link) = path.get(passed) {
             self.enqueue(link, packet);
-            return;
+        } else if class.has_access && passed == path.len() {
+            let flow = self.flows.of_packet(packet.flow().slot);
+            let access = flow.access.as_mut().expect("the class has access links");
+            self.agenda.over_access(access, AccessLink::last(toward), self.now, packet);
+        } else {
+            self.deliver(packet);
         }
-        if hop == path.len() {
-            packet.hop += 1;
-            if self.through_access(packet.flow, last, packet) {
-                return;
-            }
-        }
-        self.deliver(packet);
     }
 
-    /// A packet reaches its host. One whose flow is gone is received and ignored, as by a closed port.
+    /// A packet reaches its host.
     fn deliver(&mut self, packet: SimPacket) {
-        self.fates.delivered.count(Bytes::new(u64::from(packet.wire_len)));
-        let Some(flow) = self.flows.get_mut(packet.flow) else { return };
-        let ce = packet.ecn == aqmlab_qdisc::Ecn::Ce;
-        match (&mut flow.body, packet.payload) {
-            (Body::Packets(d), Payload::Udp) => d.delivered_bytes += Bytes::new(u64::from(packet.wire_len)),
-            (Body::Tcp(connection), Payload::Tcp(segment)) => {
-                let end = match packet.toward {
+        self.fates.delivered.count(packet.wire_len());
+        self.fates.packet_hops += u64::from(packet.hops());
+        let FlowId { slot, class, .. } = packet.flow();
+        let flow = self.flows.of_packet(slot);
+        match (&mut flow.body, packet.segment()) {
+            (Body::Packets(d), None) => d.delivered_bytes += packet.wire_len(),
+            (Body::Tcp(connection), Some(segment)) => {
+                let end = match packet.toward() {
                     Toward::Receiver => End::Receiver,
                     Toward::Sender => End::Sender,
                 };
-                let Workload::Bulk { tcp, .. } = &self.plan.classes[packet.class as usize].workload else {
-                    unreachable!("a connection belongs to a stream class")
-                };
-                connection.endpoint(end).on_segment(self.now, &segment, ce, tcp);
-                self.drain(packet.flow, end);
+                let tcp = self.classes[usize::from(class)].tcp.as_deref().expect("a class of connections");
+                connection.endpoint(end).on_segment(self.now, &segment, packet.ecn() == Ecn::Ce, tcp);
+                self.drain(slot, end);
             }
             _ => unreachable!("a flow receives what it sends"),
+        }
+        self.flows.packet_gone(slot);
+        self.reap();
+    }
+
+    /// Takes out flows whose last packet has gone.
+    #[inline]
+    fn reap(&mut self) {
+        while let Some(gone) = self.flows.reap() {
+            self.recorder.flow_ended(&gone);
         }
     }
 
     // --- flows ----------------------------------------------------------------------------------------
 
     fn schedule_next_start(&mut self, class: u32) {
-        if let Some(&(at, index)) = self.classes[class as usize].starts.last() {
-            let number = self.classes[class as usize].first_number + index;
-            self.queue.push(self.timer_key(at, number, TimerObject::Start, 0), Event::Start { class });
+        let c = &self.classes[class as usize];
+        if let Some(&(at, index)) = c.starts.last() {
+            let number = c.first_number + index;
+            self.agenda.timer(at, number, FlowObject::Start, Event::Start { class });
         }
-    }
-
-    fn timer_key(&self, at: Instant, number: u32, object: TimerObject, counter: u64) -> Key {
-        let base = self.plan.links.len() as u64 + u64::from(number) * 8;
-        Key::new(at, Rank::Timer, base + object as u64, counter)
     }
 
     /// The next flow of a class begins.
@@ -367,45 +432,37 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let number = c.first_number + index;
         let plan = &self.plan.classes[class as usize];
         let (base_rtt, access) = network::access(plan, c.propagation, index, self.seed);
-        let body = match &plan.workload {
-            Workload::Bulk { tcp, .. } => Body::Tcp(Box::new(Connection {
-                sender: Endpoint::new(Role::Active, tcp),
-                receiver: Endpoint::new(Role::Passive, tcp),
-                armed: [Instant::FAR_FUTURE; 2],
-                timers: [0; 2],
-                closed: [false; 2],
-            })),
-            Workload::Packets { rate, sizes, spacing } => {
+        let body = match (&plan.workload, &c.tcp) {
+            (Workload::Packets { rate, sizes, spacing }, _) => {
                 let draws = |what| {
                     Stream::indexed(self.seed, &format!("traffic/{}/{what}", plan.name), u64::from(index))
                 };
                 let source =
                     PacketSource::new(*rate, *sizes, *spacing, self.now, draws("gap"), draws("size"));
-                Body::Packets(Datagrams {
-                    source,
-                    sent_packets: 0,
-                    sent_bytes: Bytes::ZERO,
-                    delivered_bytes: Bytes::ZERO,
-                    stopped: false,
-                })
+                Body::Packets(Datagrams::new(source))
             }
+            (Workload::Bulk { tcp, .. }, _) => Body::Tcp(Box::new(Connection {
+                sender: Endpoint::new(Role::Active, tcp),
+                receiver: Endpoint::new(Role::Passive, tcp),
+                armed: [Instant::FAR_FUTURE; 2],
+                closed: [false; 2],
+            })),
         };
-        let at_warmup = FlowCounts::default();
-        let flow = Flow {
-            number,
-            class: class as u16,
+        let flow = self.flows.insert(|slot| Flow {
+            id: FlowId { slot, number, class: class as u16 },
             index,
+            in_flight: 0,
+            over: false,
             start: self.now,
             completed: None,
             base_rtt,
             access,
             body,
-            at_warmup,
-        };
-        let flow = self.flows.insert(flow);
+            at_warmup: FlowCounts::default(),
+        });
         if let Some(stop_at) = plan.stop_at {
             let at = (Instant::ZERO + stop_at).max(self.now);
-            self.queue.push(self.timer_key(at, number, TimerObject::Stop, 0), Event::StopSending { flow });
+            self.agenda.timer(at, number, FlowObject::Stop, Event::StopSending { flow });
         }
         self.begin(flow);
         self.schedule_next_start(class);
@@ -413,8 +470,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// The application's first act.
     fn begin(&mut self, flow: FlowRef) {
-        let f = self.flows.get_mut(flow).expect("the flow has just been made");
-        let workload = &self.plan.classes[f.class as usize].workload;
+        let f = self.flows.of_packet(flow.slot);
+        let workload = &self.plan.classes[usize::from(f.id.class)].workload;
         match (&mut f.body, workload) {
             (Body::Tcp(connection), Workload::Bulk { bytes, tcp, .. }) => {
                 connection.sender.write(bytes.map_or(ENDLESS, Bytes::get));
@@ -422,12 +479,12 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                     connection.sender.close();
                 }
                 connection.sender.open(self.now, tcp);
-                self.drain(flow, End::Sender);
+                self.drain(flow.slot, End::Sender);
             }
             (Body::Packets(d), _) => {
                 let at = d.source.next_at();
-                let number = f.number;
-                self.queue.push(self.timer_key(at, number, TimerObject::Source, 0), Event::Emit { flow });
+                let number = f.id.number;
+                self.agenda.timer(at, number, FlowObject::Source, Event::Emit { flow });
             }
             _ => unreachable!("a flow's body is made from its workload"),
         }
@@ -436,28 +493,29 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// A source's packet is due.
     fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.flows.get_mut(flow) else { return };
-        let (number, class) = (f.number, f.class);
         let Body::Packets(d) = &mut f.body else { return };
         if d.stopped {
             return;
         }
-        let wire_len = d.source.emit();
-        d.sent_packets += 1;
-        d.sent_bytes += wire_len;
-        let (next_at, count) = (d.source.next_at(), d.sent_packets);
-        let packet = SimPacket {
-            flow,
-            number,
-            wire_len: wire_len.get() as u32,
-            class,
-            hop: 0,
-            toward: Toward::Receiver,
-            ecn: aqmlab_qdisc::Ecn::NotEct,
-            dscp: aqmlab_qdisc::Dscp(0),
-            payload: Payload::Udp,
-        };
-        self.queue.push(self.timer_key(next_at, number, TimerObject::Source, count), Event::Emit { flow });
-        self.send(flow, packet);
+        let wire_len = d.emit();
+        self.agenda.timer(d.source.next_at(), f.id.number, FlowObject::Source, Event::Emit { flow });
+        let packet = SimPacket::datagram(f.id, wire_len);
+        f.in_flight += 1;
+        self.fates.sent.count(wire_len);
+        match &mut f.access {
+            None => self.forward(packet),
+            Some(access) => {
+                if !self.agenda.over_access(access, AccessLink::SenderOut, self.now, packet) {
+                    self.lose(packet);
+                }
+            }
+        }
+    }
+
+    /// A packet is lost on its flow's own link.
+    fn lose(&mut self, packet: SimPacket) {
+        self.fates.dropped.count(packet.wire_len());
+        self.flows.packet_gone(packet.flow().slot);
     }
 
     fn stop_sending(&mut self, flow: FlowRef) {
@@ -466,13 +524,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
                 connection.sender.close();
-                self.drain(flow, End::Sender);
+                self.drain(flow.slot, End::Sender);
+                self.reap();
             }
         }
     }
 
     fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
         let Some(f) = self.flows.get_mut(flow) else { return };
+        let class = f.id.class;
         let Body::Tcp(connection) = &mut f.body else { return };
         if connection.armed[end as usize] != self.now {
             return; // superseded by an earlier one
@@ -480,103 +540,123 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         let endpoint = connection.endpoint(end);
         if endpoint.deadline().is_some_and(|at| at <= self.now) {
-            let Workload::Bulk { tcp, .. } = &self.plan.classes[f.class as usize].workload else { return };
+            let tcp = self.classes[usize::from(class)].tcp.as_deref().expect("a class of connections");
             endpoint.on_timer(self.now, tcp);
         }
-        self.drain(flow, end);
+        self.drain(flow.slot, end);
+        self.reap();
     }
 
     /// After each change of an endpoint: sends what it has to send, hears what it has to tell, and sees to
     /// its timer.
-    fn drain(&mut self, flow: FlowRef, end: End) {
-        while let Some((segment, f)) = self.next_segment(flow, end) {
-            self.send(flow, f.packet(flow, end, segment));
-        }
-        self.hear(flow, end);
-        self.arm(flow, end);
-    }
-
-    fn next_segment(&mut self, flow: FlowRef, end: End) -> Option<(Segment, FlowLabel)> {
-        let f = self.flows.get_mut(flow)?;
-        let Workload::Bulk { tcp, .. } = &self.plan.classes[f.class as usize].workload else { return None };
-        let Body::Tcp(connection) = &mut f.body else { return None };
-        let segment = connection.endpoint(end).poll_transmit(self.now, tcp)?;
-        let wire_len = segment.wire_len(tcp.header).get() as u32;
-        Some((segment, FlowLabel { number: f.number, class: f.class, wire_len }))
-    }
-
-    /// The application listens: a receiver closes when its peer has, and a flow with both ends closed ends.
-    fn hear(&mut self, flow: FlowRef, end: End) {
-        let Some(f) = self.flows.get_mut(flow) else { return };
-        let Body::Tcp(connection) = &mut f.body else { return };
-        let mut peer_closed = false;
-        while let Some(event) = connection.endpoint(end).poll_event() {
-            match event {
-                StreamEvent::PeerClosed => peer_closed = true,
-                StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => {
-                    connection.closed[end as usize] = true;
+    fn drain(&mut self, slot: u32, end: End) {
+        let reference = self.flows.reference(slot);
+        let flow = self.flows.of_packet(slot);
+        let id = flow.id;
+        let tcp = self.classes[usize::from(id.class)].tcp.as_deref().expect("a class of connections");
+        let Body::Tcp(connection) = &mut flow.body else { return };
+        let (toward, out) = match end {
+            End::Sender => (Toward::Receiver, AccessLink::SenderOut),
+            End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
+        };
+        let mut lost = 0;
+        let mut completed = false;
+        loop {
+            let endpoint = connection.endpoint(end);
+            while let Some(segment) = endpoint.poll_transmit(self.now, tcp) {
+                let packet = SimPacket::tcp(id, toward, &segment, tcp.header);
+                flow.in_flight += 1;
+                self.fates.sent.count(packet.wire_len());
+                match &mut flow.access {
+                    None => self.outbox.push(packet),
+                    Some(access) => {
+                        if !self.agenda.over_access(access, out, self.now, packet) {
+                            self.fates.dropped.count(packet.wire_len());
+                            lost += 1;
+                        }
+                    }
                 }
-                _ => {}
+            }
+            // The receiving application closes when it has been told that its peer has.
+            let mut peer_closed = false;
+            while let Some(event) = endpoint.poll_event() {
+                match event {
+                    StreamEvent::PeerClosed => peer_closed = true,
+                    StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => {
+                        connection.closed[end as usize] = true;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            if !peer_closed {
+                break;
+            }
+            connection.endpoint(end).close();
+            if end == End::Receiver && flow.completed.is_none() {
+                flow.completed = Some(self.now);
+                completed = true;
+            }
+        }
+        flow.in_flight -= lost;
+        // One valid timer event an endpoint: made when the deadline comes before the pending one; when that
+        // fires early, it is made again.
+        if let Some(at) = connection.endpoint(end).deadline() {
+            let at = at.max(self.now);
+            let armed = &mut connection.armed[end as usize];
+            if at < *armed {
+                *armed = at;
+                let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+                let event = Event::EndpointTimer { flow: reference, end };
+                self.agenda.timer(at, id.number, object, event);
             }
         }
         let over = connection.closed == [true; 2];
-        if peer_closed {
-            connection.endpoint(end).close();
-            if end == End::Receiver && f.completed.is_none() {
-                f.completed = Some(self.now);
-                let class = f.class;
-                self.count_completed(class);
-            }
-            self.drain(flow, end);
-        } else if over && let Some(gone) = self.flows.remove(flow) {
-            self.recorder.flow_ended(&gone);
+        if over {
+            self.flows.end(slot);
         }
+        if completed {
+            self.count_completed(id.class);
+        }
+        self.send_outbox();
+    }
+
+    /// Packets of flows without access links enter their first queue.
+    #[inline]
+    fn send_outbox(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for packet in outbox.drain(..) {
+            self.forward(packet);
+        }
+        self.outbox = outbox;
     }
 
     /// A receiver has got all that its sender had to send.
     fn count_completed(&mut self, class: u16) {
-        self.completed[class as usize] += 1;
+        self.completed[usize::from(class)] += 1;
         if let Some(stop) = &self.plan.stop.completed
-            && stop.class == class as usize
+            && stop.class == usize::from(class)
             && self.completed[stop.class] >= stop.count
         {
             self.stopped_by = Some(StoppedBy::Completed);
         }
     }
 
-    /// One valid timer event an endpoint: made when the deadline comes before the pending one; when that
-    /// fires early, it is made again.
-    fn arm(&mut self, flow: FlowRef, end: End) {
-        let Some(f) = self.flows.get_mut(flow) else { return };
-        let number = f.number;
-        let Body::Tcp(connection) = &mut f.body else { return };
-        let Some(at) = connection.endpoint(end).deadline() else { return };
-        let at = at.max(self.now);
-        if at >= connection.armed[end as usize] {
-            return;
-        }
-        connection.armed[end as usize] = at;
-        let count = &mut connection.timers[end as usize];
-        *count = count.wrapping_add(1);
-        let count = u64::from(*count);
-        let object = if end == End::Sender { TimerObject::Sender } else { TimerObject::Receiver };
-        self.queue.push(self.timer_key(at, number, object, count), Event::EndpointTimer { flow, end });
-    }
-
     // --- the end --------------------------------------------------------------------------------------
 
     /// What is still in the network: on links, in access links, in queues and in transmission.
     pub fn resident(&self) -> Tally {
-        let mut tally = Tally::default();
-        for packet in self.slab.iter() {
-            tally.count(Bytes::new(u64::from(packet.wire_len)));
-        }
+        let slab = &self.agenda.slab;
+        let mut tally = Tally { packets: aqmlab_units::Packets::new(slab.len()), bytes: slab.bytes() };
         for link in &self.links {
             let backlog = link.port.backlog();
             tally.packets += backlog.packets;
             tally.bytes += backlog.bytes;
             if let Some(packet) = link.port.in_transmission() {
-                tally.count(Bytes::new(u64::from(packet.wire_len)));
+                tally.count(packet.wire_len());
             }
         }
         tally
@@ -584,42 +664,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
-        let events = self.queue.len() * size_of::<(Key, Event)>();
-        let flows = self.flows.capacity() * (size_of::<Flow>() + size_of::<Connection>());
-        let packets = self.slab.capacity() * size_of::<Option<SimPacket>>();
-        (events + flows + packets + self.recorder.memory_bytes()) as u64
-    }
-}
-
-/// Which of a flow's timers: the low bits of its object number.
-#[derive(Clone, Copy)]
-enum TimerObject {
-    Sender = 0,
-    Receiver = 1,
-    Source = 2,
-    Start = 3,
-    Stop = 4,
-}
-
-/// What a packet carries of its flow.
-struct FlowLabel {
-    number: u32,
-    class: u16,
-    wire_len: u32,
-}
-
-impl FlowLabel {
-    fn packet(&self, flow: FlowRef, end: End, segment: Segment) -> SimPacket {
-        SimPacket {
-            flow,
-            number: self.number,
-            wire_len: self.wire_len,
-            class: self.class,
-            hop: 0,
-            toward: if end == End::Sender { Toward::Receiver } else { Toward::Sender },
-            ecn: if segment.ect { aqmlab_qdisc::Ecn::Ect0 } else { aqmlab_qdisc::Ecn::NotEct },
-            dscp: aqmlab_qdisc::Dscp(0),
-            payload: Payload::Tcp(segment),
-        }
+        let agenda = self.agenda.queue.memory_bytes() + self.agenda.slab.memory_bytes();
+        (agenda + self.flows.memory_bytes() + self.recorder.memory_bytes()) as u64
     }
 }

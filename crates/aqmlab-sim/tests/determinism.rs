@@ -125,6 +125,32 @@ fn a_run_beyond_its_memory_cap_ends_with_the_figures() {
     );
 }
 
+/// Samples count every packet once, also across the end of the warm-up, where the ports' books start anew.
+#[test]
+fn samples_add_up_to_the_whole_run() {
+    let interval = |text: &str| format!("{}\n[record]\nqueues = \"{text}\"\n", crowd(10));
+    // The first ends a sample with the warm-up, the second does not.
+    let sums: Vec<u128> = ["50ms", "35ms"]
+        .iter()
+        .map(|ms| {
+            let r = record(&interval(ms), 7);
+            let queues = r.table("queues").unwrap();
+            let at = support::names(queues, "queue");
+            let counts = integers(queues, "arrivals_packets");
+            let times = integers(queues, "t_ns");
+            // Up to 19.95 s, which both intervals divide.
+            (0..queues.rows())
+                .filter(|&i| at[i] == "bottleneck" && times[i] <= 19_950_000_000)
+                .map(|i| counts[i])
+                .sum()
+        })
+        .collect();
+    assert_eq!(sums[0], sums[1]);
+    let no_warmup = record(&interval("50ms").replace("warmup = \"5s\"", ""), 7);
+    let measured = support::summary(&no_warmup, "bottleneck", "*", "arrivals_packets");
+    assert!(measured >= sums[0] && measured - sums[0] < 100, "{measured} arrivals, {} in samples", sums[0]);
+}
+
 /// The books of the whole run, read back from the tables.
 #[test]
 fn every_packet_has_one_fate() {

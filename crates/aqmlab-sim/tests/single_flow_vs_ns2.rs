@@ -7,7 +7,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use aqmlab_sim::packet::{Payload, Toward};
+use aqmlab_sim::packet::Toward;
 use aqmlab_sim::{Control, run_with};
 use support::plan;
 use support::tap::{Act, Log, tapped};
@@ -113,11 +113,11 @@ fn sends(case: &Case, tick_phase_ns: &str) -> Vec<(u64, u64)> {
     let log = log.lock().expect("the run did not panic");
     log.iter()
         .filter_map(|act| match act {
-            Act::Enqueue(at, packet) if packet.toward == Toward::Receiver => match packet.payload {
-                // The SYN has sequence number 0, the first byte 1.
-                Payload::Tcp(s) if s.len > 0 => Some((at.as_ns(), u64::from(s.seq) - 1)),
-                _ => None,
-            },
+            // The SYN has sequence number 0, the first byte 1.
+            Act::Enqueue(at, packet) if packet.toward() == Toward::Receiver => {
+                let data = packet.segment().filter(|s| s.len > 0)?;
+                Some((at.as_ns(), u64::from(data.seq) - 1))
+            }
             _ => None,
         })
         .collect()

@@ -1,0 +1,265 @@
+//! A timing wheel: the fast event queue.
+//!
+//! Time is cut into slots of a power of two nanoseconds. Events of the near future hang in their slot,
+//! unsorted; when a slot comes up, its few events are sorted by key. What lies beyond the wheel's horizon
+//! waits in a heap and joins its slot when that comes up. Pushing is constant work, popping nearly so, and the
+//! order is the heap's, by key to the last bit: [`crate::event::HeapQueue`] is the twin that says so.
+//!
+//! Slots are lists in one pool of nodes, so that nothing is allocated once the pool has grown to the largest
+//! number of pending events.
+
+use std::collections::BinaryHeap;
+
+use aqmlab_units::Span;
+
+use crate::event::{Event, EventQueue, Item, Key};
+
+const NONE: u32 = u32::MAX;
+/// The slot of no event.
+const NEVER: u64 = u64::MAX;
+
+/// One event in a slot's list.
+#[derive(Clone, Copy)]
+struct Node {
+    item: Item,
+    next: u32,
+}
+
+/// Events by slot of time.
+pub struct Wheel {
+    /// A slot is `2^shift` ns wide.
+    shift: u32,
+    /// Number of slots minus one; the number is a power of two.
+    mask: u64,
+    /// First node of each slot.
+    heads: Box<[u32]>,
+    /// A bit for each slot that has events.
+    occupied: Box<[u64]>,
+    pool: Vec<Node>,
+    free: u32,
+    /// The slot that is being worked off, counted from time zero.
+    cursor: u64,
+    /// Its events, last first.
+    current: Vec<Item>,
+    /// Events beyond the horizon.
+    far: BinaryHeap<Item>,
+    /// The slot of the first of them.
+    far_slot: u64,
+    len: usize,
+}
+
+impl Wheel {
+    /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
+    /// advice: they move the cost, never the order.
+    pub fn new(gap: Span, horizon: Span) -> Self {
+        let shift = gap.as_ns().clamp(1 << 4, 1 << 24).ilog2();
+        let wanted = (horizon.as_ns() >> shift).clamp(1 << 8, 1 << 16);
+        let slots = wanted.next_power_of_two() as usize;
+        Wheel {
+            shift,
+            mask: slots as u64 - 1,
+            heads: vec![NONE; slots].into(),
+            occupied: vec![0; slots / 64].into(),
+            pool: Vec::new(),
+            free: NONE,
+            cursor: 0,
+            current: Vec::new(),
+            far: BinaryHeap::new(),
+            far_slot: NEVER,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn slot_of(&self, key: &Key) -> u64 {
+        key.at.as_ns() >> self.shift
+    }
+
+    #[inline]
+    fn hang(&mut self, slot: u64, item: Item) {
+        let index = (slot & self.mask) as usize;
+        let node = Node { item, next: self.heads[index] };
+        let place = if self.free == NONE {
+            self.pool.push(node);
+            (self.pool.len() - 1) as u32
+        } else {
+            let place = self.free;
+            self.free = self.pool[place as usize].next;
+            self.pool[place as usize] = node;
+            place
+        };
+        self.heads[index] = place;
+        self.occupied[index / 64] |= 1 << (index % 64);
+    }
+
+    /// Into the slot that is being worked off, behind what comes before it.
+    #[inline]
+    fn insert_current(&mut self, item: Item) {
+        // Most go near the end: what comes next stands last.
+        let behind = self.current.iter().rev().take_while(|waiting| waiting.key < item.key).count();
+        self.current.insert(self.current.len() - behind, item);
+    }
+
+    /// Moves on to the next slot that has events, and sorts them.
+    fn advance(&mut self) {
+        let near = self.next_occupied();
+        let next = near.min(self.far_slot);
+        if next == NEVER {
+            return;
+        }
+        self.cursor = next;
+        if near == next {
+            self.unhang(near);
+        }
+        if self.far_slot == self.cursor {
+            self.take_far();
+        }
+        if self.current.len() > 1 {
+            self.sort_current();
+        }
+    }
+
+    /// Takes what lay beyond the horizon and is in the cursor's slot.
+    #[cold]
+    fn take_far(&mut self) {
+        while self.far_slot == self.cursor {
+            self.current.extend(self.far.pop());
+            self.far_slot = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
+        }
+    }
+
+    /// Sorts the slot's events, last first. There are a few of them, so this is an insertion sort until there
+    /// are many.
+    fn sort_current(&mut self) {
+        if self.current.len() > 20 {
+            self.current.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+            return;
+        }
+        for i in 1..self.current.len() {
+            let mut j = i;
+            while j > 0 && self.current[j - 1].key < self.current[j].key {
+                self.current.swap(j - 1, j);
+                j -= 1;
+            }
+        }
+    }
+
+    /// Takes all events of a slot into `current`.
+    fn unhang(&mut self, slot: u64) {
+        let index = (slot & self.mask) as usize;
+        let mut place = std::mem::replace(&mut self.heads[index], NONE);
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        while place != NONE {
+            let node = &mut self.pool[place as usize];
+            self.current.push(node.item);
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.free = place;
+            place = next;
+        }
+    }
+
+    /// The first slot after the cursor with events, within one turn of the wheel.
+    fn next_occupied(&self) -> u64 {
+        let start = (self.cursor + 1) & self.mask;
+        let words = self.occupied.len() - 1;
+        let mut index = (start / 64) as usize;
+        // The word in which the search starts is looked at twice: its upper bits first, its lower ones last.
+        let mut word = self.occupied[index] & (!0 << (start % 64));
+        let mut looked = 0;
+        while word == 0 {
+            if looked > words {
+                return NEVER;
+            }
+            looked += 1;
+            index = (index + 1) & words;
+            word = self.occupied[index];
+        }
+        let found = index as u64 * 64 + u64::from(word.trailing_zeros());
+        self.cursor + 1 + (found.wrapping_sub(start) & self.mask)
+    }
+}
+
+impl EventQueue for Wheel {
+    #[inline]
+    fn push(&mut self, key: Key, event: Event) {
+        let item = Item { key, event };
+        let slot = self.slot_of(&key);
+        self.len += 1;
+        if slot <= self.cursor {
+            self.insert_current(item);
+        } else if slot - self.cursor <= self.mask {
+            self.hang(slot, item);
+        } else {
+            self.far_slot = self.far_slot.min(slot);
+            self.far.push(item);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<(Key, Event)> {
+        if self.current.is_empty() {
+            self.advance();
+        }
+        let Item { key, event } = self.current.pop()?;
+        self.len -= 1;
+        Some((key, event))
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.pool.capacity() * size_of::<Node>()
+            + (self.far.capacity() + self.current.capacity()) * size_of::<Item>()
+            + self.heads.len() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{HeapQueue, Rank};
+    use aqmlab_units::Instant;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// An event so far ahead of the last popped one.
+        Push(u64, u8, u64),
+        Pop,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let ahead = prop_oneof![0u64..50, 0u64..5_000, 0u64..3_000_000, 0u64..10_000_000_000];
+        prop_oneof![3 => (ahead, 1u8..5, 0u64..4).prop_map(|(a, r, o)| Step::Push(a, r, o)), 2 => Just(Step::Pop)]
+    }
+
+    proptest! {
+        #[test]
+        fn gives_what_the_heap_gives(steps in prop::collection::vec(step(), 1..400), gap in 1u64..100_000, horizon in 1u64..10_000_000) {
+            let (mut wheel, mut heap) = (Wheel::new(Span::ns(gap), Span::ns(horizon)), HeapQueue::default());
+            let mut now = 0;
+            for (n, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Push(ahead, rank, object) => {
+                        let rank = [Rank::Departure, Rank::Arrival, Rank::Timer, Rank::Sampler][usize::from(rank) - 1];
+                        let key = Key::new(Instant::from_ns(now + ahead), rank, object, n as u64);
+                        wheel.push(key, Event::Arrive { packet: n as u32 });
+                        heap.push(key, Event::Arrive { packet: n as u32 });
+                    }
+                    Step::Pop => {
+                        let expected = heap.pop();
+                        prop_assert_eq!(wheel.pop(), expected);
+                        now = expected.map_or(now, |(key, _)| key.at.as_ns());
+                    }
+                }
+                prop_assert_eq!(wheel.len(), heap.len());
+            }
+            while let Some(expected) = heap.pop() {
+                prop_assert_eq!(wheel.pop(), Some(expected));
+            }
+            prop_assert_eq!(wheel.pop(), None);
+        }
+    }
+}

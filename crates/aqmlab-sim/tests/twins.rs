@@ -1,0 +1,160 @@
+//! The fast engine against its slow twin: the timing wheel with fused hops and the plain heap with an event for
+//! every hop give the same recording, table by table.
+mod support;
+
+use std::path::PathBuf;
+
+use aqmlab_qdisc::Registry;
+use aqmlab_recording::Recording;
+use aqmlab_scenario::{Plan, parse};
+use aqmlab_sim::{Control, run, run_plain};
+use proptest::prelude::*;
+
+fn digests(r: &Recording) -> Vec<(&'static str, String)> {
+    r.tables.iter().map(|t| (t.name, t.digest().to_string())).collect()
+}
+
+fn assert_twins(plan: &Plan, seed: u64, what: &str) {
+    let fast = run(plan, seed, &Control::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let plain = run_plain(plan, seed, &Control::default(), &Registry::builtin())
+        .unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert_eq!(digests(&fast), digests(&plain), "{what}, seed {seed}");
+    let fused = plan.classes.iter().any(|c| c.access.is_some());
+    let (few, many) = (fast.manifest.events, plain.manifest.events);
+    assert!(if fused { few < many } else { few == many }, "{what}: {few} events, plain {many}");
+}
+
+#[test]
+fn every_ready_made_scenario() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(&folder).expect("scenarios exist") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
+        for plan in &experiment.arms {
+            let mut plan = plan.clone();
+            // The twin is slow: the first 20 seconds tell.
+            plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
+            assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 6, "{seen}");
+}
+
+#[derive(Clone, Debug)]
+struct Small {
+    rate_kbit: u64,
+    delay_us: u64,
+    queue: &'static str,
+    flows: u32,
+    rtt_ms: (u64, u64),
+    mss: u32,
+    bytes: Option<u32>,
+    ecn: bool,
+    access: &'static str,
+    loss: f64,
+    hops: u32,
+    udp_kbit: u64,
+}
+
+fn small() -> impl Strategy<Value = Small> {
+    let queue = prop_oneof![
+        Just(r#"{ kind = "droptail", limit = "3p" }"#),
+        Just(r#"{ kind = "droptail", limit = "40kB" }"#),
+        Just(r#"{ kind = "red", limit = "30p", min_th = "3p", max_th = "9p", ecn = true }"#),
+        Just(r#"{ kind = "red", preset = "ns2", limit = "50p", min_th = "5p", max_th = "15p" }"#),
+        Just(r#"{ kind = "ared", limit = "60p", ecn = true }"#),
+    ];
+    let network = (100u64..20_000, 0u64..30_000, queue, 1u32..12, (1u64..80, 0u64..200), 1u32..4);
+    let flows =
+        (prop_oneof![Just(536u32), Just(1000), Just(1460)], prop::option::of(1u32..200_000), any::<bool>());
+    let rest = (
+        prop_oneof![Just("none"), Just("100Mbit"), Just("1Mbit")],
+        prop_oneof![Just(0.0), 0.0..0.1f64],
+        0u64..2_000,
+    );
+    (network, flows, rest).prop_map(
+        |((rate_kbit, delay_us, queue, flows, rtt, hops), (mss, bytes, ecn), (access, loss, udp))| {
+            // The path itself takes 2 delays a hop; the base RTT must be at least that.
+            let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
+            Small {
+                rate_kbit,
+                delay_us,
+                queue,
+                flows,
+                rtt_ms: (least + 1, least + 1 + rtt.1),
+                mss,
+                bytes,
+                ecn,
+                access,
+                loss: if access == "none" { 0.0 } else { loss },
+                hops,
+                udp_kbit: udp.max(10),
+            }
+        },
+    )
+}
+
+fn text(s: &Small) -> String {
+    let rtt = if s.access == "none" {
+        String::new()
+    } else {
+        format!(r#"rtt = {{ uniform = ["{}ms", "{}ms"] }}"#, s.rtt_ms.0, s.rtt_ms.1)
+    };
+    let bytes = s.bytes.map_or(String::new(), |b| format!("bytes = \"{b}B\""));
+    format!(
+        r#"
+        duration = "4s"
+        warmup = "1s"
+        [topology]
+        kind = "parking_lot"
+        hops = {hops}
+        rate = "{rate}kbit"
+        delay = "{delay}us"
+        access_rate = "{access}"
+        queue = {queue}
+        [[traffic]]
+        name = "tcp"
+        kind = "bulk"
+        count = {flows}
+        {rtt}
+        {bytes}
+        loss = {loss}
+        start = {{ uniform = ["0s", "1s"] }}
+        tcp = {{ profile = "rfc", mss = "{mss}B", ecn = {ecn}, time_wait = "100ms" }}
+        [[traffic]]
+        name = "udp"
+        kind = "poisson"
+        rate = "{udp}kbit"
+        size = {{ exponential = "300B" }}
+        stop = "3s"
+        [record]
+        queues = "50ms"
+        flows = "100ms"
+        "#,
+        hops = s.hops,
+        rate = s.rate_kbit,
+        delay = s.delay_us,
+        access = s.access,
+        queue = s.queue,
+        flows = s.flows,
+        loss = s.loss,
+        mss = s.mss,
+        ecn = s.ecn,
+        udp = s.udp_kbit,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn random_small_networks(s in small(), seed in 0u64..1000) {
+        let plan = support::plan(&text(&s));
+        let fast = run(&plan, seed, &Control::default()).unwrap();
+        let plain = run_plain(&plan, seed, &Control::default(), &Registry::builtin()).unwrap();
+        prop_assert_eq!(digests(&fast), digests(&plain));
+    }
+}
