@@ -9,7 +9,8 @@
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
-    Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Port, Qdisc, Registry, Side, Stamped,
+    Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Port, Qdisc, Registry, Side,
+    Stamped,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -106,18 +107,18 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
     Registry::builtin().build(name, &settings, &LINK, draws).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A packet with as many bytes of fields as the simulator's.
+/// A packet of 32 bytes, as the simulator's.
 #[derive(Clone, Copy)]
 struct Load {
     size: u32,
-    ecn: Ecn,
-    _fields: [u32; 9],
+    bits: u8,
+    _fields: [u32; 6],
 }
 
 impl Load {
     /// A packet that the optimiser cannot see through.
     fn fresh() -> Self {
-        std::hint::black_box(Load { size: 1500, ecn: Ecn::Ect0, _fields: [0; 9] })
+        std::hint::black_box(Load { size: 1500, bits: Ecn::Ect0 as u8, _fields: [0; 6] })
     }
 }
 
@@ -132,10 +133,10 @@ impl Packet for Load {
         salt
     }
     fn ecn(&self) -> Ecn {
-        self.ecn
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(self.bits & 3)]
     }
     fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.bits |= Ecn::Ce as u8;
     }
     fn dscp(&self) -> Dscp {
         Dscp(0)

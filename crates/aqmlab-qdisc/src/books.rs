@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Bytes, Instant, Span};
 
+use crate::time_weighted::TimeByValue;
+pub use crate::time_weighted::{Area, TimeWeighted};
 use crate::{Backlog, Cause, Ecn, Histogram, Packet, Reason};
 
 /// A number of packets and their bytes (network layer, headers included, without the link's overhead).
@@ -24,14 +26,13 @@ impl Tally {
         self.bytes += size.get();
     }
 
-    fn uncount(&mut self, size: Bytes) {
-        self.packets -= 1;
-        self.bytes -= size.get();
-    }
-
     /// Component-wise sum.
     pub const fn plus(self, other: Tally) -> Tally {
         Tally { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+
+    const fn minus(self, other: Tally) -> Tally {
+        Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 
     /// What a queue holds, as a tally.
@@ -55,8 +56,6 @@ pub struct ClassBooks {
     pub dropped: [Tally; Reason::ALL.len()],
     /// Marked with CE, by reason (`reason as usize`).
     pub marked: [Tally; Reason::ALL.len()],
-    /// Waiting or in transmission now.
-    pub held: Tally,
     /// Queueing delay of each packet that began its transmission: dequeue minus enqueue, in ns.
     pub sojourn_ns: Histogram,
     /// The exact sum of these, in ns.
@@ -64,6 +63,19 @@ pub struct ClassBooks {
 }
 
 impl ClassBooks {
+    /// Waiting or in transmission now: what came and has not gone.
+    pub fn held(&self) -> Tally {
+        self.came().minus(self.gone())
+    }
+
+    fn came(&self) -> Tally {
+        self.initial.plus(self.arrived)
+    }
+
+    fn gone(&self) -> Tally {
+        self.departed.plus(self.dropped_total())
+    }
+
     /// Lost for whatever reason.
     pub fn dropped_total(&self) -> Tally {
         self.dropped.iter().fold(Tally::default(), |sum, t| sum.plus(*t))
@@ -75,61 +87,17 @@ impl ClassBooks {
     }
 }
 
-/// A quantity over time, integrated exactly.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TimeWeighted {
-    /// Its integral, in units times ns.
-    pub integral: u128,
-    /// The integral of its square.
-    pub integral_of_square: u128,
-    /// The least value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
-    pub min: u64,
-    /// The greatest such value.
-    pub max: u64,
-    /// How long each value lasted, in ns.
-    pub histogram: Histogram,
-}
-
-impl TimeWeighted {
-    fn new() -> Self {
-        TimeWeighted { min: u64::MAX, ..TimeWeighted::default() }
-    }
-
-    #[inline]
-    fn held_for(&mut self, value: u64, ns: u64) {
-        let area = u128::from(value) * u128::from(ns);
-        self.integral += area;
-        self.integral_of_square += area * u128::from(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.histogram.add(value, ns);
-    }
-
-    /// Mean over `span`; NaN if that is zero.
-    pub fn mean(&self, span: Span) -> f64 {
-        self.integral as f64 / span.as_ns() as f64
-    }
-
-    /// Variance over `span`; NaN if that is zero.
-    pub fn variance(&self, span: Span) -> f64 {
-        let mean = self.mean(span);
-        (self.integral_of_square as f64 / span.as_ns() as f64 - mean * mean).max(0.0)
-    }
-}
-
 /// The books of one port over one measured interval.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Books {
     from: Instant,
     /// Integrals are complete up to here.
     until: Instant,
-    backlog: Backlog,
-    sending: bool,
     /// In transmission at `from`: its sojourn was over before the measurement began.
     initial_sending: u64,
     classes: Vec<ClassBooks>,
-    backlog_packets: TimeWeighted,
-    backlog_bytes: TimeWeighted,
+    backlog_packets: TimeByValue,
+    backlog_bytes: Area,
     busy: Span,
 }
 
@@ -151,56 +119,46 @@ impl Books {
         Books {
             from: Instant::ZERO,
             until: Instant::ZERO,
-            backlog: Backlog::default(),
-            sending: false,
             initial_sending: 0,
             classes: alloc::vec![ClassBooks::default(); classes.max(1)],
-            backlog_packets: TimeWeighted::new(),
-            backlog_bytes: TimeWeighted::new(),
+            backlog_packets: TimeByValue::new(),
+            backlog_bytes: Area::default(),
             busy: Span::ZERO,
         }
     }
 
-    /// Cuts off what was before `now`: all figures start anew, what the port holds is carried in.
-    pub(crate) fn measure_from(&mut self, now: Instant) {
-        self.settle(now);
-        self.from = now;
-        self.initial_sending = u64::from(self.sending);
+    /// Cuts off what was before the instant up to which the books are settled: all figures start anew, what
+    /// the port holds is carried in.
+    pub(crate) fn restart(&mut self, sending: bool) {
+        self.from = self.until;
+        self.initial_sending = u64::from(sending);
         for class in &mut self.classes {
-            *class = ClassBooks { initial: class.held, held: class.held, ..ClassBooks::default() };
+            *class = ClassBooks { initial: class.held(), ..ClassBooks::default() };
         }
-        self.backlog_packets = TimeWeighted::new();
-        self.backlog_bytes = TimeWeighted::new();
+        self.backlog_packets = TimeByValue::new();
+        self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
     }
 
-    /// Completes the integrals up to `now`.
+    /// Completes the integrals up to `now`, before which nothing has changed since they were last complete.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Instant) {
+    pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         let ns = now.saturating_since(self.until).as_ns();
         if ns == 0 {
             return;
         }
-        self.backlog_packets.held_for(self.backlog.packets.get(), ns);
-        self.backlog_bytes.held_for(self.backlog.bytes.get(), ns);
-        if self.sending {
+        self.backlog_packets.held_for(backlog.packets.get(), ns);
+        self.backlog_bytes.held_for(backlog.bytes.get(), ns);
+        if sending {
             self.busy += Span::ns(ns);
         }
         self.until = now;
-    }
-
-    /// From now on the port looks like this.
-    #[inline]
-    pub(crate) fn changed(&mut self, backlog: Backlog, sending: bool) {
-        self.backlog = backlog;
-        self.sending = sending;
     }
 
     #[inline]
     pub(crate) fn arrived(&mut self, class: usize, size: Bytes, ecn: Ecn) {
         let books = &mut self.classes[class];
         books.arrived.count(size);
-        books.held.count(size);
         if ecn.is_capable() {
             books.arrived_ect.count(size);
         }
@@ -215,15 +173,11 @@ impl Books {
 
     #[inline]
     pub(crate) fn departed(&mut self, class: usize, size: Bytes) {
-        let books = &mut self.classes[class];
-        books.departed.count(size);
-        books.held.uncount(size);
+        self.classes[class].departed.count(size);
     }
 
     pub(crate) fn dropped(&mut self, class: usize, size: Bytes, at: Cause) {
-        let books = &mut self.classes[class];
-        books.dropped[at.reason as usize].count(size);
-        books.held.uncount(size);
+        self.classes[class].dropped[at.reason as usize].count(size);
     }
 
     pub(crate) fn marked(&mut self, class: usize, size: Bytes, at: Cause) {
@@ -266,7 +220,6 @@ impl Books {
             sum.arrived = sum.arrived.plus(class.arrived);
             sum.arrived_ect = sum.arrived_ect.plus(class.arrived_ect);
             sum.departed = sum.departed.plus(class.departed);
-            sum.held = sum.held.plus(class.held);
             for reason in Reason::ALL {
                 let i = reason as usize;
                 sum.dropped[i] = sum.dropped[i].plus(class.dropped[i]);
@@ -278,13 +231,13 @@ impl Books {
         sum
     }
 
-    /// Waiting packets over time.
-    pub const fn backlog_packets(&self) -> &TimeWeighted {
-        &self.backlog_packets
+    /// Waiting packets over time, summed up at each call.
+    pub fn backlog_packets(&self) -> TimeWeighted {
+        self.backlog_packets.summary()
     }
 
     /// Waiting bytes over time.
-    pub const fn backlog_bytes(&self) -> &TimeWeighted {
+    pub const fn backlog_bytes(&self) -> &Area {
         &self.backlog_bytes
     }
 
@@ -302,24 +255,18 @@ impl Books {
         let on_wire = sending.map_or(Tally::default(), |p| Tally { packets: 1, bytes: p.wire_len().get() });
         let total = self.total();
         for (number, class) in self.classes.iter().enumerate() {
-            let came = class.initial.plus(class.arrived);
-            let went = class.departed.plus(class.dropped_total()).plus(class.held);
-            equal(came, went, || format!("class {number}: initial + arrived = departed + dropped + held"))?;
+            let (came, gone) = (class.came(), class.gone());
+            if gone.packets > came.packets || gone.bytes > came.bytes {
+                let identity = "departed + dropped exceeds initial + arrived";
+                return Err(Imbalance(format!("class {number}: {identity}: {gone:?} against {came:?}")));
+            }
         }
         let held = Tally::of(backlog).plus(on_wire);
-        equal(total.held, held, || "arrived and not yet gone = backlog + in transmission".into())?;
-        equal(Tally::of(self.backlog), Tally::of(backlog), || {
-            "backlog in the books = backlog of the discipline".into()
-        })?;
+        equal(total.held(), held, || "arrived and not yet gone = backlog + in transmission".into())?;
         let began = total.departed.packets + on_wire.packets - self.initial_sending;
         equal(total.sojourn_ns.total(), began, || "sojourn times = transmissions begun".into())?;
         let span = self.span().as_ns();
-        equal(self.backlog_packets.histogram.total(), span, || {
-            "time in the packet histogram = measured time".into()
-        })?;
-        equal(self.backlog_bytes.histogram.total(), span, || {
-            "time in the byte histogram = measured time".into()
-        })?;
+        equal(self.backlog_packets.total(), span, || "time by backlog = measured time".into())?;
         if self.busy > self.span() {
             return Err(Imbalance(format!("busy {} exceeds the measured {}", self.busy, self.span())));
         }

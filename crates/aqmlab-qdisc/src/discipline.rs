@@ -9,6 +9,8 @@ use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
 /// call and no box; [`Discipline::Custom`] takes a user's own.
+// A tag of its own is quicker to test than one hidden in a field of the largest variant.
+#[repr(u8)]
 #[non_exhaustive]
 #[allow(
     clippy::large_enum_variant,
@@ -34,11 +36,11 @@ macro_rules! each {
 }
 
 impl<P: Packet> Qdisc<P> for Discipline<P> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         each!(self, d => d.enqueue(now, pkt, obs))
     }
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         each!(self, d => d.dequeue(now, obs))
     }

@@ -32,6 +32,7 @@ mod qdisc;
 pub mod registry;
 mod resolve;
 mod stamped;
+mod time_weighted;
 
 pub use books::Books;
 pub use context::LinkContext;

@@ -20,13 +20,16 @@ pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     clock: LinkClock,
     overhead: Bytes,
-    sending: Option<Sending<P>>,
+    link: Link<P>,
     books: Books,
 }
 
-struct Sending<P> {
-    pkt: Stamped<P>,
-    ends: Instant,
+/// What the link does. With a tag of its own, for one hidden in a field of the packet would have packets
+/// copied in pieces around it.
+#[repr(u8)]
+enum Link<P> {
+    Idle,
+    Sending { pkt: Stamped<P>, ends: Instant },
 }
 
 /// A packet that has been transmitted.
@@ -47,23 +50,26 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
-        Port { discipline, clock: LinkClock::new(rate), overhead, sending: None, books: Books::new(classes) }
+        Port {
+            discipline,
+            clock: LinkClock::new(rate),
+            overhead,
+            link: Link::Idle,
+            books: Books::new(classes),
+        }
     }
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
     /// discipline prefers) if the link was idle and has now begun one.
     pub fn arrive(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant> {
-        self.books.settle(now);
+        self.settle(now);
         self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
         let mut clerk = Clerk { books: &mut self.books, host: obs };
         self.discipline.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
-        if self.sending.is_some() {
-            self.note();
+        if self.is_sending() {
             return None;
         }
-        // The link was idle: a new back-to-back train begins.
-        self.clock.restart();
-        self.start(now, obs)
+        self.begin_train(now, obs)
     }
 
     /// The transmission under way has ended: returns its packet and starts the next.
@@ -71,24 +77,25 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If nothing is being sent.
     pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
-        let done = self.sending.take().expect("link_free is called when a transmission has ended");
-        debug_assert!(now >= done.ends, "the link is not free yet");
-        self.books.settle(now);
-        let Stamped { packet, arrived } = done.pkt;
-        self.books.departed(packet.class(), packet.wire_len());
-        let next_end = self.start(now, obs);
-        Departure { packet, arrived, next_end }
+        self.settle(now);
+        let Link::Sending { pkt, ends } = core::mem::replace(&mut self.link, Link::Idle) else {
+            panic!("link_free is called when a transmission has ended");
+        };
+        debug_assert!(now >= ends, "the link is not free yet");
+        let mut departure = Departure { packet: pkt.packet, arrived: pkt.arrived, next_end: None };
+        self.books.departed(departure.packet.class(), departure.packet.wire_len());
+        departure.next_end = self.start(now, obs);
+        departure
     }
 
     /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
     /// has begun, if one has. Calling it at any other time does no harm.
     pub fn wake(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
-        if self.sending.is_some() {
+        if self.is_sending() {
             return None;
         }
-        self.books.settle(now);
-        self.clock.restart();
-        self.start(now, obs)
+        self.settle(now);
+        self.begin_train(now, obs)
     }
 
     /// The link's rate changes; a transmission under way keeps its end.
@@ -102,31 +109,37 @@ impl<P: Classed> Port<P> {
 
     /// Cuts off the past: all books start anew, what the port holds is carried in. State is kept.
     pub fn measure_from(&mut self, now: Instant) {
-        self.books.measure_from(now);
+        self.settle(now);
+        self.books.restart(self.is_sending());
     }
 
     /// Completes the books' integrals up to `now`; without it they end at the port's last event.
+    #[inline]
     pub fn settle(&mut self, now: Instant) {
-        self.books.settle(now);
+        self.books.settle(now, self.discipline.backlog(), self.is_sending());
     }
 
     /// The absolute instant at which the host must come back; `None` if only an arrival can change
     /// anything.
     pub fn next_event(&self) -> Option<Instant> {
-        match &self.sending {
-            Some(sending) => Some(sending.ends),
-            None => self.discipline.deadline(),
+        match &self.link {
+            Link::Sending { ends, .. } => Some(*ends),
+            Link::Idle => self.discipline.deadline(),
         }
     }
 
     /// Is a packet in transmission?
+    #[inline]
     pub const fn is_sending(&self) -> bool {
-        self.sending.is_some()
+        matches!(self.link, Link::Sending { .. })
     }
 
     /// The packet in transmission.
     pub fn in_transmission(&self) -> Option<&P> {
-        self.sending.as_ref().map(|s| &s.pkt.packet)
+        match &self.link {
+            Link::Sending { pkt, .. } => Some(&pkt.packet),
+            Link::Idle => None,
+        }
     }
 
     /// The link's rate.
@@ -164,25 +177,23 @@ impl<P: Classed> Port<P> {
         self.books.check(self.discipline.backlog(), self.in_transmission())
     }
 
-    /// Asks the discipline for a packet and puts it on the idle link.
-    fn start(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
-        let mut clerk = Clerk { books: &mut self.books, host: obs };
-        let ends = match self.discipline.dequeue(now, &mut clerk) {
-            Some(pkt) => {
-                self.books.began_transmission(pkt.packet.class(), now.saturating_since(pkt.arrived));
-                let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
-                self.sending = Some(Sending { pkt, ends });
-                Some(ends)
-            }
-            None => None,
-        };
-        self.note();
-        ends
+    /// The link was idle: a new back-to-back train begins, if there is a packet.
+    #[inline(never)]
+    fn begin_train(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+        self.clock.restart();
+        self.start(now, obs)
     }
 
-    #[inline]
-    fn note(&mut self) {
-        self.books.changed(self.discipline.backlog(), self.sending.is_some());
+    /// Asks the discipline for a packet and puts it on the idle link.
+    #[inline(always)]
+    fn start(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        let pkt = self.discipline.dequeue(now, &mut clerk)?;
+        let (class, sojourn) = (pkt.packet.class(), now.saturating_since(pkt.arrived));
+        let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
+        self.link = Link::Sending { pkt, ends };
+        self.books.began_transmission(class, sojourn);
+        Some(ends)
     }
 }
 

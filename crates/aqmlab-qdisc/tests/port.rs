@@ -155,11 +155,11 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
 
     let (old, new) = (books.class(0), books.class(1));
     assert_eq!(
-        (old.initial.packets, old.arrived.packets, old.departed.packets, old.held.packets),
+        (old.initial.packets, old.arrived.packets, old.departed.packets, old.held().packets),
         (2, 0, 2, 0)
     );
     assert_eq!(
-        (new.initial.packets, new.arrived.packets, new.departed.packets, new.held.packets),
+        (new.initial.packets, new.arrived.packets, new.departed.packets, new.held().packets),
         (0, 1, 0, 1)
     );
     // Packet 2 waited 0 to 2 ms, packet 3 1.5 to 3 ms; the sojourn of packet 1 was over before the cut.
@@ -272,7 +272,7 @@ proptest! {
         }
         port.check_books().unwrap();
         let total = port.books().total();
-        prop_assert_eq!(total.held.packets, 0);
+        prop_assert_eq!(total.held().packets, 0);
         if cut >= arrivals.len() {
             prop_assert_eq!(total.sojourn_sum_ns, port.books().backlog_packets().integral);
             prop_assert_eq!(total.departed.packets + fates.dropped.len() as u64, arrivals.len() as u64);

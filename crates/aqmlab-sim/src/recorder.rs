@@ -220,14 +220,14 @@ impl Recorder {
                 packets.integral.into(),
                 packets.integral_of_square.into(),
                 books.backlog_bytes().integral.into(),
-                least(packets).into(),
+                least(&packets).into(),
                 packets.max.into(),
                 books.backlog_bytes().max.into(),
                 books.busy().as_ns().into(),
                 total.sojourn_sum_ns.into(),
                 total.sojourn_ns.total().into(),
                 total.initial.packets.into(),
-                total.held.packets.into(),
+                total.held().packets.into(),
             ];
             summary.push(class_cells(queue, ALL_CLASSES, &total).chain(of_all));
             push_bins(&mut histograms, [queue, ALL_CLASSES, "sojourn_ns"], &total.sojourn_ns);

@@ -4,7 +4,7 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::ecn_policy::EcnPolicy;
-use crate::law::{AdaptiveRed, Counting, RedLaw, Verdict};
+use crate::law::{AdaptiveRed, Counting, Notice, RedLaw, Verdict};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// In what a queue's length is measured.
@@ -82,38 +82,45 @@ impl<P: Packet> Red<P> {
             RedControl::Adaptive(law) => law.on_arrival(now, queued, size, draw),
         }
     }
-}
 
-impl<P: Packet> Qdisc<P> for Red<P> {
-    #[inline]
-    fn enqueue(&mut self, now: Instant, mut pkt: P, obs: &mut dyn Observer<P>) {
-        let backlog = self.fifo.backlog();
-        let full = !self.queue.limit.admits(backlog, pkt.wire_len());
-        let verdict = self.verdict(now, backlog, pkt.wire_len());
-        let notice = match verdict {
-            Verdict::Admit => None,
-            Verdict::Notify(notice) => Some(notice),
-        };
+    /// Marks or drops `pkt`, as the law wants it to be notified. Not inlined: few packets come here, and the
+    /// others need not be moved aside for them.
+    #[inline(never)]
+    fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
         // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
         let overflow_first = full && self.control.red().params().counting == Counting::Ns2;
-        if let Some(notice) = notice.filter(|_| !overflow_first)
-            && !self.queue.ecn.marks(notice, pkt.ecn())
-        {
+        if !overflow_first && !self.queue.ecn.marks(notice, pkt.ecn()) {
             obs.dropped(now, pkt, Cause::of(notice.reason));
             return;
         }
         if full {
-            self.control.on_overflow();
-            obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+            self.overflow(now, pkt, obs);
             return;
         }
-        if let Some(notice) = notice
-            && pkt.ecn() != Ecn::Ce
-        {
+        if pkt.ecn() != Ecn::Ce {
             pkt.mark_ce();
             obs.marked(now, &pkt, Cause::of(notice.reason));
         }
         self.fifo.push(pkt);
+    }
+
+    #[inline(never)]
+    fn overflow(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        self.control.on_overflow();
+        obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Red<P> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        let backlog = self.fifo.backlog();
+        let full = !self.queue.limit.admits(backlog, pkt.wire_len());
+        match self.verdict(now, backlog, pkt.wire_len()) {
+            Verdict::Admit if !full => self.fifo.push(pkt),
+            Verdict::Admit => self.overflow(now, pkt, obs),
+            Verdict::Notify(notice) => self.notify(now, pkt, notice, full, obs),
+        }
     }
 
     #[inline]

@@ -138,6 +138,7 @@ impl RedLaw {
     }
 
     /// ns-2.35 `REDQueue::enque`.
+    #[inline]
     fn decide_ns2(&mut self, avg: f64, queued: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
         self.spacing.step(size);
         // One packet; where the queue is in bytes, one byte.

@@ -1,0 +1,152 @@
+//! Quantities over time, integrated exactly.
+
+use alloc::vec::Vec;
+
+use aqmlab_units::Span;
+
+use crate::Histogram;
+
+/// What became of a quantity over time: exact integrals, extremes, and how long it had which value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TimeWeighted {
+    /// Its integral, in units times ns.
+    pub integral: u128,
+    /// The integral of its square.
+    pub integral_of_square: u128,
+    /// The least value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
+    pub min: u64,
+    /// The greatest such value.
+    pub max: u64,
+    /// How long each value lasted, in ns.
+    pub histogram: Histogram,
+}
+
+impl TimeWeighted {
+    const fn new() -> Self {
+        TimeWeighted {
+            integral: 0,
+            integral_of_square: 0,
+            min: u64::MAX,
+            max: 0,
+            histogram: Histogram::new(),
+        }
+    }
+
+    fn held_for(&mut self, value: u64, ns: u64) {
+        let area = u128::from(value) * u128::from(ns);
+        self.integral += area;
+        self.integral_of_square += area * u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.histogram.add(value, ns);
+    }
+
+    /// Mean over `span`; NaN if that is zero.
+    pub fn mean(&self, span: Span) -> f64 {
+        self.integral as f64 / span.as_ns() as f64
+    }
+
+    /// Variance over `span`; NaN if that is zero.
+    pub fn variance(&self, span: Span) -> f64 {
+        let mean = self.mean(span);
+        (self.integral_of_square as f64 / span.as_ns() as f64 - mean * mean).max(0.0)
+    }
+}
+
+/// How long a small number had each of its values. Accounting a span of time is one addition; integrals and
+/// histogram are worked out when somebody asks, with the same exact result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TimeByValue {
+    /// In ns, by value, as far as the largest value seen; grows in blocks.
+    ns: Vec<u64>,
+    /// The time of values that are too large for a place each.
+    beyond: TimeWeighted,
+}
+
+/// Values below this have a place each: a queue of 65,536 packets takes half a megabyte.
+const PLACES: usize = 1 << 16;
+/// By so many places the table grows.
+const BLOCK: usize = 128;
+
+impl TimeByValue {
+    pub(crate) const fn new() -> Self {
+        TimeByValue { ns: Vec::new(), beyond: TimeWeighted::new() }
+    }
+
+    /// The number was `value` for `ns` nanoseconds.
+    #[inline]
+    pub(crate) fn held_for(&mut self, value: u64, ns: u64) {
+        match usize::try_from(value).ok().and_then(|place| self.ns.get_mut(place)) {
+            Some(time) => *time += ns,
+            None => self.new_value(value, ns),
+        }
+    }
+
+    #[cold]
+    fn new_value(&mut self, value: u64, ns: u64) {
+        match usize::try_from(value) {
+            Ok(place) if place < PLACES => {
+                self.ns.resize((place / BLOCK + 1) * BLOCK, 0);
+                self.ns[place] = ns;
+            }
+            _ => self.beyond.held_for(value, ns),
+        }
+    }
+
+    /// The time accounted, in ns.
+    pub(crate) fn total(&self) -> u64 {
+        self.ns.iter().sum::<u64>() + self.beyond.histogram.total()
+    }
+
+    /// Integrals, extremes and histogram of all of it.
+    pub(crate) fn summary(&self) -> TimeWeighted {
+        let mut sum = self.beyond.clone();
+        for (value, &ns) in self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0) {
+            sum.held_for(value as u64, ns);
+        }
+        sum
+    }
+}
+
+/// The area below a large number over time, and its greatest value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Area {
+    /// The integral, in units times ns.
+    pub integral: u128,
+    /// The greatest value that lasted at least a nanosecond.
+    pub max: u64,
+}
+
+impl Area {
+    #[inline]
+    pub(crate) fn held_for(&mut self, value: u64, ns: u64) {
+        self.integral += u128::from(value) * u128::from(ns);
+        self.max = self.max.max(value);
+    }
+
+    /// Mean over `span`; NaN if that is zero.
+    pub fn mean(&self, span: Span) -> f64 {
+        self.integral as f64 / span.as_ns() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Time by value and the sums done at once agree, below, at and above the end of the table.
+    #[test]
+    fn late_sums_are_the_sums() {
+        let (mut table, mut plain) = (TimeByValue::new(), TimeWeighted::new());
+        let end = PLACES as u64;
+        for (n, value) in [3, 4, 3, 127, 128, 1000, end - 1, end, end + 1, 1 << 40, 4].into_iter().enumerate()
+        {
+            let ns = 1_000_000_007 * (n as u64 + 1);
+            table.held_for(value, ns);
+            plain.held_for(value, ns);
+        }
+        assert_eq!(table.summary(), plain);
+        assert_eq!(table.total(), plain.histogram.total());
+        assert_eq!(TimeByValue::new().summary(), TimeWeighted::new());
+    }
+}
