@@ -9,8 +9,10 @@ maturin = Path(sys.executable).parent / "maturin"
 command = [str(maturin), "develop", "--release", "--quiet", "--skip-install"]
 # The package is installed once as an editable one; later builds only replace the extension module.
 installed = subprocess.run(
-    [sys.executable, "-m", "pip", "show", "--quiet", "--disable-pip-version-check", "aqmlab"], capture_output=True
+    [sys.executable, "-m", "pip", "show", "--quiet", "--disable-pip-version-check", "aqmlab"],
+    capture_output=True,
+    check=False,
 )
 if installed.returncode != 0:
     command.remove("--skip-install")
-sys.exit(subprocess.run(command, cwd=root).returncode)
+sys.exit(subprocess.run(command, cwd=root, check=False).returncode)

@@ -8,4 +8,4 @@ project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_t
 wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
 for extra in sys.argv[1:]:
     wanted += project["project"]["optional-dependencies"][extra]
-print("\n".join(wanted))
+sys.stdout.write("\n".join(wanted) + "\n")

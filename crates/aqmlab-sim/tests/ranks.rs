@@ -3,11 +3,12 @@ mod support;
 
 use support::{integers, names, numbers, record, summary};
 
-/// Two 5 Mbit/s CBR flows into a 10 Mbit/s link with room for one waiting packet. Every 1.6 ms two packets
-/// of 0.8 ms come in the very nanosecond in which the link becomes free: only if the departure goes first
-/// is there room for both.
+/// Two 5 Mbit/s CBR flows on the spot feed a 10 Mbit/s link with room for one waiting packet. Every 1.6 ms two
+/// packets of 0.8 ms come in the very nanosecond in which the link becomes free: only if the departure goes
+/// before the sources' timers is there room for both. (`ranks_of_arrivals.rs` has the same for packets that come
+/// over links.)
 #[test]
-fn departures_before_arrivals() {
+fn departures_before_timers() {
     let r = record(
         r#"
         duration = "2s"

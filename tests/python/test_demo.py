@@ -1,0 +1,79 @@
+"""What a reader of the papers expects of the demonstration, each with its interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab.stats import estimate
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "demo.toml"
+PLAIN = ["RED", "gentle RED", "Adaptive RED"]
+ARMS = ["DropTail", *PLAIN, *(f"{arm} + ECN" for arm in PLAIN)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
+    return aqmlab.run(SCENARIO, output=tmp_path_factory.mktemp("demo") / "demo", jobs=2)
+
+
+@pytest.fixture(scope="module")
+def answer(demo: aqmlab.Experiment) -> aqmlab.Table:
+    metrics = ["backlog_mean_packets", "goodput_bps", "drop_percent", "mark_percent"]
+    return aqmlab.table(demo, metrics=metrics)
+
+
+def difference(answer: aqmlab.Table, arm: str, other: str, metric: str) -> aqmlab.Estimate:
+    """The paired difference arm - other over the ten seeds, with its 95 % interval."""
+    found = answer.difference(arm, other, metric)
+    assert found is not None
+    assert found.n == 10
+    return found
+
+
+def test_every_arm_ran_with_ten_seeds(demo: aqmlab.Experiment) -> None:
+    assert list(demo.arms) == ARMS
+    assert all(len(demo.runs_of(arm)) == 10 for arm in ARMS)
+
+
+@pytest.mark.parametrize("arm", ARMS[1:])
+def test_droptail_has_the_longest_queue(answer: aqmlab.Table, arm: str) -> None:
+    shorter = difference(answer, "DropTail", arm, "backlog_mean_packets")
+    assert shorter.low is not None
+    assert shorter.low > 0
+
+
+@pytest.mark.parametrize("arm", ARMS[1:])
+def test_no_red_beats_the_goodput_of_droptail(answer: aqmlab.Table, arm: str) -> None:
+    gain = difference(answer, arm, "DropTail", "goodput_bps")
+    assert gain.low is not None
+    assert gain.low <= 0, "the whole interval lies above DropTail's goodput"
+
+
+@pytest.mark.parametrize("arm", PLAIN)
+def test_ecn_drops_less_than_the_same_queue_without(answer: aqmlab.Table, arm: str) -> None:
+    more = difference(answer, f"{arm} + ECN", arm, "drop_percent")
+    assert more.high is not None
+    assert more.high < 0
+    marked = answer.estimate(f"{arm} + ECN", "mark_percent")
+    assert marked is not None
+    assert marked.mean > 0
+
+
+@pytest.mark.parametrize("arm", ["Adaptive RED", "Adaptive RED + ECN"])
+def test_adaptive_red_keeps_its_average_in_the_target_band(demo: aqmlab.Experiment, arm: str) -> None:
+    # [min_th + 0.4 D, min_th + 0.6 D] with D = max_th - min_th (Floyd, Gummadi, Shenker 2001), over the
+    # second half of the run.
+    low, high = 20 + 0.4 * 40, 20 + 0.6 * 40
+    second_half = (
+        "WHERE queue = 'bottleneck' AND name = 'avg' AND t_ns >= 60_000_000_000 GROUP BY run ORDER BY run"
+    )
+    means = demo.rows("law", "run, avg(value)", second_half, demo.runs_of(arm))
+    found = estimate([mean for _, mean in means])
+    assert found is not None
+    assert found.n == 10
+    assert found.low is not None
+    assert found.high is not None
+    assert low <= found.low <= found.high <= high
