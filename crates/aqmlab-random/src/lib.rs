@@ -13,6 +13,7 @@
 mod philox;
 
 pub use philox::philox2x64;
+use philox::{RoundKeys, round_keys, with_round_keys};
 
 /// One component's stream of draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,11 @@ impl Stream {
     #[inline]
     pub fn at(&self, n: u64) -> u64 {
         philox2x64([n, 0], self.key)[0]
+    }
+
+    /// The same draws for a component that asks for them by number, one a packet.
+    pub fn numbered(&self) -> Numbered {
+        Numbered { keys: round_keys(self.key) }
     }
 
     /// The next draw: 64 uniform bits.
@@ -78,6 +84,21 @@ impl Stream {
     pub fn exponential(&mut self) -> f64 {
         // 1 - u is in (0, 1]: the logarithm is finite.
         -libm::log(1.0 - self.unit())
+    }
+}
+
+/// A stream whose draws are asked for by number only. It takes ten times the memory of a [`Stream`] and a third
+/// less time for a draw, because the generator's round keys are worked out beforehand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbered {
+    keys: RoundKeys,
+}
+
+impl Numbered {
+    /// As [`Stream::at`].
+    #[inline]
+    pub fn at(&self, n: u64) -> u64 {
+        with_round_keys([n, 0], &self.keys)[0]
     }
 }
 

@@ -2,18 +2,38 @@
 
 const MULTIPLIER: u64 = 0xD2B7_4407_B1CE_6E93;
 const WEYL: u64 = 0x9E37_79B9_7F4A_7C15;
-const ROUNDS: u32 = 10;
+const ROUNDS: usize = 10;
+
+/// The key of each round.
+pub type RoundKeys = [u64; ROUNDS];
 
 /// Two 64-bit words from a 128-bit counter and a 64-bit key (Salmon et al. 2011, section 3).
 #[inline]
-pub const fn philox2x64(counter: [u64; 2], mut key: u64) -> [u64; 2] {
-    let [mut x0, mut x1] = counter;
+pub const fn philox2x64(counter: [u64; 2], key: u64) -> [u64; 2] {
+    with_round_keys(counter, &round_keys(key))
+}
+
+/// The round keys of `key`: each is the one before plus a constant.
+#[inline]
+pub const fn round_keys(mut key: u64) -> RoundKeys {
+    let mut keys = [0; ROUNDS];
+    let mut round = 0;
+    while round < ROUNDS {
+        keys[round] = key;
+        key = key.wrapping_add(WEYL);
+        round += 1;
+    }
+    keys
+}
+
+/// As [`philox2x64`], with the round keys already there.
+#[inline]
+pub const fn with_round_keys([mut x0, mut x1]: [u64; 2], keys: &RoundKeys) -> [u64; 2] {
     let mut round = 0;
     while round < ROUNDS {
         let product = x0 as u128 * MULTIPLIER as u128;
-        x0 = (product >> 64) as u64 ^ key ^ x1;
+        x0 = (product >> 64) as u64 ^ keys[round] ^ x1;
         x1 = product as u64;
-        key = key.wrapping_add(WEYL);
         round += 1;
     }
     [x0, x1]

@@ -1,6 +1,6 @@
 //! The RED queue: one FIFO that asks a [`crate::law::RedLaw`], fixed or adaptive, at each arrival.
 
-use aqmlab_random::{Stream, unit_from_bits};
+use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::ecn_policy::EcnPolicy;
@@ -55,7 +55,7 @@ pub struct Red<P> {
     control: RedControl,
     queue: RedQueue,
     fifo: Fifo<P>,
-    draws: Stream,
+    draws: Numbered,
     /// Number of the next arrival: its draw has the same number, taken or not.
     arrivals: u64,
 }
@@ -63,7 +63,8 @@ pub struct Red<P> {
 impl<P: Packet> Red<P> {
     /// An empty queue behind an idle link.
     pub fn new(control: RedControl, queue: RedQueue, draws: Stream) -> Self {
-        Red { control, queue, fifo: Fifo::for_limit(queue.limit), draws, arrivals: 0 }
+        let fifo = Fifo::for_limit(queue.limit);
+        Red { control, queue, fifo, draws: draws.numbered(), arrivals: 0 }
     }
 
     /// The law.
@@ -77,10 +78,17 @@ impl<P: Packet> Red<P> {
         self.arrivals += 1;
         let draw = || unit_from_bits(self.draws.at(number));
         let queued = self.queue.measure.of(backlog);
-        match &mut self.control {
-            RedControl::Fixed(law) => law.on_arrival(now, queued, size, draw),
-            RedControl::Adaptive(law) => law.on_arrival(now, queued, size, draw),
-        }
+        let (law, avg) = match &mut self.control {
+            RedControl::Fixed(law) => {
+                let avg = law.update_average(now, queued);
+                (law, avg)
+            }
+            RedControl::Adaptive(law) => {
+                let avg = law.update(now, queued);
+                (law.red_mut(), avg)
+            }
+        };
+        law.decide(avg, queued, size, draw)
     }
 
     /// Marks or drops `pkt`, as the law wants it to be notified. Not inlined: few packets come here, and the

@@ -90,6 +90,13 @@ impl AdaptiveRed {
         size: Bytes,
         draw: impl FnOnce() -> f64,
     ) -> Verdict {
+        let avg = self.update(now, queued);
+        self.red.decide(avg, queued, size, draw)
+    }
+
+    /// The first half of an arrival: the updates that are due, and the new average.
+    #[inline]
+    pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
         let avg = self.red.update_average(now, queued);
         match self.rule {
@@ -97,7 +104,7 @@ impl AdaptiveRed {
             Adaptation::Aimd(_) => {}
             Adaptation::Feng => self.update_at_crossing(avg),
         }
-        self.red.decide(avg, queued, size, draw)
+        avg
     }
 
     /// As [`RedLaw::on_overflow`].
@@ -121,6 +128,10 @@ impl AdaptiveRed {
     /// RED itself, as of the last call.
     pub const fn red(&self) -> &RedLaw {
         &self.red
+    }
+
+    pub(crate) const fn red_mut(&mut self) -> &mut RedLaw {
+        &mut self.red
     }
 
     /// The target band of the average.

@@ -106,56 +106,66 @@ impl RedLaw {
 
     /// The first half of an arrival: the new average.
     #[inline]
-    pub(super) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
+    pub(crate) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
         self.average.on_arrival(now, queued)
     }
 
     /// The second half: the verdict.
     #[inline]
-    pub(super) fn decide(
+    pub(crate) fn decide(
         &mut self,
         avg: f64,
         queued: f64,
         size: Bytes,
         draw: impl FnOnce() -> f64,
     ) -> Verdict {
+        match self.without_draw(avg, queued, size) {
+            Some(verdict) => verdict,
+            None => self.maybe_early(avg, size, draw),
+        }
+    }
+
+    /// The verdict where it does not take a draw: outside the range of early notices, and where the range is
+    /// entered.
+    #[inline]
+    fn without_draw(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Verdict> {
         if self.params.counting == Counting::Ns2 {
-            return self.decide_ns2(avg, queued, size, draw);
+            return self.without_draw_ns2(avg, queued, size);
         }
         if avg < self.params.min_th {
             self.spacing.leave();
-            return Verdict::Admit;
+            return Some(Verdict::Admit);
         }
         if avg >= self.upper_end() {
             match self.params.counting {
                 Counting::Linux => self.spacing.leave(),
                 _ => self.spacing.notified(),
             }
-            return self.notice(avg, 1.0, Reason::Forced);
+            return Some(self.notice(avg, 1.0, Reason::Forced));
         }
         self.spacing.step(size);
-        self.maybe_early(avg, size, draw)
+        None
     }
 
     /// ns-2.35 `REDQueue::enque`.
     #[inline]
-    fn decide_ns2(&mut self, avg: f64, queued: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+    fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Verdict> {
         self.spacing.step(size);
         // One packet; where the queue is in bytes, one byte.
         if avg < self.params.min_th || queued <= 1.0 {
             self.was_above = false;
-            return Verdict::Admit;
+            return Some(Verdict::Admit);
         }
         if self.params.forced_region && avg >= self.upper_end() {
             self.spacing.notified();
-            return self.notice(avg, 1.0, Reason::Forced);
+            return Some(self.notice(avg, 1.0, Reason::Forced));
         }
         if !self.was_above {
             self.was_above = true;
             self.spacing.begin_with(size);
-            return Verdict::Admit;
+            return Some(Verdict::Admit);
         }
-        self.maybe_early(avg, size, draw)
+        None
     }
 
     #[inline]

@@ -85,14 +85,18 @@ impl Spacing {
     /// Is this packet chosen at probability `pb`? A hit begins a new cycle. `draw` is called at most once.
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
-        let pb = match self.byte_mode {
-            ByteMode::Paper { largest } => (pb * size.as_f64() / largest.as_f64()).min(1.0),
-            _ => pb,
-        };
+        let pb = self.sized(pb, size);
         if self.rule == SpacingRule::Linux {
             return self.linux_hit(pb, draw);
         }
-        let pa = self.scaled(self.spaced(pb), size);
+        let pa = match self.byte_mode {
+            // ns-2: the count in mean packets, an integer division.
+            ByteMode::Ns2 { mean } => {
+                let pa = self.spaced(pb, (self.bytes / mean.get()) as f64);
+                if pa < 1.0 { pa * size.as_f64() / mean.as_f64() } else { pa }
+            }
+            ByteMode::Off | ByteMode::Paper { .. } => self.spaced(pb, self.count as f64),
+        };
         // DEVIATES from ns-2: `u < pa`, not `u <= pa`, so that probability 0 never hits.
         let hit = pa > 0.0 && draw() < pa;
         if hit {
@@ -107,8 +111,17 @@ impl Spacing {
     }
 
     #[inline]
-    fn spaced(&self, pb: f64) -> f64 {
-        let share = self.elapsed() * pb;
+    fn sized(&self, pb: f64, size: Bytes) -> f64 {
+        match self.byte_mode {
+            ByteMode::Paper { largest } => (pb * size.as_f64() / largest.as_f64()).min(1.0),
+            ByteMode::Off | ByteMode::Ns2 { .. } => pb,
+        }
+    }
+
+    /// The probability after `elapsed` packets without a notification.
+    #[inline]
+    fn spaced(&self, pb: f64, elapsed: f64) -> f64 {
+        let share = elapsed * pb;
         match self.rule {
             SpacingRule::Ns2Wait if share < 1.0 => 0.0,
             SpacingRule::Ns2Wait if share < 2.0 => pb / (2.0 - share),
@@ -118,24 +131,8 @@ impl Spacing {
         }
     }
 
-    #[inline]
-    fn elapsed(&self) -> f64 {
-        match self.byte_mode {
-            // ns-2: integer division.
-            ByteMode::Ns2 { mean } => (self.bytes / mean.get()) as f64,
-            _ => self.count as f64,
-        }
-    }
-
-    #[inline]
-    fn scaled(&self, pa: f64, size: Bytes) -> f64 {
-        match self.byte_mode {
-            ByteMode::Ns2 { mean } if pa < 1.0 => pa * size.as_f64() / mean.as_f64(),
-            _ => pa,
-        }
-    }
-
     /// Kernel `red_action`: the first packet of a cycle that was entered from below only draws.
+    #[inline]
     fn linux_hit(&mut self, pb: f64, draw: impl FnOnce() -> f64) -> bool {
         let Some(goal) = self.goal else {
             self.goal = Some(draw());
