@@ -43,7 +43,7 @@ fn main() {
 /// Makes the packets and looks at them, and no more.
 fn through_nothing(packets: u64) -> u64 {
     for _ in 0..packets {
-        std::hint::black_box(Some(Load::fresh()));
+        std::hint::black_box(&Some(Load::fresh()));
     }
     0
 }
@@ -59,7 +59,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     for _ in 0..packets {
         queue.enqueue(now, Load::fresh(), &mut fates);
         now += PACKET_TIME;
-        std::hint::black_box(queue.dequeue(now, &mut fates));
+        std::hint::black_box(&queue.dequeue(now, &mut fates));
     }
     assert_eq!((fates.dropped, queue.backlog().packets), (0, Packets::new(backlog)));
     fates.marked
@@ -79,7 +79,7 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
         port.arrive(end + into, Load::fresh(), &mut fates);
         end += PACKET_TIME;
-        std::hint::black_box(port.link_free(end, &mut fates));
+        std::hint::black_box(&port.link_free(end, &mut fates));
     }
     port.check_books().expect("the books balance");
     assert_eq!((fates.dropped, port.backlog().packets), (0, Packets::new(backlog)));
@@ -118,7 +118,7 @@ struct Load {
 impl Load {
     /// A packet that the optimiser cannot see through.
     fn fresh() -> Self {
-        std::hint::black_box(Load { size: 1500, bits: Ecn::Ect0 as u8, _fields: [0; 6] })
+        Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, _fields: [0; 6] }
     }
 }
 

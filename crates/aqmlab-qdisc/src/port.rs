@@ -20,16 +20,13 @@ pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     clock: LinkClock,
     overhead: Bytes,
-    link: Link<P>,
+    sending: Option<Sending<P>>,
     books: Books,
 }
 
-/// What the link does. With a tag of its own, for one hidden in a field of the packet would have packets
-/// copied in pieces around it.
-#[repr(u8)]
-enum Link<P> {
-    Idle,
-    Sending { pkt: Stamped<P>, ends: Instant },
+struct Sending<P> {
+    pkt: Stamped<P>,
+    ends: Instant,
 }
 
 /// A packet that has been transmitted.
@@ -50,13 +47,7 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
-        Port {
-            discipline,
-            clock: LinkClock::new(rate),
-            overhead,
-            link: Link::Idle,
-            books: Books::new(classes),
-        }
+        Port { discipline, clock: LinkClock::new(rate), overhead, sending: None, books: Books::new(classes) }
     }
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
@@ -78,9 +69,8 @@ impl<P: Classed> Port<P> {
     /// If nothing is being sent.
     pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
         self.settle(now);
-        let Link::Sending { pkt, ends } = core::mem::replace(&mut self.link, Link::Idle) else {
-            panic!("link_free is called when a transmission has ended");
-        };
+        let Sending { pkt, ends } =
+            self.sending.take().expect("link_free is called when a transmission has ended");
         debug_assert!(now >= ends, "the link is not free yet");
         let mut departure = Departure { packet: pkt.packet, arrived: pkt.arrived, next_end: None };
         self.books.departed(departure.packet.class(), departure.packet.wire_len());
@@ -122,24 +112,21 @@ impl<P: Classed> Port<P> {
     /// The absolute instant at which the host must come back; `None` if only an arrival can change
     /// anything.
     pub fn next_event(&self) -> Option<Instant> {
-        match &self.link {
-            Link::Sending { ends, .. } => Some(*ends),
-            Link::Idle => self.discipline.deadline(),
+        match &self.sending {
+            Some(sending) => Some(sending.ends),
+            None => self.discipline.deadline(),
         }
     }
 
     /// Is a packet in transmission?
     #[inline]
     pub const fn is_sending(&self) -> bool {
-        matches!(self.link, Link::Sending { .. })
+        self.sending.is_some()
     }
 
     /// The packet in transmission.
     pub fn in_transmission(&self) -> Option<&P> {
-        match &self.link {
-            Link::Sending { pkt, .. } => Some(&pkt.packet),
-            Link::Idle => None,
-        }
+        self.sending.as_ref().map(|s| &s.pkt.packet)
     }
 
     /// The link's rate.
@@ -191,7 +178,7 @@ impl<P: Classed> Port<P> {
         let pkt = self.discipline.dequeue(now, &mut clerk)?;
         let (class, sojourn) = (pkt.packet.class(), now.saturating_since(pkt.arrived));
         let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
-        self.link = Link::Sending { pkt, ends };
+        self.sending = Some(Sending { pkt, ends });
         self.books.began_transmission(class, sojourn);
         Some(ends)
     }

@@ -21,8 +21,8 @@ impl Measure {
     #[inline]
     pub fn of(self, backlog: Backlog) -> f64 {
         match self {
-            Measure::Packets => backlog.packets.as_f64(),
-            Measure::Bytes => backlog.bytes.as_f64(),
+            Measure::Packets => backlog.packets.get() as i64 as f64,
+            Measure::Bytes => backlog.bytes.get() as i64 as f64,
         }
     }
 }

@@ -79,7 +79,7 @@ impl Spacing {
     #[inline]
     pub const fn step(&mut self, size: Bytes) {
         self.count += 1;
-        self.bytes = self.bytes.saturating_add(size.get());
+        self.bytes += size.get();
     }
 
     /// Is this packet chosen at probability `pb`? A hit begins a new cycle. `draw` is called at most once.
