@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow build install lint clean docs
+.PHONY: help demo test test-slow bench build install lint clean docs
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
@@ -18,6 +18,9 @@ test:            ## the fast lane: format, lint, bare-metal build, Rust and Pyth
 
 test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
 	@tools/test-slow.sh
+
+bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour on a quiet machine
+	@python3 benches/run.py --write-docs
 
 install:         ## .venv with aqmlab built and installed
 	@tools/install.sh

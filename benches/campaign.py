@@ -1,0 +1,321 @@
+"""What is measured: a list of items, each a name and a function that returns a JSON object."""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from measure import ROOT, BenchError, Loop, build, counted, last_json, loop, target, timed
+from scene import arguments, scene
+
+PEERS = Path(__file__).resolve().parent / "peers"
+PAIRS = 5
+Item = tuple[str, Callable[[], dict]]
+
+# simulated seconds of the short and of the long run; many flows start slowly
+SPANS = {10: (5, 25), 100: (5, 25), 1000: (5, 25), 10_000: (10, 20), 100_000: (20, 30)}
+RECORD = {
+    "off": {},
+    "10ms": {"record_ms": 10, "record_flows_ms": 500},
+    "10ms-all": {"record_ms": 10, "record_flows_ms": 10},
+}
+
+# peer: flows: simulated seconds at which a run's clock starts and ends
+PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: (3, 5)}}
+TOTAL_S = 20  # simulated time of the comparison that includes set-up
+
+DISCIPLINES = ("droptail", "red", "ared")
+STARTUP_RUNS = 5
+
+
+class Campaign:
+    """The items of a full or of a quick measurement."""
+
+    def __init__(self, how: str, quick: bool):
+        self.how = how
+        self.quick = quick
+        self.driver = str(build("aqmlab-sim", "bench_dumbbell"))
+
+    def items(self) -> Iterator[Item]:
+        """Everything, the most wanted first."""
+        yield from self.dumbbells()
+        yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
+        yield "allocations/red/100", self.allocations
+        yield from self.disciplines()
+        yield "memory", self.memory
+        yield from self.peers()
+        yield from self.starts()
+
+    # --- our event loop --------------------------------------------------------------------------------------
+
+    def dumbbells(self) -> Iterator[Item]:
+        """The dumbbell by flows, discipline and recording; from 10,000 flows on also with a link that grows."""
+        most = 1000 if self.quick else 100_000
+        for flows, span in SPANS.items():
+            if flows > most:
+                continue
+            span = (span[0], span[0] + 5) if self.quick else span
+            for discipline in ("droptail", "red"):
+                for record, changes in RECORD.items():
+                    if record == "10ms-all" and flows != 100:
+                        continue
+                    values = scene(flows, discipline, **changes)
+                    yield f"hops/{discipline}/{flows}/{record}", lambda v=values, s=span: self.hops(v, s)
+                if flows > 1000:
+                    values = scene(flows, discipline, times=flows // 1000, start_s=2)
+                    yield f"hops-fast/{discipline}/{flows}/off", lambda v=values: self.hops(v, (4, 6))
+
+    def hops(self, values: dict, span: tuple[float, float]) -> dict:
+        """Cost of a packet-hop in the event loop."""
+        return loop_figures(loop([self.driver, *arguments(values)], *span, self.how), span)
+
+    def allocations(self) -> dict:
+        """Allocations a simulated second when steady, by valgrind's count."""
+        if not shutil.which("valgrind"):
+            return {"skipped": "valgrind is not installed"}
+        command = [self.driver, *arguments(scene(100, "red"))]
+        counts = []
+        for seconds in (3, 5):
+            done = subprocess.run(
+                ["nice", "-n", "5", "valgrind", *command, f"seconds={seconds}"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            found = re.search(r"total heap usage: ([\d,]+) allocs", done.stderr)
+            counts.append((int(found[1].replace(",", "")), last_json(done.stdout)["packet_hops"]))
+        (few, hops), (many, more_hops) = counts
+        return {"allocations": many - few, "packet_hops": more_hops - hops}
+
+    # --- parts -----------------------------------------------------------------------------------------------
+
+    def disciplines(self) -> Iterator[Item]:
+        """Each discipline alone, by itself and in its port."""
+        for name in DISCIPLINES:
+            for where in ("", "port/"):
+                for backlog in (100, 10_000):
+                    yield (
+                        f"discipline/{where}{name}/{backlog}",
+                        lambda n=where + name, b=backlog: self.discipline(n, b),
+                    )
+
+    def discipline(self, name: str, backlog: int) -> dict:
+        """Instructions of one enqueue and one dequeue, without those of the program that drives them."""
+        driver = str(build("aqmlab-qdisc", "discipline_bench"))
+
+        def per_packet(of: str) -> tuple[float, float]:
+            few, many = 200_000, 1_200_000
+            runs = [counted([driver, of, str(backlog), str(n)], self.how) for n in (few, many)]
+            marks = runs[1].output["marks"] - runs[0].output["marks"]
+            return (runs[1].instructions - runs[0].instructions) / (many - few), marks / (many - few)
+
+        instructions, marked = per_packet(name)
+        return {"instructions": round(instructions - per_packet("nothing")[0], 1), "marked": round(marked, 4)}
+
+    def memory(self) -> dict:
+        """Resident memory while flows run, both endpoints; the link is the same, so the packets in flight are."""
+        rss, established = {}, {}
+        for flows in (10_000, 100_000):
+            values = scene(flows, "droptail", times=100, start_s=2, rss=1)
+            seconds = 4 if self.quick else 6
+            output = timed([self.driver, *arguments(values), f"seconds={seconds}"]).output
+            rss[flows], established[flows] = output["rss_running"], output["established"]
+        return {
+            "rss_10k": rss[10_000],
+            "rss_100k": rss[100_000],
+            "bytes_per_flow": round((rss[100_000] - rss[10_000]) / 90_000, 1),
+            "established_10k": established[10_000],
+            "established_100k": established[100_000],
+        }
+
+    # --- peers -----------------------------------------------------------------------------------------------
+
+    def peers(self) -> Iterator[Item]:
+        """Ratios of processor time, and what shows that both sides did the same work."""
+        for peer, spans in PEER_SPANS.items():
+            for flows, span in spans.items():
+                yield f"work/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.same_work(p, f, s)
+                yield f"ratio/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.ratio(p, f, s)
+        yield "ratio-with-setup/ns2/red/1000", self.ratio_with_setup
+
+    def peer(self, name: str, values: dict) -> list[str] | None:
+        """The command line of a peer, or nothing where it is not installed."""
+        if name == "ns2":
+            return (
+                ["ns", str(PEERS / "dumbbell.tcl"), *arguments(values), "setup=linear"]
+                if shutil.which("ns")
+                else None
+            )
+        program = target() / "ns3-dumbbell"
+        source = PEERS / "dumbbell.cc"
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            if not Path("/usr/include/ns3/core-module.h").exists():
+                return None
+            subprocess.run([str(PEERS / "build.sh"), str(program)], check=True)
+        return [str(program), *arguments(values)]
+
+    def same_work(self, peer: str, flows: int, span: tuple[float, float]) -> dict:
+        """Packet-hops, delivered segments and drops of both in the same simulated time."""
+        values = scene(flows, "red")
+        command = self.peer(peer, values)
+        if command is None:
+            return {"skipped": f"{peer} is not installed"}
+        theirs = timed([*command, f"mark_s={span[0]}", f"seconds={span[1]}", "count=1"]).output
+        ours = self.timed_loop(values, span)
+        keys = ("packet_hops", "delivered", "dropped")
+        return {
+            "ours": {k: ours[k] for k in keys},
+            "theirs": {k: theirs[k] for k in keys},
+            "simulated_s": span[1] - span[0],
+        }
+
+    def timed_loop(self, values: dict, span: tuple[float, float]) -> dict:
+        """Our event loop between two simulated times: counts and processor time."""
+        short, long = (timed([self.driver, *arguments(values), f"seconds={s}"]).output for s in span)
+        return {key: long[key] - short[key] for key in long}
+
+    def ratio(self, peer: str, flows: int, span: tuple[float, float]) -> dict:
+        """Event loop against event loop: processor time for the same simulated time, pairs by turns."""
+        values = scene(flows, "red")
+        command = self.peer(peer, values)
+        if command is None:
+            return {"skipped": f"{peer} is not installed"}
+        # A longer span for us, scaled: our clock should count in tenths of a second as well.
+        ours_span = (span[0], span[0] + max(20, span[1] - span[0]))
+        stretch = (ours_span[1] - ours_span[0]) / (span[1] - span[0])
+        pairs = []
+        for _ in range(2 if self.quick else PAIRS):
+            ours = self.timed_loop(values, ours_span)["cpu_s"] / stretch
+            theirs = timed([*command, f"mark_s={span[0]}", f"seconds={span[1]}"]).output["cpu_s"]
+            pairs.append((ours, theirs))
+        return ratio_figures(pairs)
+
+    def ratio_with_setup(self) -> dict:
+        """Whole processes, set-up included."""
+        values = scene(1000, "red")
+        command = self.peer("ns2", values)
+        if command is None:
+            return {"skipped": "ns2 is not installed"}
+        pairs = []
+        for _ in range(2 if self.quick else PAIRS):
+            ours = timed([self.driver, *arguments(values), f"seconds={TOTAL_S}"]).cpu_s
+            theirs = timed([*command, "mark_s=1", f"seconds={TOTAL_S}"]).cpu_s
+            pairs.append((ours, theirs))
+        return ratio_figures(pairs) | {"simulated_s": TOTAL_S}
+
+    # --- the command line ------------------------------------------------------------------------------------
+
+    def starts(self) -> Iterator[Item]:
+        """Start-up, and two seeds on two processors."""
+        yield "start-up", self.start_up
+        yield "two-seeds", self.two_seeds
+
+    def start_up(self) -> dict:
+        """Processor time of `aqmlab --help` and of a run of one simulated millisecond."""
+        program = aqmlab()
+        if program is None:
+            return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "empty.toml"
+            file.write_text(EMPTY)
+            helps, runs = [], []
+            for i in range(STARTUP_RUNS):
+                helps.append(timed([program, "--help"]).cpu_s)
+                runs.append(
+                    timed([program, "run", str(file), "--no-report", "-q", "-o", f"{folder}/{i}"]).cpu_s
+                )
+        return {
+            "help_cpu_s": round(statistics.median(helps), 3),
+            "empty_run_cpu_s": round(statistics.median(runs), 3),
+        }
+
+    def two_seeds(self) -> dict:
+        """Wall time of two seeds side by side over that of one."""
+        program = aqmlab()
+        if program is None:
+            return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
+        ratios = []
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "seeds.toml"
+            file.write_text(SEEDS)
+            for i in range(STARTUP_RUNS):
+                walls = []
+                for n in (1, 2):
+                    command = [
+                        program,
+                        "run",
+                        str(file),
+                        "--no-report",
+                        "-q",
+                        "--runs",
+                        str(n),
+                        "--jobs",
+                        str(n),
+                    ]
+                    begun = time.monotonic()
+                    timed([*command, "-o", f"{folder}/{i}-{n}"])
+                    walls.append(time.monotonic() - begun)
+                ratios.append(walls[1] / walls[0])
+        return {
+            "median": round(statistics.median(ratios), 3),
+            "least": round(min(ratios), 3),
+            "most": round(max(ratios), 3),
+        }
+
+
+EMPTY = """
+duration = "1ms"
+topology = { kind = "dumbbell", rate = "10Mbit", delay = "10ms" }
+[[traffic]]
+kind = "bulk"
+"""
+
+SEEDS = """
+duration = "200s"
+topology = { kind = "dumbbell", rate = "100Mbit", delay = "10ms", queue = { kind = "red", min_th = "100p" } }
+[[traffic]]
+kind = "bulk"
+count = 100
+rtt = { uniform = ["40ms", "200ms"] }
+start = { uniform = ["0s", "1s"] }
+"""
+
+
+def aqmlab() -> str | None:
+    """The installed command."""
+    program = Path(os.environ.get("AQMLAB", ROOT / ".venv" / "bin" / "aqmlab"))
+    return str(program) if program.exists() else None
+
+
+def loop_figures(found: Loop, span: tuple[float, float]) -> dict:
+    """What the tables show of an event loop."""
+    if found.packet_hops == 0:
+        raise BenchError("no packet moved between the short and the long run")
+    return {
+        "per_hop": round(found.per_hop, 1),
+        "per_segment": round(found.instructions / max(1, found.delivered), 1),
+        "cpu_ns_per_hop": round(found.cpu_s * 1e9 / found.packet_hops, 1),
+        "events_per_hop": round(found.events / found.packet_hops, 3),
+        "packet_hops": found.packet_hops,
+        "delivered": found.delivered,
+        "dropped": found.dropped,
+        "simulated_s": span[1] - span[0],
+    }
+
+
+def ratio_figures(pairs: list[tuple[float, float]]) -> dict:
+    """Median and range of their processor time over ours."""
+    ratios = sorted(theirs / ours for ours, theirs in pairs)
+    return {
+        "median": round(statistics.median(ratios), 1),
+        "least": round(ratios[0], 1),
+        "most": round(ratios[-1], 1),
+        "pairs": len(pairs),
+        "ours_cpu_s": round(statistics.median(ours for ours, _ in pairs), 4),
+        "theirs_cpu_s": round(statistics.median(theirs for _, theirs in pairs), 4),
+    }

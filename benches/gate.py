@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Has a packet-hop become more expensive? Fails if so.
+
+Counts the instructions of three fixed scenarios, a long run less a short one, and compares instructions per packet-hop
+with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails when one has risen by more
+than 3 %.
+
+    python3 benches/gate.py                                compare
+    python3 benches/gate.py --update                       write the baseline of this machine's way of counting
+    python3 benches/gate.py --update --counter callgrind   write the other one
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from measure import BenchError, build, counter, loop
+from scene import arguments, scene
+
+BASELINE = Path(__file__).resolve().parent / "baseline.json"
+ALLOWED_RISE = 0.03
+
+# name: flows, discipline, changes, simulated seconds of the short and of the long run
+SCENARIOS = {
+    "red, 100 flows": (100, "red", {}, 3, 7),
+    "droptail, 1000 flows": (1000, "droptail", {}, 3, 7),
+    "red, 20 flows, two bottlenecks, recording": (
+        20,
+        "red",
+        {"bottlenecks": 2, "record_ms": 10, "record_flows_ms": 500},
+        3,
+        6,
+    ),
+}
+
+
+def measure(how: str) -> dict[str, float]:
+    """Instructions per packet-hop of each scenario."""
+    driver = str(build("aqmlab-sim", "bench_dumbbell"))
+    found = {}
+    for name, (flows, discipline, changes, short_s, long_s) in SCENARIOS.items():
+        command = [driver, *arguments(scene(flows, discipline, **changes))]
+        found[name] = round(loop(command, short_s, long_s, how).per_hop, 2)
+    return found
+
+
+def compare(found: dict[str, float], baseline: dict[str, float]) -> list[str]:
+    """Prints the comparison; the names of the scenarios that have become too expensive."""
+    worse = []
+    for name, now in found.items():
+        if name not in baseline:
+            print(f"{name:<45} {now:8.1f} instructions a packet-hop, not in the baseline")
+            worse.append(name)
+            continue
+        change = now / baseline[name] - 1
+        print(f"{name:<45} {now:8.1f} instructions a packet-hop, {change:+.1%} of {baseline[name]:.1f}")
+        if change > ALLOWED_RISE:
+            worse.append(name)
+    return worse
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--update", action="store_true", help="write the baseline instead")
+    parser.add_argument(
+        "--counter", choices=("perf", "callgrind"), help="how to count; perf where it works if not given"
+    )
+    options = parser.parse_args()
+    how = options.counter or counter()
+    found = measure(how)
+    stored = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    if options.update:
+        stored[how] = found
+        BASELINE.write_text(json.dumps(stored, indent=2, sort_keys=True) + "\n")
+        print(f"wrote {BASELINE.name} ({how}); a baseline that has risen needs a line in CHANGELOG.md")
+        return 0
+    if how not in stored:
+        print(
+            f"the baseline has no figures counted with {how}: run `python3 benches/gate.py --update`",
+            file=sys.stderr,
+        )
+        return 1
+    worse = compare(found, stored[how])
+    if worse:
+        print(
+            f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\nMake it cheaper; or, if it is worth its "
+            "price, run `python3 benches/gate.py --update` and say in CHANGELOG.md what became dearer and why.",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BenchError as error:
+        print(f"gate: {error}", file=sys.stderr)
+        sys.exit(3)

@@ -1,0 +1,119 @@
+"""Programs run and measured: instructions in user space, processor time, what they print as JSON."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class BenchError(Exception):
+    """A program that was to be measured failed, or this machine cannot measure."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run of a program."""
+
+    output: dict
+    cpu_s: float
+    wall_s: float
+    instructions: int | None = None
+
+
+def target() -> Path:
+    """Where cargo builds."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+
+
+def build(package: str, example: str) -> Path:
+    """The path of a release example, built as shipped."""
+    command = ["cargo", "build", "--release", "--quiet", "--package", package, "--example", example]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+        raise BenchError(f"{' '.join(command)} failed")
+    return target() / "release" / "examples" / example
+
+
+def counter() -> str:
+    """`perf` where it counts instructions of user space, else `callgrind`."""
+    if shutil.which("perf"):
+        command = ["perf", "stat", "-x", ",", "-e", "instructions:u", "true"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and re.match(r"\d+,", done.stderr):
+            return "perf"
+    if shutil.which("valgrind"):
+        return "callgrind"
+    raise BenchError("no way to count instructions: install perf (linux-perf), or valgrind")
+
+
+def timed(command: list[str]) -> Measured:
+    """Runs a program that prints one JSON object; processor time is that of the whole process."""
+    # A clock that nothing in a result depends on but the wall time of start-up.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        before = os.times()
+        done = subprocess.run(["nice", "-n", "5", *command], stdout=out, stderr=err, check=False)
+        after = os.times()
+        out.seek(0)
+        err.seek(0)
+        text, complaint = out.read().decode(), err.read().decode()
+    if done.returncode != 0:
+        raise BenchError(f"{' '.join(command)}: exit {done.returncode}\n{complaint.strip() or text.strip()}")
+    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return Measured(last_json(text), cpu_s, after.elapsed - before.elapsed)
+
+
+def last_json(text: str) -> dict:
+    """The last line that is a JSON object; empty if there is none."""
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            return json.loads(line)
+    return {}
+
+
+def counted(command: list[str], how: str) -> Measured:
+    """Like `timed`, with instructions counted by `how`."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report"
+        if how == "perf":
+            wrapped = ["perf", "stat", "-x", ",", "-e", "instructions:u", "-o", str(report), *command]
+            pattern = r"^(\d+),"
+        else:
+            wrapped = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={report}", *command]
+            pattern = r"^(?:summary|totals): (\d+)"
+        run = timed(wrapped)
+        found = re.search(pattern, report.read_text(), re.MULTILINE)
+    if not found:
+        raise BenchError(f"{how} counted nothing for {' '.join(command)}")
+    return Measured(run.output, run.cpu_s, run.wall_s, int(found[1]))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A long run less a short one: the event loop without set-up, for the simulated time between."""
+
+    instructions: int
+    packet_hops: int
+    delivered: int
+    dropped: int
+    events: int
+    cpu_s: float
+
+    @property
+    def per_hop(self) -> float:
+        """Instructions a packet-hop."""
+        return self.instructions / self.packet_hops
+
+
+def loop(command: list[str], short_s: float, long_s: float, how: str) -> Loop:
+    """Measures our driver's event loop between two simulated times."""
+    short, long = (counted([*command, f"seconds={s}"], how) for s in (short_s, long_s))
+    differences = {
+        key: long.output[key] - short.output[key]
+        for key in ("packet_hops", "delivered", "dropped", "events", "cpu_s")
+    }
+    return Loop(instructions=long.instructions - short.instructions, **differences)

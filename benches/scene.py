@@ -1,0 +1,51 @@
+"""The network of the benches: one bottleneck, TCP NewReno flows that always have something to send.
+
+Every number stands here and is handed to our driver and to the peers as KEY=VALUE.
+
+    python3 benches/scene.py flows=1000 discipline=droptail   prints the arguments, for runs by hand
+"""
+
+import sys
+
+SCENE = {
+    "rate_mbit": 100,
+    "delay_ms": 5,  # of the bottleneck, one way
+    "access_mbit": 1000,
+    "rtt_low_ms": 20,  # base round-trip times are spread evenly over the flows, from here
+    "rtt_high_ms": 200,  # to here
+    "start_s": 1,  # the flows start evenly spread over this time
+    "mss": 1448,
+    "min_rto_ms": 200,
+    "limit": 1000,  # packets of buffer
+    "min_th": 100,
+    "max_th": 300,
+    "max_p": 0.1,
+    "w_q": 0.002,
+}
+
+# What grows with the bottleneck's rate, so that delays stay as they are.
+BY_RATE = ("rate_mbit", "access_mbit", "limit", "min_th", "max_th")
+
+
+def scene(flows: int, discipline: str, *, times: int = 1, **changes: object) -> dict[str, object]:
+    """The scene for so many flows, with a bottleneck `times` as fast; `changes` replace or add values."""
+    values = dict(SCENE, flows=flows, discipline=discipline)
+    for key in BY_RATE:
+        values[key] *= times
+    return values | changes
+
+
+def arguments(values: dict[str, object]) -> list[str]:
+    """The scene as command-line arguments."""
+    return [f"{key}={value}" for key, value in values.items()]
+
+
+if __name__ == "__main__":
+    given = dict(text.split("=", 1) for text in sys.argv[1:])
+    chosen = scene(
+        int(given.pop("flows", 100)),
+        given.pop("discipline", "red"),
+        times=int(given.pop("times", 1)),
+        **given,
+    )
+    print(*arguments(chosen))

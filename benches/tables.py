@@ -1,0 +1,186 @@
+"""The tables of docs/performance.md, from results."""
+
+GOALS = {
+    "hops": "at most 350 a packet-hop and 2,100 a segment with its ACK at 100 and 1000 flows",
+    "memory": "at most 640 bytes a flow",
+}
+
+
+def table(head: list[str], rows: list[list[object]]) -> str:
+    """A Markdown table; the first column is text, the others numbers."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def thousands(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def with_prefix(items: dict, prefix: str) -> list[tuple[list[str], dict]]:
+    """Items by the first part of their name, with the other parts."""
+    found = [(name.split("/"), figures) for name, figures in items.items() if name.split("/")[0] == prefix]
+    return [(parts[1:], figures) for parts, figures in found if "skipped" not in figures]
+
+
+def about_table(about: dict) -> str:
+    rows = [[key, about[key]] for key in ("date", "commit", "machine", "compiler", "build")]
+    counting = {"perf": "perf stat, user space", "callgrind": "valgrind --tool=callgrind"}[about["counter"]]
+    return table(["", ""], [*rows, ["instructions", counting], ["load at the end", about["load"]]]).replace(
+        "---:", "---"
+    )
+
+
+def hops_table(items: dict) -> str:
+    head = [
+        "scene",
+        "instructions a hop",
+        "a segment with ACK",
+        "CPU ns a hop",
+        "events a hop",
+        "hops/s simulated",
+        "dropped",
+    ]
+    rows = []
+    for kind, label in (
+        ("hops", "{0}, {1} flows"),
+        ("hops-fast", "{0}, {1} flows, {2} Gbit/s"),
+        ("series", "{0}, {1} flows, two bottlenecks"),
+    ):
+        for parts, f in with_prefix(items, kind):
+            discipline, flows, record = parts
+            label_text = label.format(discipline, thousands(int(flows)), int(flows) // 10_000)
+            recording = {
+                "off": "",
+                "10ms": "; samples of queues every 10 ms, of flows every 500 ms",
+                "10ms-all": "; all samples every 10 ms",
+            }[record]
+            share = f"{100 * f['dropped'] / max(1, f['dropped'] + f['delivered']):.1f} %"
+            rate = thousands(f["packet_hops"] / f["simulated_s"])
+            rows.append(
+                [
+                    label_text + recording,
+                    thousands(f["per_hop"]),
+                    thousands(f["per_segment"]),
+                    f["cpu_ns_per_hop"],
+                    f["events_per_hop"],
+                    rate,
+                    share,
+                ]
+            )
+    return table(head, rows)
+
+
+def recording_table(items: dict) -> str:
+    rows = []
+    for parts, with_samples in with_prefix(items, "hops"):
+        discipline, flows, record = parts
+        off = items.get(f"hops/{discipline}/{flows}/off")
+        if record == "10ms" and off:
+            rows.append(
+                [
+                    f"{discipline}, {thousands(int(flows))} flows",
+                    f"{with_samples['per_hop'] / off['per_hop'] - 1:+.1%}",
+                ]
+            )
+    return table(["scene", "instructions with recording"], rows)
+
+
+def discipline_table(items: dict) -> str:
+    rows = []
+    for parts, f in with_prefix(items, "discipline"):
+        *name, backlog = parts
+        rows.append(
+            ["/".join(name), thousands(int(backlog)), thousands(f["instructions"]), f"{f['marked']:.1%}"]
+        )
+    return table(["discipline", "backlog", "instructions a packet", "marked"], rows)
+
+
+def memory_text(items: dict) -> str:
+    f = items.get("memory")
+    if not f:
+        return "Not measured.\n"
+    return (
+        table(
+            ["flows", "established", "resident"],
+            [
+                ["10,000", thousands(f["established_10k"]), f"{f['rss_10k'] / 1e6:.1f} MB"],
+                ["100,000", thousands(f["established_100k"]), f"{f['rss_100k'] / 1e6:.1f} MB"],
+            ],
+        )
+        + f"\n**{f['bytes_per_flow']:.0f} bytes a flow**, both endpoints, key and counters.\n"
+    )
+
+
+def peers_table(items: dict) -> str:
+    names = {"ns2": "ns-2.35", "ns3": "ns-3 (Debian)"}
+    rows = []
+    for kind, what in (("ratio", "event loop"), ("ratio-with-setup", "whole process, set-up included")):
+        for (peer, discipline, flows), f in with_prefix(items, kind):
+            rows.append(
+                [
+                    f"{names[peer]}, {discipline}, {thousands(int(flows))} flows, {what}",
+                    f"**{f['median']}**",
+                    f"{f['least']} to {f['most']}",
+                    f["pairs"],
+                    f["ours_cpu_s"],
+                    f["theirs_cpu_s"],
+                ]
+            )
+    return table(["peer", "their CPU time over ours", "range", "pairs", "ours, s", "theirs, s"], rows)
+
+
+def work_table(items: dict) -> str:
+    rows = []
+    for (peer, discipline, flows), f in with_prefix(items, "work"):
+        for key in ("packet_hops", "delivered", "dropped"):
+            ours, theirs = (f[side][key] / f["simulated_s"] for side in ("ours", "theirs"))
+            change = f"{theirs / ours - 1:+.1%}" if ours else ""
+            rows.append(
+                [
+                    f"{peer}, {discipline}, {flows} flows: {key.replace('_', '-')} a simulated second",
+                    thousands(ours),
+                    thousands(theirs),
+                    change,
+                ]
+            )
+    return table(["work", "ours", "theirs", "difference"], rows)
+
+
+def start_table(items: dict) -> str:
+    rows = []
+    if "help_cpu_s" in (start := items.get("start-up", {})):
+        rows.append(["`aqmlab --help`, CPU time", f"{start['help_cpu_s']} s"])
+        rows.append(["a run of one simulated millisecond, CPU time", f"{start['empty_run_cpu_s']} s"])
+    if "median" in (seeds := items.get("two-seeds", {})):
+        rows.append(
+            [
+                "two seeds on two processors over one, wall time",
+                f"{seeds['median']} ({seeds['least']} to {seeds['most']})",
+            ]
+        )
+    if "allocations" in (steady := items.get("allocations/red/100", {})):
+        rows.append(
+            [
+                f"allocations in {thousands(steady['packet_hops'])} packet-hops when steady",
+                steady["allocations"],
+            ]
+        )
+    return table(["", ""], rows)
+
+
+def markdown(about: dict, items: dict) -> str:
+    """All tables, with their headings."""
+    sections = [
+        ("What was measured", about_table(about)),
+        (f"Event loop (goal: {GOALS['hops']})", hops_table(items)),
+        ("Recording (goal: at most +10 %)", recording_table(items)),
+        ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
+        (f"Memory (goal: {GOALS['memory']})", memory_text(items)),
+        (
+            "Peers (goals: ns-2 at least 6, with set-up at least 25; Debian's ns-3 at least 200)",
+            peers_table(items),
+        ),
+        ("Do the peers do the same work?", work_table(items)),
+        ("Start-up and processors (goals: 0.25 s, 0.4 s, 1.15)", start_table(items)),
+    ]
+    return "\n".join(f"### {title}\n\n{text}" for title, text in sections)
