@@ -242,8 +242,13 @@ impl FlowTable {
         }
     }
 
-    /// Takes out a flow that is over and has no packet left; `None` if there is none.
+    /// Is there a flow to [`FlowTable::reap`]?
     #[inline]
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Takes out a flow that is over and has no packet left; `None` if there is none.
     pub fn reap(&mut self) -> Option<Flow> {
         let number = self.finished.pop()?;
         let slot = &mut self.slots[number as usize];

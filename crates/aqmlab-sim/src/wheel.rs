@@ -18,12 +18,15 @@ const NONE: u32 = u32::MAX;
 /// The slot of no event.
 const NEVER: u64 = u64::MAX;
 
-/// One event in a slot's list.
+/// One event in a slot's list: half a cache line.
 #[derive(Clone, Copy)]
 struct Node {
-    item: Item,
+    key: Key,
+    event: Event,
     next: u32,
 }
+
+const _: () = assert!(size_of::<Node>() == 32, "a node is half a cache line");
 
 /// Events by slot of time.
 pub struct Wheel {
@@ -31,22 +34,28 @@ pub struct Wheel {
     shift: u32,
     /// Number of slots minus one; the number is a power of two.
     mask: u64,
-    /// First node of each slot.
+    /// The slot that is being worked off, counted from time zero.
+    cursor: u64,
+    /// Its first event; its list is sorted.
+    current: u32,
+    /// The first free node.
+    free: u32,
+    pool: Vec<Node>,
+    /// First node of each slot; these lists are not sorted.
     heads: Box<[u32]>,
     /// A bit for each slot that has events.
     occupied: Box<[u64]>,
-    pool: Vec<Node>,
-    free: u32,
-    /// The slot that is being worked off, counted from time zero.
-    cursor: u64,
-    /// Its events, last first.
-    current: Vec<Item>,
     /// Events beyond the horizon.
     far: BinaryHeap<Item>,
     /// The slot of the first of them.
     far_slot: u64,
     len: usize,
+    /// Where long lists are sorted.
+    scratch: Vec<Item>,
 }
+
+/// Longer lists are sorted in an array.
+const LONG: usize = 16;
 
 impl Wheel {
     /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
@@ -58,15 +67,16 @@ impl Wheel {
         Wheel {
             shift,
             mask: slots as u64 - 1,
+            cursor: 0,
+            current: NONE,
+            free: NONE,
+            pool: Vec::new(),
             heads: vec![NONE; slots].into(),
             occupied: vec![0; slots / 64].into(),
-            pool: Vec::new(),
-            free: NONE,
-            cursor: 0,
-            current: Vec::new(),
             far: BinaryHeap::new(),
             far_slot: NEVER,
             len: 0,
+            scratch: Vec::new(),
         }
     }
 
@@ -75,29 +85,39 @@ impl Wheel {
         key.at.as_ns() >> self.shift
     }
 
+    /// A node with this event in it; its place.
     #[inline]
-    fn hang(&mut self, slot: u64, item: Item) {
-        let index = (slot & self.mask) as usize;
-        let node = Node { item, next: self.heads[index] };
-        let place = if self.free == NONE {
-            self.pool.push(node);
-            (self.pool.len() - 1) as u32
-        } else {
-            let place = self.free;
-            self.free = self.pool[place as usize].next;
-            self.pool[place as usize] = node;
-            place
-        };
-        self.heads[index] = place;
-        self.occupied[index / 64] |= 1 << (index % 64);
+    fn node(&mut self, key: Key, event: Event, next: u32) -> u32 {
+        let node = Node { key, event, next };
+        let place = self.free;
+        if place == NONE {
+            return self.grow(node);
+        }
+        let old = &mut self.pool[place as usize];
+        self.free = old.next;
+        *old = node;
+        place
     }
 
-    /// Into the slot that is being worked off, behind what comes before it.
-    #[inline]
-    fn insert_current(&mut self, item: Item) {
-        // Most go near the end: what comes next stands last.
-        let behind = self.current.iter().rev().take_while(|waiting| waiting.key < item.key).count();
-        self.current.insert(self.current.len() - behind, item);
+    #[cold]
+    fn grow(&mut self, node: Node) -> u32 {
+        self.pool.push(node);
+        (self.pool.len() - 1) as u32
+    }
+
+    /// Into the sorted list of the slot that is being worked off.
+    fn insert_current(&mut self, key: Key, event: Event) {
+        let (mut before, mut next) = (NONE, self.current);
+        while next != NONE && self.pool[next as usize].key < key {
+            before = next;
+            next = self.pool[next as usize].next;
+        }
+        let place = self.node(key, event, next);
+        if before == NONE {
+            self.current = place;
+        } else {
+            self.pool[before as usize].next = place;
+        }
     }
 
     /// Moves on to the next slot that has events, and sorts them.
@@ -109,13 +129,15 @@ impl Wheel {
         }
         self.cursor = next;
         if near == next {
-            self.unhang(near);
+            let index = (near & self.mask) as usize;
+            self.current = std::mem::replace(&mut self.heads[index], NONE);
+            self.occupied[index / 64] &= !(1 << (index % 64));
+            if self.pool[self.current as usize].next != NONE {
+                self.sort_current();
+            }
         }
-        if self.far_slot == self.cursor {
+        if self.far_slot == next {
             self.take_far();
-        }
-        if self.current.len() > 1 {
-            self.sort_current();
         }
     }
 
@@ -123,42 +145,69 @@ impl Wheel {
     #[cold]
     fn take_far(&mut self) {
         while self.far_slot == self.cursor {
-            self.current.extend(self.far.pop());
+            if let Some(Item { key, event }) = self.far.pop() {
+                self.insert_current(key, event);
+            }
             self.far_slot = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
         }
     }
 
-    /// Sorts the slot's events, last first. There are a few of them, so this is an insertion sort until there
-    /// are many.
+    /// Sorts the current list: by insertion while it is short, else in an array.
     fn sort_current(&mut self) {
-        if self.current.len() > 20 {
-            self.current.sort_unstable_by(|a, b| b.key.cmp(&a.key));
-            return;
-        }
-        for i in 1..self.current.len() {
-            let mut j = i;
-            while j > 0 && self.current[j - 1].key < self.current[j].key {
-                self.current.swap(j - 1, j);
-                j -= 1;
+        let mut rest = std::mem::replace(&mut self.current, NONE);
+        let mut sorted = 0;
+        while rest != NONE {
+            if sorted == LONG {
+                self.sort_long(rest);
+                return;
             }
+            let place = rest;
+            let key = self.pool[place as usize].key;
+            rest = self.pool[place as usize].next;
+            let (mut before, mut next) = (NONE, self.current);
+            while next != NONE && self.pool[next as usize].key < key {
+                before = next;
+                next = self.pool[next as usize].next;
+            }
+            self.pool[place as usize].next = next;
+            if before == NONE {
+                self.current = place;
+            } else {
+                self.pool[before as usize].next = place;
+            }
+            sorted += 1;
         }
     }
 
-    /// Takes all events of a slot into `current`.
-    fn unhang(&mut self, slot: u64) {
-        let index = (slot & self.mask) as usize;
-        let mut place = std::mem::replace(&mut self.heads[index], NONE);
-        self.occupied[index / 64] &= !(1 << (index % 64));
-        while place != NONE {
-            let node = &mut self.pool[place as usize];
-            self.current.push(node.item);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = place;
-            place = next;
+    /// Sorts the current list and `rest` together.
+    #[cold]
+    fn sort_long(&mut self, rest: u32) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        for list in [self.current, rest] {
+            let mut place = list;
+            while place != NONE {
+                let Node { key, event, next } = self.pool[place as usize];
+                scratch.push(Item { key, event });
+                self.release(place);
+                place = next;
+            }
         }
+        scratch.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+        self.current = NONE;
+        for Item { key, event } in scratch.drain(..) {
+            self.current = self.node(key, event, self.current);
+        }
+        self.scratch = scratch;
+    }
+
+    #[inline]
+    fn release(&mut self, place: u32) {
+        self.pool[place as usize].next = self.free;
+        self.free = place;
     }
 
     /// The first slot after the cursor with events, within one turn of the wheel.
+    #[inline]
     fn next_occupied(&self) -> u64 {
         let start = (self.cursor + 1) & self.mask;
         let words = self.occupied.len() - 1;
@@ -182,25 +231,31 @@ impl Wheel {
 impl EventQueue for Wheel {
     #[inline]
     fn push(&mut self, key: Key, event: Event) {
-        let item = Item { key, event };
         let slot = self.slot_of(&key);
         self.len += 1;
         if slot <= self.cursor {
-            self.insert_current(item);
+            self.insert_current(key, event);
         } else if slot - self.cursor <= self.mask {
-            self.hang(slot, item);
+            let index = (slot & self.mask) as usize;
+            self.heads[index] = self.node(key, event, self.heads[index]);
+            self.occupied[index / 64] |= 1 << (index % 64);
         } else {
             self.far_slot = self.far_slot.min(slot);
-            self.far.push(item);
+            self.far.push(Item { key, event });
         }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<(Key, Event)> {
-        if self.current.is_empty() {
+        if self.current == NONE {
             self.advance();
+            if self.current == NONE {
+                return None;
+            }
         }
-        let Item { key, event } = self.current.pop()?;
+        let Node { key, event, next } = self.pool[self.current as usize];
+        self.release(self.current);
+        self.current = next;
         self.len -= 1;
         Some((key, event))
     }
@@ -211,7 +266,7 @@ impl EventQueue for Wheel {
 
     fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>()
-            + (self.far.capacity() + self.current.capacity()) * size_of::<Item>()
+            + (self.far.capacity() + self.scratch.capacity()) * size_of::<Item>()
             + self.heads.len() * size_of::<u32>()
     }
 }

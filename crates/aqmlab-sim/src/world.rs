@@ -410,6 +410,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Takes out flows whose last packet has gone.
     #[inline]
     fn reap(&mut self) {
+        if self.flows.has_finished() {
+            self.record_finished();
+        }
+    }
+
+    #[cold]
+    fn record_finished(&mut self) {
         while let Some(gone) = self.flows.reap() {
             self.recorder.flow_ended(&gone);
         }
