@@ -192,7 +192,7 @@ impl Wheel {
                 place = next;
             }
         }
-        scratch.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+        scratch.sort_unstable();
         self.current = NONE;
         for Item { key, event } in scratch.drain(..) {
             self.current = self.node(key, event, self.current);
