@@ -25,15 +25,18 @@ pub enum Discipline<P: Packet> {
     Custom(Box<dyn Qdisc<P> + Send>),
 }
 
+/// Does `$call` with the discipline inside, by its own type.
 macro_rules! each {
-    ($self:ident, $inner:ident => $call:expr) => {
-        match $self {
+    ($discipline:expr, $inner:ident => $call:expr) => {
+        match $discipline {
             Discipline::DropTail($inner) => $call,
             Discipline::Red($inner) => $call,
             Discipline::Custom($inner) => $call,
         }
     };
 }
+
+pub(crate) use each;
 
 impl<P: Packet> Qdisc<P> for Discipline<P> {
     #[inline(always)]
@@ -57,5 +60,27 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         each!(self, d => d.observe(now, out))
+    }
+}
+
+/// A boxed discipline is one.
+impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        (**self).enqueue(now, pkt, obs);
+    }
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        (**self).dequeue(now, obs)
+    }
+    fn deadline(&self) -> Option<Instant> {
+        (**self).deadline()
+    }
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        (**self).rate_changed(now, rate);
+    }
+    fn backlog(&self) -> Backlog {
+        (**self).backlog()
+    }
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        (**self).observe(now, out);
     }
 }

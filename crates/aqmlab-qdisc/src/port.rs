@@ -3,6 +3,7 @@
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
 
 use crate::books::{Books, Imbalance};
+use crate::discipline::each;
 use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Qdisc, Stamped};
 
 /// A discipline and its link, for any host.
@@ -18,6 +19,12 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// A host of real time passes the ideal instants, those that `next_event` told, not its own lateness.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
+    link: Link<P>,
+}
+
+/// All of a port but its discipline, which each call gets by its own type: the port looks once which of the
+/// built-in ones it has, and no packet passes through a value that could be of any.
+struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
     sending: Option<Sending<P>>,
@@ -47,20 +54,14 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
-        Port { discipline, clock: LinkClock::new(rate), overhead, sending: None, books: Books::new(classes) }
+        let (clock, books) = (LinkClock::new(rate), Books::new(classes));
+        Port { discipline, link: Link { clock, overhead, sending: None, books } }
     }
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
     /// discipline prefers) if the link was idle and has now begun one.
     pub fn arrive(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant> {
-        self.settle(now);
-        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
-        let mut clerk = Clerk { books: &mut self.books, host: obs };
-        self.discipline.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
-        if self.is_sending() {
-            return None;
-        }
-        self.begin_train(now, obs)
+        each!(&mut self.discipline, queue => self.link.arrive(queue, now, pkt, obs))
     }
 
     /// The transmission under way has ended: returns its packet and starts the next.
@@ -68,14 +69,7 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If nothing is being sent.
     pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
-        self.settle(now);
-        let Sending { pkt, ends } =
-            self.sending.take().expect("link_free is called when a transmission has ended");
-        debug_assert!(now >= ends, "the link is not free yet");
-        let mut departure = Departure { packet: pkt.packet, arrived: pkt.arrived, next_end: None };
-        self.books.departed(departure.packet.class(), departure.packet.wire_len());
-        departure.next_end = self.start(now, obs);
-        departure
+        each!(&mut self.discipline, queue => self.link.free(queue, now, obs))
     }
 
     /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
@@ -85,7 +79,7 @@ impl<P: Classed> Port<P> {
             return None;
         }
         self.settle(now);
-        self.begin_train(now, obs)
+        each!(&mut self.discipline, queue => self.link.begin_train(queue, now, obs))
     }
 
     /// The link's rate changes; a transmission under way keeps its end.
@@ -93,26 +87,25 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn set_rate(&mut self, now: Instant, rate: Rate) {
-        self.clock.set_rate(rate);
+        self.link.clock.set_rate(rate);
         self.discipline.rate_changed(now, rate);
     }
 
     /// Cuts off the past: all books start anew, what the port holds is carried in. State is kept.
     pub fn measure_from(&mut self, now: Instant) {
         self.settle(now);
-        self.books.restart(self.is_sending());
+        self.link.books.restart(self.is_sending());
     }
 
     /// Completes the books' integrals up to `now`; without it they end at the port's last event.
-    #[inline]
     pub fn settle(&mut self, now: Instant) {
-        self.books.settle(now, self.discipline.backlog(), self.is_sending());
+        self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
     }
 
     /// The absolute instant at which the host must come back; `None` if only an arrival can change
     /// anything.
     pub fn next_event(&self) -> Option<Instant> {
-        match &self.sending {
+        match &self.link.sending {
             Some(sending) => Some(sending.ends),
             None => self.discipline.deadline(),
         }
@@ -121,17 +114,17 @@ impl<P: Classed> Port<P> {
     /// Is a packet in transmission?
     #[inline]
     pub const fn is_sending(&self) -> bool {
-        self.sending.is_some()
+        self.link.sending.is_some()
     }
 
     /// The packet in transmission.
     pub fn in_transmission(&self) -> Option<&P> {
-        self.sending.as_ref().map(|s| &s.pkt.packet)
+        self.link.sending.as_ref().map(|s| &s.pkt.packet)
     }
 
     /// The link's rate.
     pub const fn rate(&self) -> Rate {
-        self.clock.rate()
+        self.link.clock.rate()
     }
 
     /// What waits, without the packet in transmission.
@@ -151,7 +144,7 @@ impl<P: Classed> Port<P> {
 
     /// The books, complete up to [`Books::until`].
     pub const fn books(&self) -> &Books {
-        &self.books
+        &self.link.books
     }
 
     /// Do the books balance? Conservation in packets and bytes per class and in sum against what the
@@ -161,21 +154,58 @@ impl<P: Classed> Port<P> {
     /// # Errors
     /// The identity that fails.
     pub fn check_books(&self) -> Result<(), Imbalance> {
-        self.books.check(self.discipline.backlog(), self.in_transmission())
+        self.link.books.check(self.discipline.backlog(), self.in_transmission())
+    }
+}
+
+impl<P: Classed> Link<P> {
+    #[inline]
+    fn arrive<Q>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant>
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
+        self.books.settle(now, queue.backlog(), self.sending.is_some());
+        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
+        if self.sending.is_some() {
+            return None;
+        }
+        self.begin_train(queue, now, obs)
+    }
+
+    #[inline]
+    fn free<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P>
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
+        self.books.settle(now, queue.backlog(), true);
+        let Sending { pkt, ends } =
+            self.sending.take().expect("link_free is called when a transmission has ended");
+        debug_assert!(now >= ends, "the link is not free yet");
+        self.books.departed(pkt.packet.class(), pkt.wire_len());
+        let next_end = self.start(queue, now, obs);
+        Departure { packet: pkt.packet, arrived: pkt.arrived, next_end }
     }
 
     /// The link was idle: a new back-to-back train begins, if there is a packet.
     #[inline(never)]
-    fn begin_train(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+    fn begin_train<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant>
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
         self.clock.restart();
-        self.start(now, obs)
+        self.start(queue, now, obs)
     }
 
     /// Asks the discipline for a packet and puts it on the idle link.
     #[inline(always)]
-    fn start(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+    fn start<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant>
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
         let mut clerk = Clerk { books: &mut self.books, host: obs };
-        let pkt = self.discipline.dequeue(now, &mut clerk)?;
+        let pkt = queue.dequeue(now, &mut clerk)?;
         let (class, sojourn) = (pkt.packet.class(), now.saturating_since(pkt.arrived));
         let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
         self.sending = Some(Sending { pkt, ends });
