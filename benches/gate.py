@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Has a packet-hop become more expensive? Fails if so.
 
-Counts the instructions of three fixed scenarios, a long run less a short one, and compares instructions per packet-hop
-with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails when one has risen by more
-than 3 %.
+Counts the instructions of three fixed scenarios, a long run less a short one, and compares instructions per
+packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails
+when one has risen by more than 3 %.
 
     python3 benches/gate.py                                compare
-    python3 benches/gate.py --update                       write the baseline of this machine's way of counting
+    python3 benches/gate.py --update                       write the baseline as this machine counts
     python3 benches/gate.py --update --counter callgrind   write the other one
 """
 
@@ -84,8 +84,9 @@ def main() -> int:
     worse = compare(found, stored[how])
     if worse:
         print(
-            f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\nMake it cheaper; or, if it is worth its "
-            "price, run `python3 benches/gate.py --update` and say in CHANGELOG.md what became dearer and why.",
+            f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
+            "Make it cheaper; or, if it is worth its price, run `python3 benches/gate.py --update` and say "
+            "in CHANGELOG.md what became dearer and why.",
             file=sys.stderr,
         )
         return 1

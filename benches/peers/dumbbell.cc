@@ -2,14 +2,14 @@
 //
 //   dumbbell KEY=VALUE ...
 //
-// Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are those of
-// the simulated time from mark_s to seconds, so that set-up is left out. With count=1 every device counts the packets that
-// it has sent; timed runs leave the counters out, the packets are the same.
+// Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are
+// those of the simulated time from mark_s to seconds, so that set-up is left out. With count=1 every device counts
+// the packets that it has sent; timed runs leave the counters out, the packets are the same.
 //
 // What differs from the other programs: two bytes of PPP header a packet and link; the queue is a RedQueueDisc or
-// FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery.
-// Time stamps are off (with them a segment of 1460 bytes exceeds the MTU and every one is fragmented), and so is SACK.
-// Routes are found by NixVectorRouting: in static or global routing each packet searches a list as long as there are flows.
+// FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time stamps are off (with
+// them a segment of 1460 bytes exceeds the MTU and every one is fragmented), and so is SACK. Routes are found by
+// NixVectorRouting: in static or global routing each packet searches a list as long as there are flows.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -129,7 +129,8 @@ CountHop(Ptr<const Packet>)
 
 // A link; only a queue of one packet in the device where a queue disc stands above it.
 NetDeviceContainer
-Connect(Ptr<Node> a, Ptr<Node> b, double rate_mbit, double delay_ms, const std::string& device_queue, bool count)
+Connect(Ptr<Node> a, Ptr<Node> b, double rate_mbit, double delay_ms,
+        const std::string& device_queue, bool count)
 {
     PointToPointHelper link;
     link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(static_cast<uint64_t>(rate_mbit * 1e6))));
@@ -146,6 +147,7 @@ Connect(Ptr<Node> a, Ptr<Node> b, double rate_mbit, double delay_ms, const std::
 QueueDiscContainer
 InstallQueue(const Scene& scene, Ptr<NetDevice> device)
 {
+    const DataRate rate(static_cast<uint64_t>(scene.Number("rate_mbit") * 1e6));
     TrafficControlHelper queue;
     const QueueSizeValue limit(QueueSize(scene.Text("limit") + "p"));
     if (scene.Text("discipline") == "red")
@@ -159,7 +161,7 @@ InstallQueue(const Scene& scene, Ptr<NetDevice> device)
                                "Gentle", BooleanValue(true),
                                "Wait", BooleanValue(false),
                                "MeanPktSize", UintegerValue(scene.Count("mss") + 40),
-                               "LinkBandwidth", DataRateValue(DataRate(static_cast<uint64_t>(scene.Number("rate_mbit") * 1e6))),
+                               "LinkBandwidth", DataRateValue(rate),
                                "LinkDelay", StringValue(Milliseconds(scene.Number("delay_ms"))));
     }
     else
@@ -191,7 +193,9 @@ main(int argc, char** argv)
     internet.SetIpv6StackInstall(false);
     internet.InstallAll();
 
-    const auto bottleneck = Connect(routers.Get(0), routers.Get(1), scene.Number("rate_mbit"), delay_ms, "1p", count);
+    const double rate = scene.Number("rate_mbit");
+    const double access = scene.Number("access_mbit");
+    const auto bottleneck = Connect(routers.Get(0), routers.Get(1), rate, delay_ms, "1p", count);
     const auto queue = InstallQueue(scene, bottleneck.Get(0)).Get(0);
     TrafficControlHelper back;
     back.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", StringValue(unlimited));
@@ -206,7 +210,6 @@ main(int argc, char** argv)
     {
         const double rtt_ms = Spread(scene.Number("rtt_low_ms"), scene.Number("rtt_high_ms"), i, flows);
         const double access_ms = (rtt_ms / 2 - delay_ms) / 2;
-        const double access = scene.Number("access_mbit");
         const auto left = Connect(senders.Get(i), routers.Get(0), access, access_ms, unlimited, count);
         const auto right = Connect(routers.Get(1), receivers.Get(i), access, access_ms, unlimited, count);
         address.NewNetwork();
@@ -238,8 +241,8 @@ main(int argc, char** argv)
     const Counts at_end = snapshot();
     std::cout << "{\"packet_hops\":" << (count ? std::to_string(at_end.hops - at_mark.hops) : "null")
               << ",\"delivered\":" << (at_end.bytes - at_mark.bytes) / scene.Count("mss")
-              << ",\"dropped\":" << at_end.dropped - at_mark.dropped << ",\"cpu_s\":" << at_end.cpu_s - at_mark.cpu_s
-              << ",\"setup_cpu_s\":" << setup_cpu_s << "}" << std::endl;
+              << ",\"dropped\":" << at_end.dropped - at_mark.dropped
+              << ",\"cpu_s\":" << at_end.cpu_s - at_mark.cpu_s << ",\"setup_cpu_s\":" << setup_cpu_s << "}" << std::endl;
     // The operating system takes the memory back faster than Simulator::Destroy would.
     std::_Exit(0);
 }

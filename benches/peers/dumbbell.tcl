@@ -2,12 +2,12 @@
 #
 #   ns dumbbell.tcl KEY=VALUE ...
 #
-# Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are those of
-# the simulated time from mark_s to seconds, so that set-up is left out. With count=1 a monitor at each end of the
-# bottleneck counts packet-hops and drops; timed runs leave the monitors out, the packets are the same.
+# Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are
+# those of the simulated time from mark_s to seconds, so that set-up is left out. With count=1 a monitor at each end
+# of the bottleneck counts packet-hops and drops; timed runs leave the monitors out, the packets are the same.
 #
-# What differs from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in ticks of
-# 10 ms; ns-2's buffer includes the packet in transmission for DropTail.
+# What differs from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in
+# ticks of 10 ms; for DropTail, ns-2's buffer includes the packet in transmission.
 
 foreach argument $argv {
     if {![regexp {^(\w+)=(.*)$} $argument -> key value]} { puts stderr "`$argument' is not KEY=VALUE"; exit 2 }
@@ -43,7 +43,7 @@ set ns [new Simulator]
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 
-# The standard set-up computes shortest paths between all pairs of nodes; `linear` gives every node its default route.
+# setup=standard computes shortest paths between all pairs of nodes, setup=linear gives every node a default route.
 if {$scene(setup) eq "linear"} { $ns rtproto Manual }
 
 set left  [$ns node]
