@@ -48,10 +48,18 @@ fn through_nothing(packets: u64) -> u64 {
     0
 }
 
-/// Enqueue and dequeue by turns at a constant backlog; how many were marked.
+/// Enqueue and dequeue by turns at a constant backlog; how many were marked. As in a port, the discipline is
+/// called by its own type.
 fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
-    let (mut queue, mut fates) = (discipline::<Load>(name, backlog), Fates::default());
-    let mut now = Instant::ZERO;
+    match discipline::<Load>(name, backlog) {
+        Discipline::DropTail(queue) => through(queue, backlog, packets),
+        Discipline::Red(queue) => through(queue, backlog, packets),
+        other => through(other, backlog, packets),
+    }
+}
+
+fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
+    let (mut fates, mut now) = (Fates::default(), Instant::ZERO);
     for _ in 0..backlog {
         queue.enqueue(now, Load::fresh(), &mut fates);
     }

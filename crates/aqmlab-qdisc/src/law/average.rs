@@ -34,17 +34,24 @@ impl Average {
     /// A packet finds `queued` waiting: returns the new average.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> f64 {
-        match self.idle_since.take() {
+        match self.idle_since {
             None => self.step(queued),
-            Some(_) if self.value == 0.0 => self.step(queued),
-            Some(since) => {
-                self.value = self.aged(since, now);
-                if self.rule == IdleRule::Ns2 {
-                    self.step(queued);
-                }
-            }
+            Some(since) => self.end_idle(since, now, queued),
         }
         self.value
+    }
+
+    /// Not inlined: a busy link's arrivals do not come here.
+    #[inline(never)]
+    fn end_idle(&mut self, since: Instant, now: Instant, queued: f64) {
+        self.idle_since = None;
+        if self.value == 0.0 {
+            return self.step(queued);
+        }
+        self.value = self.aged(since, now);
+        if self.rule == IdleRule::Ns2 {
+            self.step(queued);
+        }
     }
 
     /// The link asked for a packet and there was none.
