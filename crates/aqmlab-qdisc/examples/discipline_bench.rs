@@ -106,6 +106,7 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
         set("min_th", packets(backlog / 2));
         set("max_th", packets(backlog / 2 * 3));
         set("max_p", Value::Number(0.05));
+        set("w_q", Value::Number(0.002));
     }
     if name == "ared" {
         // One update in the whole run: the law keeps the probability that it starts with.

@@ -19,6 +19,8 @@ pub enum IdleRule {
 pub struct Average {
     value: f64,
     weight: f64,
+    /// 1 - weight
+    rest: f64,
     rule: IdleRule,
     packets_per_s: f64,
     idle_since: Option<Instant>,
@@ -28,7 +30,14 @@ impl Average {
     /// An average of zero over a link that has been idle since the start. `weight` is w_q in (0, 1],
     /// `packets_per_s` how many packets of mean size the link can send.
     pub const fn new(weight: f64, rule: IdleRule, packets_per_s: f64) -> Self {
-        Average { value: 0.0, weight, rule, packets_per_s, idle_since: Some(Instant::ZERO) }
+        Average {
+            value: 0.0,
+            weight,
+            rest: 1.0 - weight,
+            rule,
+            packets_per_s,
+            idle_since: Some(Instant::ZERO),
+        }
     }
 
     /// A packet finds `queued` waiting: returns the new average.
@@ -85,7 +94,7 @@ impl Average {
 
     #[inline]
     fn step(&mut self, queued: f64) {
-        self.value = self.value * (1.0 - self.weight) + self.weight * queued;
+        self.value = self.value * self.rest + self.weight * queued;
     }
 
     fn aged(&self, since: Instant, now: Instant) -> f64 {
@@ -94,7 +103,7 @@ impl Average {
             return linux_aged(self.value, self.weight, self.packets_per_s, idle);
         }
         let virtual_packets = libm::floor(idle * self.packets_per_s);
-        self.value * libm::pow(1.0 - self.weight, virtual_packets)
+        self.value * libm::pow(self.rest, virtual_packets)
     }
 }
 
@@ -133,7 +142,7 @@ mod tests {
     }
 
     fn warm(rule: IdleRule, weight: f64, value: f64, packets_per_s: f64) -> Average {
-        Average { value, weight, rule, packets_per_s, idle_since: None }
+        Average { value, idle_since: None, ..Average::new(weight, rule, packets_per_s) }
     }
 
     #[test]

@@ -70,6 +70,8 @@ pub struct RedLaw {
     params: RedParams,
     average: Average,
     spacing: Spacing,
+    /// max_th - min_th
+    range: f64,
     max_p: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
@@ -84,6 +86,7 @@ impl RedLaw {
             params,
             average: Average::new(params.weight, params.idle, params.packets_per_s),
             spacing: Spacing::new(params.spacing, params.byte_mode),
+            range: params.max_th - params.min_th,
             max_p: params.max_p,
             gentle_foot: params.max_p,
             was_above: false,
@@ -170,7 +173,7 @@ impl RedLaw {
 
     #[inline]
     fn maybe_early(&mut self, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
-        let pb = self.probability(avg);
+        let pb = self.probability_from_min_th(avg);
         if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
     }
 
@@ -207,11 +210,14 @@ impl RedLaw {
     /// The probability before spacing at the average `avg`.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
+        if avg < self.params.min_th { 0.0 } else { self.probability_from_min_th(avg) }
+    }
+
+    #[inline]
+    fn probability_from_min_th(&self, avg: f64) -> f64 {
         let RedParams { min_th, max_th, gentle, .. } = self.params;
-        if avg < min_th {
-            0.0
-        } else if avg < max_th {
-            self.max_p * (avg - min_th) / (max_th - min_th)
+        if avg < max_th {
+            self.max_p * (avg - min_th) / self.range
         } else if gentle {
             // Floyd, "Recommendation on using the gentle variant of RED", 2000.
             (self.gentle_foot + (1.0 - self.gentle_foot) * (avg - max_th) / max_th).min(1.0)

@@ -85,17 +85,11 @@ impl Spacing {
     /// Is this packet chosen at probability `pb`? A hit begins a new cycle. `draw` is called at most once.
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
-        let pb = self.sized(pb, size);
-        if self.rule == SpacingRule::Linux {
-            return self.linux_hit(pb, draw);
-        }
-        let pa = match self.byte_mode {
-            // ns-2: the count in mean packets, an integer division.
-            ByteMode::Ns2 { mean } => {
-                let pa = self.spaced(pb, (self.bytes / mean.get()) as f64);
-                if pa < 1.0 { pa * size.as_f64() / mean.as_f64() } else { pa }
-            }
-            ByteMode::Off | ByteMode::Paper { .. } => self.spaced(pb, self.count as f64),
+        let pa = match (self.rule, self.byte_mode) {
+            (SpacingRule::Linux, _) => return self.linux_hit(self.sized(pb, size), draw),
+            (_, ByteMode::Off) => self.spaced(pb, self.count as f64),
+            (_, ByteMode::Paper { .. }) => self.spaced(self.sized(pb, size), self.count as f64),
+            (_, ByteMode::Ns2 { mean }) => self.spaced_by_bytes(pb, size, mean),
         };
         // DEVIATES from ns-2: `u < pa`, not `u <= pa`, so that probability 0 never hits.
         let hit = pa > 0.0 && draw() < pa;
@@ -110,7 +104,6 @@ impl Spacing {
         self.count
     }
 
-    #[inline]
     fn sized(&self, pb: f64, size: Bytes) -> f64 {
         match self.byte_mode {
             ByteMode::Paper { largest } => (pb * size.as_f64() / largest.as_f64()).min(1.0),
@@ -118,14 +111,20 @@ impl Spacing {
         }
     }
 
+    /// ns-2: the count in mean packets, by an integer division; the size counts after the spacing.
+    fn spaced_by_bytes(&self, pb: f64, size: Bytes, mean: Bytes) -> f64 {
+        let pa = self.spaced(pb, (self.bytes / mean.get()) as f64);
+        if pa < 1.0 { pa * size.as_f64() / mean.as_f64() } else { pa }
+    }
+
     /// The probability after `elapsed` packets without a notification.
     #[inline]
     fn spaced(&self, pb: f64, elapsed: f64) -> f64 {
         let share = elapsed * pb;
         match self.rule {
+            SpacingRule::Paper if share < 1.0 => pb / (1.0 - share),
             SpacingRule::Ns2Wait if share < 1.0 => 0.0,
             SpacingRule::Ns2Wait if share < 2.0 => pb / (2.0 - share),
-            SpacingRule::Paper if share < 1.0 => pb / (1.0 - share),
             SpacingRule::Off | SpacingRule::Linux => pb,
             SpacingRule::Paper | SpacingRule::Ns2Wait => 1.0,
         }
