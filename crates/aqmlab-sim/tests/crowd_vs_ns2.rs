@@ -3,8 +3,7 @@
 //!
 //! What must hold, for DropTail and RED (gentle) with 10 and 50 flows: the 90 % interval of the ratio
 //! ours / ns-2 lies inside 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
-//! Jain's index and timeouts per flow are printed beside each other. Where a cell is outside,
-//! docs/validation.md explains it, and this test holds the explanation's figure instead.
+//! Jain's index and timeouts per flow are printed beside each other.
 mod support;
 
 use std::path::PathBuf;
