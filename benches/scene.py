@@ -15,7 +15,7 @@ SCENE = {
     "rtt_high_ms": 200,  # to here
     "start_s": 1,  # the flows start evenly spread over this time
     "mss": 1448,
-    "min_rto_ms": 200,
+    "min_rto_ms": 1000,  # RFC 6298, 2.4
     "limit": 1000,  # packets of buffer
     "min_th": 100,
     "max_th": 300,

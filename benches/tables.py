@@ -6,6 +6,14 @@ GOALS = {
 }
 
 
+RECORDINGS = {
+    "off": "",
+    "10ms": "; queues recorded every 10 ms, flows every 500 ms",
+    "10ms-queues": "; queues recorded every 10 ms",
+    "10ms-all": "; queues and flows recorded every 10 ms",
+}
+
+
 def table(head: list[str], rows: list[list[object]]) -> str:
     """A Markdown table; the first column is text, the others numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
@@ -49,16 +57,11 @@ def hops_table(items: dict) -> str:
         for parts, f in with_prefix(items, kind):
             discipline, flows, record = parts
             label_text = label.format(discipline, thousands(int(flows)), int(flows) // 10_000)
-            recording = {
-                "off": "",
-                "10ms": "; samples of queues every 10 ms, of flows every 500 ms",
-                "10ms-all": "; all samples every 10 ms",
-            }[record]
             share = f"{100 * f['dropped'] / max(1, f['dropped'] + f['delivered']):.1f} %"
             rate = thousands(f["packet_hops"] / f["simulated_s"])
             rows.append(
                 [
-                    label_text + recording,
+                    f"{label_text}{RECORDINGS[record]}",
                     thousands(f["per_hop"]),
                     thousands(f["per_segment"]),
                     f["cpu_ns_per_hop"],
@@ -75,14 +78,26 @@ def recording_table(items: dict) -> str:
     for parts, with_samples in with_prefix(items, "hops"):
         discipline, flows, record = parts
         off = items.get(f"hops/{discipline}/{flows}/off")
-        if record == "10ms" and off:
+        if record != "off" and off:
             rows.append(
                 [
-                    f"{discipline}, {thousands(int(flows))} flows",
+                    f"{discipline}, {thousands(int(flows))} flows{RECORDINGS[record]}",
                     f"{with_samples['per_hop'] / off['per_hop'] - 1:+.1%}",
                 ]
             )
     return table(["scene", "instructions with recording"], rows)
+
+
+def scale_table(items: dict) -> str:
+    rows = []
+    for (discipline, flows, record), many in [*with_prefix(items, "hops"), *with_prefix(items, "hops-fast")]:
+        few = items.get(f"hops/{discipline}/1000/off")
+        if few and record == "off" and int(flows) > 1000:
+            rate = many["packet_hops"] / many["simulated_s"] / (few["packet_hops"] / few["simulated_s"])
+            label = f"{discipline}, {thousands(int(flows))} flows, {rate:.1f} times the hops a second"
+            ratios = (many[key] / few[key] for key in ("per_hop", "cpu_ns_per_hop"))
+            rows.append([label, *(f"{ratio:.2f}" for ratio in ratios)])
+    return table(["scene", "instructions over those with 1000 flows", "CPU time"], rows)
 
 
 def discipline_table(items: dict) -> str:
@@ -173,6 +188,7 @@ def markdown(about: dict, items: dict) -> str:
     sections = [
         ("What was measured", about_table(about)),
         (f"Event loop (goal: {GOALS['hops']})", hops_table(items)),
+        ("Many flows (goal: a hop costs at most 3 times what it costs with 1000)", scale_table(items)),
         ("Recording (goal: at most +10 %)", recording_table(items)),
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
         (f"Memory (goal: {GOALS['memory']})", memory_text(items)),

@@ -61,7 +61,7 @@ impl Default for Scene {
             rtt_ms: [20.0, 200.0],
             start_s: 1.0,
             mss: 1448,
-            min_rto_ms: 200.0,
+            min_rto_ms: 1000.0,
             limit: 1000,
             min_th: 100,
             max_th: 300,
