@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hotspots import hotspots
 from measure import ROOT, BenchError, Loop, build, counted, last_json, loop, target, timed
 from scene import arguments, scene
 
@@ -54,6 +55,7 @@ class Campaign:
         yield from self.dumbbells()
         yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
         yield "allocations/red/100", self.allocations
+        yield "hotspots/red/100", lambda: hotspots([self.driver, *arguments(scene(100, "red")), "seconds=25"])
         yield from self.disciplines()
         yield "memory", self.memory
         yield from self.peers()

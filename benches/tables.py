@@ -161,6 +161,12 @@ def work_table(items: dict) -> str:
     return table(["work", "ours", "theirs", "difference"], rows)
 
 
+def hotspots_table(items: dict) -> str:
+    found = items.get("hotspots/red/100", {})
+    rows = [[f"`{symbol}`", f"{share:.1f} %"] for symbol, share in found.items() if symbol != "skipped"]
+    return table(["function, with what is inlined into it", "instructions"], rows)
+
+
 def start_table(items: dict) -> str:
     rows = []
     if "help_cpu_s" in (start := items.get("start-up", {})):
@@ -197,6 +203,7 @@ def markdown(about: dict, items: dict) -> str:
             peers_table(items),
         ),
         ("Do the peers do the same work?", work_table(items)),
+        ("Where the instructions go (RED, 100 flows, set-up included)", hotspots_table(items)),
         ("Start-up and processors (goals: 0.25 s, 0.4 s, 1.15)", start_table(items)),
     ]
     return "\n".join(f"### {title}\n\n{text}" for title, text in sections)
