@@ -151,6 +151,7 @@ class Campaign:
             for flows, span in spans.items():
                 yield f"work/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.same_work(p, f, s)
                 yield f"ratio/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.ratio(p, f, s)
+            yield f"instructions/{peer}/red/100", lambda p=peer: self.peer_instructions(p)
         yield "ratio-with-setup/ns2/red/1000", self.ratio_with_setup
 
     def peer(self, name: str, values: dict) -> list[str] | None:
@@ -204,6 +205,18 @@ class Campaign:
             theirs = timed([*command, f"mark_s={span[0]}", f"seconds={span[1]}"]).output["cpu_s"]
             pairs.append((ours, theirs))
         return ratio_figures(pairs)
+
+    def peer_instructions(self, peer: str) -> dict:
+        """Instructions of a peer's packet-hop: a long run less a short one, over the hops of a run that counts."""
+        if self.how != "perf":
+            return {"skipped": "without perf this would take hours"}
+        command = self.peer(peer, scene(100, "red"))
+        if command is None:
+            return {"skipped": f"{peer} is not installed"}
+        span = (5, 7) if peer == "ns3" else (5, 15)
+        runs = [counted([*command, "mark_s=1", f"seconds={s}"], self.how) for s in span]
+        counting = timed([*command, f"mark_s={span[0]}", f"seconds={span[1]}", "count=1"]).output
+        return {"per_hop": round((runs[1].instructions - runs[0].instructions) / counting["packet_hops"], 1)}
 
     def ratio_with_setup(self) -> dict:
         """Whole processes, set-up included."""

@@ -141,7 +141,14 @@ def peers_table(items: dict) -> str:
                     f["theirs_cpu_s"],
                 ]
             )
-    return table(["peer", "their CPU time over ours", "range", "pairs", "ours, s", "theirs, s"], rows)
+    ratios = table(["peer", "their CPU time over ours", "range", "pairs", "ours, s", "theirs, s"], rows)
+    counts = [
+        [f"{names[peer]}, {discipline}, {thousands(int(flows))} flows", thousands(f["per_hop"])]
+        for (peer, discipline, flows), f in with_prefix(items, "instructions")
+    ]
+    if ours := items.get("hops/red/100/off"):
+        counts.insert(0, ["aqmlab, red, 100 flows", thousands(ours["per_hop"])])
+    return f"{ratios}\n{table(['event loop', 'instructions a packet-hop'], counts)}"
 
 
 def work_table(items: dict) -> str:
