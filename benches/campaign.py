@@ -131,8 +131,8 @@ class Campaign:
         """Resident memory while flows run, both endpoints; one full link, so equally many packets."""
         rss, established = {}, {}
         for flows in (10_000, 100_000):
-            values = scene(flows, "droptail", times=100, limit=10_000, start_s=2, rss=1)
-            seconds = 4 if self.quick else 6
+            values = scene(flows, "droptail", times=100, limit=10_000, start_s=4, rss=1)
+            seconds = 5 if self.quick else 8
             output = timed([self.driver, *arguments(values), f"seconds={seconds}"]).output
             rss[flows], established[flows] = output["rss_running"], output["established"]
         return {
@@ -207,7 +207,7 @@ class Campaign:
         return ratio_figures(pairs)
 
     def peer_instructions(self, peer: str) -> dict:
-        """Instructions of a peer's packet-hop: a long run less a short one, over the hops of a run that counts."""
+        """Instructions of a peer's packet-hop: a long run less a short one, over hops counted apart."""
         if self.how != "perf":
             return {"skipped": "without perf this would take hours"}
         command = self.peer(peer, scene(100, "red"))

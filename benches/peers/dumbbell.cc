@@ -88,6 +88,8 @@ ConfigureTcp(const Scene& scene)
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(scene.Count("mss")));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
+    // Otherwise a router compares each packet's destination with the addresses of all its interfaces.
+    Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
     // Never the limit, and not larger than needed: four times an equal share of pipe and buffer.
     const double bdp_bytes = scene.Number("rate_mbit") * 1e6 / 8 * scene.Number("rtt_high_ms") / 1e3;
     const double room = 4 * (bdp_bytes + 1500.0 * scene.Count("limit")) / scene.Count("flows");
