@@ -132,21 +132,21 @@ impl Wheel {
             let index = (near & self.mask) as usize;
             self.current = std::mem::replace(&mut self.heads[index], NONE);
             self.occupied[index / 64] &= !(1 << (index % 64));
-            if self.pool[self.current as usize].next != NONE {
-                self.sort_current();
-            }
         }
         if self.far_slot == next {
             self.take_far();
         }
+        if self.pool[self.current as usize].next != NONE {
+            self.sort_current();
+        }
     }
 
-    /// Takes what lay beyond the horizon and is in the cursor's slot.
+    /// Adds what lay beyond the horizon and is in the cursor's slot to the current list, which is not sorted yet.
     #[cold]
     fn take_far(&mut self) {
         while self.far_slot == self.cursor {
             if let Some(Item { key, event }) = self.far.pop() {
-                self.insert_current(key, event);
+                self.current = self.node(key, event, self.current);
             }
             self.far_slot = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
         }
@@ -268,6 +268,7 @@ impl EventQueue for Wheel {
         self.pool.capacity() * size_of::<Node>()
             + (self.far.capacity() + self.scratch.capacity()) * size_of::<Item>()
             + self.heads.len() * size_of::<u32>()
+            + self.occupied.len() * size_of::<u64>()
     }
 }
 
@@ -288,6 +289,27 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let ahead = prop_oneof![0u64..50, 0u64..5_000, 0u64..3_000_000, 0u64..10_000_000_000];
         prop_oneof![3 => (ahead, 1u8..5, 0u64..4).prop_map(|(a, r, o)| Step::Push(a, r, o)), 2 => Just(Step::Pop)]
+    }
+
+    /// Flows that start together have their timers together, beyond the horizon. Work that grew with the square
+    /// of their number would show here as minutes.
+    #[test]
+    fn a_multitude_at_one_far_instant_comes_in_order() {
+        let mut wheel = Wheel::new(Span::us(30), Span::ms(200));
+        let n = 300_000;
+        let at = Instant::ZERO + Span::s(30);
+        for i in 0..n {
+            let object = i * 7919 % n; // any order but the right one: 7919 is prime
+            wheel.push(Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 });
+        }
+        for object in 0..n {
+            let (key, event) = wheel.pop().expect("as many as went in");
+            assert_eq!(
+                (key, event),
+                (Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 })
+            );
+        }
+        assert!(wheel.is_empty());
     }
 
     proptest! {
