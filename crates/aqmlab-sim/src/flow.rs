@@ -29,7 +29,7 @@ pub struct Flow {
     pub access: Option<Box<AccessLinks>>,
     /// What sends.
     pub body: Body,
-    /// Counts at the end of the warm-up; zero for flows that started later.
+    /// Counts at the end of the warm-up; zero before, and for flows that started later.
     pub at_warmup: FlowCounts,
 }
 

@@ -90,12 +90,21 @@ fn link(
 }
 
 /// Works out paths and start times of every class.
+///
+/// # Panics
+/// If a path has more links than a packet counts; the scenario has refused those.
 pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
     let mut first_number = 0;
     plan.classes
         .iter()
         .map(|class| {
             let index = |links: &[usize]| links.iter().map(|&l| l as u32).collect::<Box<[u32]>>();
+            let longest = class.path.len().max(class.return_path.len());
+            assert!(
+                longest + 2 <= usize::from(u8::MAX),
+                "class {} has a path of {longest} links",
+                class.name
+            );
             let propagation = class
                 .path
                 .iter()

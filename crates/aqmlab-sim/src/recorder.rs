@@ -94,9 +94,12 @@ impl Recorder {
         }
     }
 
-    /// The ports' books are about to start anew at the end of the warm-up. What they have counted since the last
-    /// sample is carried into the next one.
-    pub fn books_restart(&mut self, links: &[Link]) {
+    /// The warm-up is over: nothing that ended flows have done is measured. The ports' books are about to start
+    /// anew; what they have counted since the last sample is carried into the next one.
+    pub fn warmup_ended(&mut self, links: &[Link]) {
+        for row in &mut self.ended {
+            row.at_warmup = row.counts;
+        }
         for (last, link) in self.last.iter_mut().zip(links) {
             *last = last.minus(Counters::of(link.port.books().classes()));
         }

@@ -38,11 +38,10 @@ pub struct Agenda<Q: EventQueue> {
     links: u64,
 }
 
-/// A flow's objects: its low bits in the order of events.
+/// What of a flow has timers: the low bits of its object's number in the order of events. A flow's access links
+/// ([`AccessLink`]) have the same low bits in the rank of arrivals; ranks keep them apart.
 #[derive(Clone, Copy)]
 enum FlowObject {
-    /// Access links (arrivals), in the order of [`AccessLink`]; the two endpoints (timers) share the first two
-    /// numbers: ranks keep them apart.
     Sender = 0,
     Receiver = 1,
     Source = 2,
@@ -64,7 +63,8 @@ impl<Q: EventQueue> Agenda<Q> {
         self.queue.push(key, Event::Arrive { packet });
     }
 
-    /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0.
+    /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0; a
+    /// superseded one may share its key with its successor, and is the same event.
     #[inline]
     fn timer(&mut self, at: Instant, number: u32, object: FlowObject, event: Event) {
         let object = self.flow_object(number, object as u64);
@@ -114,10 +114,12 @@ pub struct World<'a, Q: EventQueue> {
     pub recorder: Recorder,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
-    /// Flows completed, by class.
+    /// Flows completed since the end of the warm-up, by class.
     completed: Vec<u64>,
     /// Events processed: a figure of the engine, not of the network.
     pub events: u64,
+    /// Is the warm-up over?
+    measuring: bool,
     /// The link that a stop condition watches.
     watched: Option<u32>,
     stopped_by: Option<StoppedBy>,
@@ -151,6 +153,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             outbox: Vec::new(),
             completed: vec![0; plan.classes.len()],
             events: 0,
+            measuring: false,
             watched: None,
             stopped_by: None,
         };
@@ -164,7 +167,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
         let begin = Instant::ZERO + self.plan.warmup;
         if self.plan.warmup.is_zero() {
-            self.watch();
+            self.begin_measuring();
         } else {
             self.schedule_sampler(begin, Event::WarmupEnd);
         }
@@ -261,18 +264,19 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 
     fn end_warmup(&mut self) {
-        self.recorder.books_restart(&self.links);
+        self.recorder.warmup_ended(&self.links);
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
         for flow in self.flows.iter_mut() {
             flow.at_warmup = flow.counts();
         }
-        self.watch();
+        self.begin_measuring();
     }
 
-    /// From now on the stop condition's link is watched.
-    fn watch(&mut self) {
+    /// From now on completed flows count, and the stop condition's link is watched.
+    fn begin_measuring(&mut self) {
+        self.measuring = true;
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
@@ -371,8 +375,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let class = &self.classes[usize::from(packet.flow().class)];
         let toward = packet.toward();
         let path = class.path(toward);
-        let hops = usize::from(packet.hops());
-        let passed = hops - usize::from(class.has_access);
+        let passed = usize::from(packet.hops()) - usize::from(class.has_access);
         if let Some(&link) = path.get(passed) {
             self.enqueue(link, packet);
         } else if class.has_access && passed == path.len() {
@@ -643,6 +646,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// A receiver has got all that its sender had to send.
     fn count_completed(&mut self, class: u16) {
+        if !self.measuring {
+            return;
+        }
         self.completed[usize::from(class)] += 1;
         if let Some(stop) = &self.plan.stop.completed
             && stop.class == usize::from(class)
@@ -672,6 +678,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Bytes that the run's own tables take now, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
         let agenda = self.agenda.queue.memory_bytes() + self.agenda.slab.memory_bytes();
-        (agenda + self.flows.memory_bytes() + self.recorder.memory_bytes()) as u64
+        let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
+        let queues = waiting as usize * size_of::<PortPacket>();
+        let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
+        (agenda + queues + starts + self.flows.memory_bytes() + self.recorder.memory_bytes()) as u64
     }
 }

@@ -4,7 +4,8 @@ mod support;
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// `head` gives the duration and the warm-up. Endless transfers and datagrams through a queue that marks and drops.
+/// `head` gives the duration and the warm-up. Endless transfers, short ones that are over before 4 s, and datagrams
+/// through a queue that marks and drops.
 fn run(head: &str) -> Recording {
     let text = format!(
         r#"
@@ -20,6 +21,12 @@ fn run(head: &str) -> Recording {
         count = 4
         rtt = {{ uniform = ["40ms", "120ms"] }}
         tcp = {{ profile = "rfc", ecn = true }}
+        [[traffic]]
+        name = "short"
+        kind = "bulk"
+        bytes = "5kB"
+        count = 4
+        rtt = "40ms"
         [[traffic]]
         name = "udp"
         kind = "cbr"
@@ -40,13 +47,46 @@ fn measured_is_the_whole_less_what_was_before() {
         ("measured_timeouts", "timeouts"),
         ("measured_retransmitted_segments", "retransmitted_segments"),
     ] {
-        for class in ["ftp", "udp"] {
+        for class in ["ftp", "short", "udp"] {
             let [whole, head] = [&all, &before].map(|r| flows(r, class, counted));
             let difference: Vec<_> = whole.iter().zip(&head).map(|(a, b)| a - b).collect();
             assert_eq!(flows(&all, class, measured), difference, "{class}: {measured}");
         }
     }
     assert!(flows(&before, "ftp", "delivered_bytes").iter().all(|&bytes| bytes > 10_000));
+    assert_eq!(flows(&before, "short", "delivered_bytes"), [5000; 4]);
+}
+
+/// Forty transfers, one every 100 ms; the run is to stop when ten are complete. Those of the warm-up, 2 s, do not
+/// count: the tenth that does begins at 2.9 s or, where those of before the cut complete after it, a little earlier.
+#[test]
+fn completions_count_from_the_cut() {
+    let starts: Vec<_> = (0..40).map(|i| format!("\"{}ms\"", 100 * i)).collect();
+    let text = format!(
+        r#"
+        duration = "10s"
+        warmup = "2s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "10ms"
+        [[traffic]]
+        name = "short"
+        kind = "bulk"
+        bytes = "5kB"
+        count = 40
+        rtt = "40ms"
+        start = {{ list = [{}] }}
+        [stop]
+        completed = {{ class = "short", count = 10 }}
+        "#,
+        starts.join(", ")
+    );
+    let r = record(&text, 1);
+    let ends = flows(&r, "short", "end_ns");
+    let after = ends.iter().filter(|&&end| end > 2_000_000_000).count();
+    assert_eq!((after, ends.iter().max().copied()), (10, Some(u128::from(r.manifest.t1.as_ns()))));
+    assert!(r.manifest.t0.as_ns() == 2_000_000_000 && r.manifest.t1.as_ns() > 2_800_000_000);
 }
 
 #[test]
