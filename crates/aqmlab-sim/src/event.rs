@@ -1,7 +1,8 @@
 //! Events and their order.
 //!
-//! Events are ordered by *content*: (time, rank, object, that object's own counter), never by the order in
-//! which they were scheduled. So another event queue, fused hops or one more flow cannot change a tie.
+//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in that rank at that
+//! instant), never by the order in which different objects scheduled them. So another event queue, fused hops or one
+//! more flow cannot change a tie.
 //!
 //! Ranks at one instant, first to last:
 //!
@@ -13,6 +14,9 @@
 //!
 //! The object of an arrival is the link that the packet comes from, not the place it reaches: two packets
 //! that reach one queue in the same nanosecond enter in the order of their links' numbers.
+//!
+//! No two events that mean something have the same key. What was superseded (a timer or a shaper's deadline that
+//! moved) is void when it fires, and may have the key of its successor, for it is the same event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
