@@ -35,7 +35,7 @@ impl LinkContext {
             ParamError::new(
                 name,
                 format!(
-                    "{name} `{}` needs a round-trip time, and no path crosses this link; write packets or bytes",
+                    "{name} `{}` needs the round-trip time of this link's paths, and none is known; write packets or bytes",
                     Size::Bdp(multiple)
                 ),
             )

@@ -1,7 +1,7 @@
 //! One value by its kind: from a node of the tree to a checked [`Value`].
 
 use aqmlab_params::{Kind, Value};
-use aqmlab_units::text::{self, BYTES_FORM, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
+use aqmlab_units::text::{self, BYTES_FORM, ParseError, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
 use aqmlab_units::{Bytes, Packets};
 
 use crate::suggest::{listed, nearest};
@@ -26,15 +26,15 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
             number(node, quoted, &form, |x| x > *above && x <= *max)
         }
         Kind::Span { min, max } => {
-            let v = text::parse_span(quantity(node, quoted, SPAN_FORM)?).map_err(|e| e.to_string())?;
+            let v = text::parse_span(quantity(node, quoted, SPAN_FORM)?).map_err(|e| remedied(&e, kind))?;
             within(v, *min, *max, quoted).map(Value::Span)
         }
         Kind::Rate { min, max } => {
-            let v = text::parse_rate(quantity(node, quoted, RATE_FORM)?).map_err(|e| e.to_string())?;
+            let v = text::parse_rate(quantity(node, quoted, RATE_FORM)?).map_err(|e| remedied(&e, kind))?;
             within(v, *min, *max, quoted).map(Value::Rate)
         }
         Kind::Bytes { min, max } => {
-            let v = text::parse_bytes(quantity(node, quoted, BYTES_FORM)?).map_err(|e| e.to_string())?;
+            let v = text::parse_bytes(quantity(node, quoted, BYTES_FORM)?).map_err(|e| remedied(&e, kind))?;
             within(v, Bytes::new(*min), Bytes::new(*max), quoted).map(|b| Value::Size(Size::Bytes(b)))
         }
         Kind::Size { min } => size(node, *min, quoted),
@@ -78,6 +78,14 @@ fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
     format!("`{quoted}` is {}; write {expected}", node.value.what())
 }
 
+/// What is wrong with a quantity, and what would be right where the message does not say it itself.
+fn remedied(error: &ParseError, kind: &Kind) -> String {
+    match error {
+        ParseError::TooFine { .. } | ParseError::TooLarge { .. } => format!("{error}; write {}", form(kind)),
+        _ => error.to_string(),
+    }
+}
+
 /// The text of a quantity; a bare number is told that it needs a unit.
 fn quantity<'n>(node: &'n Node, quoted: &str, expected: &str) -> Result<&'n str, String> {
     match &node.value {
@@ -118,7 +126,8 @@ fn within<T: PartialOrd + std::fmt::Display>(v: T, min: T, max: T, quoted: &str)
 }
 
 fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
-    let size = text::parse_size(quantity(node, quoted, SIZE_FORM)?).map_err(|e| e.to_string())?;
+    let size = text::parse_size(quantity(node, quoted, SIZE_FORM)?)
+        .map_err(|e| remedied(&e, &Kind::Size { min }))?;
     let (count, unit) = match size {
         Size::Packets(n) => (n.get(), "p"),
         Size::Bytes(n) => (n.get(), "B"),

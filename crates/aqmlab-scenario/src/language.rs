@@ -4,6 +4,7 @@ use aqmlab_params::{Default, Kind};
 use aqmlab_units::{Packets, Rate, Span};
 
 use crate::field::{Field, Form, Variant, default, required, ruled};
+use crate::route::MOST_LINKS_OF_A_PATH;
 
 const S: u64 = 1_000_000_000;
 /// A year: longer runs are mistakes.
@@ -98,8 +99,11 @@ pub const TOPOLOGIES: &[Variant] = &[
     Variant { kind: "graph", help: "any graph, made of [[node]] and [[link]]", fields: &[ACCESS] },
 ];
 
-const HOPS: &[Field] =
-    &[required("hops", Form::One(Kind::Integer { min: 1, max: 1000 }), "the number of bottlenecks in a row")];
+const HOPS: &[Field] = &[required(
+    "hops",
+    Form::One(Kind::Integer { min: 1, max: MOST_LINKS_OF_A_PATH as u64 }),
+    "the number of bottlenecks in a row",
+)];
 
 const ONE_LINK: &[Field] = &[
     required("rate", Form::One(RATE), "the bottleneck's rate"),
@@ -236,7 +240,7 @@ pub const STOP: &[Field] = &[
 /// The keys of `completed` in `[stop]`.
 pub const COMPLETED: &[Field] = &[
     required("class", Form::Name, "the class of flows"),
-    required("count", Form::One(COUNT), "how many flows have completed"),
+    required("count", Form::One(COUNT), "how many flows have completed since the end of the warm-up"),
 ];
 
 /// The keys of `condition` in `[stop]`: one of the quantities, and where.

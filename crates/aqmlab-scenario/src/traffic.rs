@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::language::{RATE, TRAFFIC_KINDS};
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, Workload};
-use crate::route;
+use crate::route::{self, MOST_LINKS_OF_A_PATH};
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
 use crate::tree::{At, Node, Tree};
@@ -134,6 +134,17 @@ impl Pass<'_, '_> {
             self.error(&section.at("from"), &section.path, message);
         }
         let (there, back) = (there?, back?);
+        let longest = there.len().max(back.len());
+        if longest > MOST_LINKS_OF_A_PATH {
+            let message = format!(
+                "the path between \"{}\" and \"{}\" has {longest} links; it may have at most \
+                 {MOST_LINKS_OF_A_PATH}",
+                name(from),
+                name(to)
+            );
+            self.error(&section.at("to"), &section.path, message);
+            return None;
+        }
         for (key, links) in [("path", &there), ("return path", &back)] {
             let names: Vec<&str> = links.iter().map(|&l| network.links[l].name.as_str()).collect();
             let rule = Origin::Derived("fewest hops, then least delay, then order of the file".into());
