@@ -156,12 +156,6 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, event: Event);
     /// Takes the least.
     fn pop(&mut self) -> Option<(Key, Event)>;
-    /// How many wait.
-    fn len(&self) -> usize;
-    /// Does none wait?
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
     /// Bytes that the queue's own tables take.
     fn memory_bytes(&self) -> usize;
 }
@@ -203,10 +197,6 @@ impl EventQueue for HeapQueue {
 
     fn pop(&mut self) -> Option<(Key, Event)> {
         self.heap.pop().map(|Item { key, event }| (key, event))
-    }
-
-    fn len(&self) -> usize {
-        self.heap.len()
     }
 
     fn memory_bytes(&self) -> usize {

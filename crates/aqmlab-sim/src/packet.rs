@@ -214,11 +214,6 @@ impl Slab {
         (self.places.len() - self.free.len()) as u64
     }
 
-    /// Are there none?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Their bytes.
     pub fn bytes(&self) -> Bytes {
         self.bytes

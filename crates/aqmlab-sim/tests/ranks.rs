@@ -35,7 +35,7 @@ fn departures_before_timers() {
 /// queue with room for one: the arrival gets it.
 #[test]
 fn arrivals_before_timers() {
-    let r = record(&meeting("a", "b", 0), 1);
+    let r = record(MEETING, 1);
     // All that both send at one instant: the link is busy with the first of them, so of each pair one waits.
     assert_eq!(summary(&r, "b-c", "over-link", "dropped_overflow_packets"), 0);
     let on_the_spot = summary(&r, "b-c", "on-the-spot", "dropped_overflow_packets");
@@ -44,48 +44,43 @@ fn arrivals_before_timers() {
 
 /// `over-link` enters at a and reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation);
 /// `on-the-spot` enters at b. Both send every 8 ms, so at b they meet, and b's link is always busy.
-fn meeting(from: &str, second: &str, start_ms: u64) -> String {
-    format!(
-        r#"
-        duration = "4s"
-        [topology]
-        kind = "graph"
-        access_rate = "none"
-        [[node]]
-        name = "a"
-        [[node]]
-        name = "b"
-        [[node]]
-        name = "c"
-        [[link]]
-        from = "a"
-        to = "b"
-        rate = "2Mbit"
-        delay = "4ms"
-        [[link]]
-        from = "b"
-        to = "c"
-        rate = "1Mbit"
-        delay = "1ms"
-        queue = {{ kind = "droptail", limit = "1p" }}
-        [[traffic]]
-        name = "on-the-spot"
-        kind = "cbr"
-        from = "{second}"
-        to = "c"
-        rate = "1Mbit"
-        size = "1000B"
-        start = "{start_ms}ms"
-        [[traffic]]
-        name = "over-link"
-        kind = "cbr"
-        from = "{from}"
-        to = "c"
-        rate = "1Mbit"
-        size = "1000B"
-        "#
-    )
-}
+const MEETING: &str = r#"
+    duration = "4s"
+    [topology]
+    kind = "graph"
+    access_rate = "none"
+    [[node]]
+    name = "a"
+    [[node]]
+    name = "b"
+    [[node]]
+    name = "c"
+    [[link]]
+    from = "a"
+    to = "b"
+    rate = "2Mbit"
+    delay = "4ms"
+    [[link]]
+    from = "b"
+    to = "c"
+    rate = "1Mbit"
+    delay = "1ms"
+    queue = { kind = "droptail", limit = "1p" }
+    [[traffic]]
+    name = "on-the-spot"
+    kind = "cbr"
+    from = "b"
+    to = "c"
+    rate = "1Mbit"
+    size = "1000B"
+    [[traffic]]
+    name = "over-link"
+    kind = "cbr"
+    from = "a"
+    to = "c"
+    rate = "1Mbit"
+    size = "1000B"
+"#;
 
 /// Two links feed a third; their packets reach it in the same nanosecond. The link that stands first in the
 /// plan goes first, whichever class uses it and whichever was scheduled first.

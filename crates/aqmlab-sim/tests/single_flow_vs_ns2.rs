@@ -7,8 +7,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use aqmlab_sim::packet::Toward;
-use aqmlab_sim::{Control, run_with};
+use aqmlab_sim::{Control, Toward, run_with};
 use support::plan;
 use support::tap::{Act, Log, tapped};
 

@@ -84,7 +84,7 @@ impl PacketSource {
         let size = match self.sizes {
             PacketSizes::Fixed(b) => b,
             PacketSizes::Exponential(mean) => {
-                Bytes::new((libm_ceil(mean.as_f64() * self.size_draws.exponential()) as u64).max(1))
+                Bytes::new((round_up(mean.as_f64() * self.size_draws.exponential()) as u64).max(1))
             }
         };
         let gap = match self.spacing {
@@ -102,7 +102,7 @@ impl PacketSource {
 }
 
 /// The least whole number not below a positive `x`; `core` has no `ceil`.
-fn libm_ceil(x: f64) -> f64 {
+fn round_up(x: f64) -> f64 {
     let whole = x as u64 as f64;
     if whole < x { whole + 1.0 } else { whole }
 }

@@ -53,10 +53,4 @@ impl Rate {
         let ns = amount.bits() * NS_PER_S / u128::from(self.0);
         Span::ns(u64::try_from(ns).unwrap_or(u64::MAX))
     }
-
-    /// The bytes that pass in `span`, rounded down.
-    pub fn bytes_in(self, span: Span) -> Bytes {
-        let bytes = u128::from(self.0) * u128::from(span.as_ns()) / (8 * NS_PER_S);
-        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
-    }
 }
