@@ -178,9 +178,9 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// A law's update due at t comes before the packet of t. Adaptive RED's first update of max_p falls at 0.5 s,
-/// as does a packet and a sample; the sample shows the updated value, and it is the value of a law that was
-/// updated on the average before that packet.
+/// A law's update due at t comes before the packets of t. Adaptive RED's first update of max_p falls at 0.5 s, and so
+/// does a burst of 60 packets. The average is the queue that the last arrival found (w_q is 1): before the burst it is
+/// zero and max_p falls, after it lies above the band and would raise max_p.
 #[test]
 fn law_updates_before_everything() {
     let r = record(
@@ -191,11 +191,19 @@ fn law_updates_before_everything() {
         rate = "10Mbit"
         delay = "1ms"
         access_rate = "none"
-        queue = { kind = "ared", limit = "100p" }
+        queue = { kind = "ared", limit = "100p", min_th = "5p", max_th = "15p", w_q = 1.0 }
         [[traffic]]
+        name = "steady"
         kind = "cbr"
         rate = "800kbit"
         size = "1000B"
+        [[traffic]]
+        name = "burst"
+        kind = "cbr"
+        count = 60
+        rate = "8kbit"
+        size = "1000B"
+        start = "500ms"
         [record]
         queues = "500ms"
         "#,
@@ -203,9 +211,13 @@ fn law_updates_before_everything() {
     );
     let law = r.table("law").unwrap();
     let (values, laws, times) = (numbers(law, "value"), names(law, "name"), integers(law, "t_ns"));
-    let max_p: Vec<(u128, f64)> =
-        (0..law.rows()).filter(|&i| laws[i] == "max_p").map(|i| (times[i] / 1_000_000, values[i])).collect();
-    // The queue is empty: every update multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001) from 0.1 on.
+    let samples = |name: &str| -> Vec<(u128, f64)> {
+        let rows = (0..law.rows()).filter(|&i| laws[i] == name);
+        rows.map(|i| (times[i] / 1_000_000, values[i])).collect()
+    };
+    let (max_p, avg) = (samples("max_p"), samples("avg"));
+    assert!(avg[0].0 == 500 && avg[0].1 > 11.0, "the burst lifts the average above the band: {avg:?}");
+    // The queue was empty: an update multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001), from 0.1 on.
     assert_eq!(max_p[0].0, 500);
     assert!((max_p[0].1 - 0.09).abs() < 1e-12, "{max_p:?}");
     assert!((max_p[1].1 - 0.081).abs() < 1e-12, "{max_p:?}");
