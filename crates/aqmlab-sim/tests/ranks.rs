@@ -178,9 +178,9 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// A law's update due at t comes before the packets of t. Adaptive RED's first update of max_p falls at 0.5 s, and so
-/// does a burst of 60 packets. The average is the queue that the last arrival found (w_q is 1): before the burst it is
-/// zero and max_p falls, after it lies above the band and would raise max_p.
+/// A law's update due at t comes before the packet of t. Adaptive RED's first update of max_p falls at 0.5 s, and so
+/// does a packet. The average is the queue that the last arrival found (w_q is 1): 8 packets at the end of a burst just
+/// before, below the band (8.6 to 10.4), and 9 with that packet, within it. So max_p falls only if the update is first.
 #[test]
 fn law_updates_before_everything() {
     let r = record(
@@ -191,7 +191,7 @@ fn law_updates_before_everything() {
         rate = "10Mbit"
         delay = "1ms"
         access_rate = "none"
-        queue = { kind = "ared", limit = "100p", min_th = "5p", max_th = "15p", w_q = 1.0 }
+        queue = { kind = "ared", limit = "100p", min_th = "5p", max_th = "14p", w_q = 1.0 }
         [[traffic]]
         name = "steady"
         kind = "cbr"
@@ -200,10 +200,10 @@ fn law_updates_before_everything() {
         [[traffic]]
         name = "burst"
         kind = "cbr"
-        count = 60
+        count = 10
         rate = "8kbit"
         size = "1000B"
-        start = "500ms"
+        start = "499900us"
         [record]
         queues = "500ms"
         "#,
@@ -216,8 +216,8 @@ fn law_updates_before_everything() {
         rows.map(|i| (times[i] / 1_000_000, values[i])).collect()
     };
     let (max_p, avg) = (samples("max_p"), samples("avg"));
-    assert!(avg[0].0 == 500 && avg[0].1 > 11.0, "the burst lifts the average above the band: {avg:?}");
-    // The queue was empty: an update multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001), from 0.1 on.
+    assert_eq!(avg[0], (500, 9.0), "the packet of 0.5 s finds nine");
+    // An update below the band multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001), from 0.1 on.
     assert_eq!(max_p[0].0, 500);
     assert!((max_p[0].1 - 0.09).abs() < 1e-12, "{max_p:?}");
     assert!((max_p[1].1 - 0.081).abs() < 1e-12, "{max_p:?}");

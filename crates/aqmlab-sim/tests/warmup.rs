@@ -27,6 +27,7 @@ fn run(head: &str) -> Recording {
         bytes = "5kB"
         count = 4
         rtt = "40ms"
+        tcp = {{ profile = "rfc", time_wait = "100ms" }}
         [[traffic]]
         name = "udp"
         kind = "cbr"
