@@ -137,15 +137,15 @@ impl AccessLink {
 /// Cumulative counts of a flow, as recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowCounts {
-    /// Segments or datagrams sent by the sender.
+    /// Segments with payload, or datagrams, sent by the sender.
     pub sent_segments: u64,
     /// Payload bytes sent, retransmissions included (datagrams: network-layer bytes).
     pub sent_bytes: u64,
     /// Bytes that the receiving application has got, in order, for the first time.
     pub delivered_bytes: u64,
-    /// Segments sent again.
+    /// Segments with payload or FIN sent again.
     pub retransmitted_segments: u64,
-    /// Retransmission time-outs.
+    /// Retransmission timeouts of data or FIN.
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_retransmits: u64,
