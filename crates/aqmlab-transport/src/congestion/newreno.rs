@@ -81,9 +81,15 @@ impl Window {
     }
 
     /// Half of what RFC 5681, equation 4, or ns-2 halves. `flight`: bytes outstanding.
+    ///
+    /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
+    /// and the window has been inflated by the segments that have left it, so these are not halved. Its
+    /// definition of FlightSize counts them (`reduction_base = "outstanding"`).
     fn half(&self, flight: u64, profile: &Profile) -> f64 {
+        let segments = flight as f64 / f64::from(profile.mss);
         match profile.reduction_base {
-            ReductionBase::Flight => flight as f64 / f64::from(profile.mss) / 2.0,
+            ReductionBase::Flight => (segments - f64::from(self.inflation)) / 2.0,
+            ReductionBase::Outstanding => segments / 2.0,
             ReductionBase::Window => {
                 (self.cwnd + f64::from(self.inflation)).min(f64::from(profile.max_window)) / 2.0
             }
@@ -92,7 +98,7 @@ impl Window {
 
     fn set_ssthresh(&mut self, half: f64, profile: &Profile) {
         let half = match profile.reduction_base {
-            ReductionBase::Flight => half,
+            ReductionBase::Flight | ReductionBase::Outstanding => half,
             ReductionBase::Window => libm::floor(half),
         };
         self.ssthresh = half.max(2.0); // RFC 5681, equation 4
@@ -103,7 +109,7 @@ impl Window {
         let half = self.half(flight, profile);
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.reduction_base {
-            ReductionBase::Flight => self.ssthresh,
+            ReductionBase::Flight | ReductionBase::Outstanding => self.ssthresh,
             ReductionBase::Window => half,
         };
         self.credit = 0;
@@ -130,12 +136,15 @@ impl Window {
     /// A retransmission timeout. `again`: the segment has timed out before; `reduced`: this window of data
     /// has already cost a reduction because of a mark.
     pub(crate) fn timeout(&mut self, flight: u64, again: bool, reduced: bool, profile: &Profile) {
-        self.inflation = 0;
+        if profile.reduction_base == ReductionBase::Window {
+            self.inflation = 0; // ns-2 forgets it first
+        }
         let hold = reduced || (again && profile.timeout_ssthresh == TimeoutSsthresh::Rfc5681);
         if !hold {
             let half = self.half(flight, profile);
             self.set_ssthresh(half, profile);
         }
+        self.inflation = 0;
         self.cwnd = 1.0; // the loss window
         self.credit = 0;
     }
@@ -196,5 +205,30 @@ impl Window {
     pub(crate) fn restart(&mut self, restart: f64) {
         self.cwnd = self.cwnd.min(restart).max(1.0);
         self.credit = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_params::{Origin, Value};
+
+    /// 40 segments in flight; 30 of them arrive behind a hole and let 30 new ones out; then the timer fires.
+    #[test]
+    fn a_timeout_in_fast_recovery_halves_what_is_in_the_network() {
+        for (base, expected) in [("flight", 20.0), ("outstanding", 35.0), ("window", 10.0)] {
+            let mut settings = crate::profile_settings("rfc").expect("built in");
+            settings.set("reduction_base", Value::Choice(base), Origin::Given);
+            let profile = Profile::from_settings(&settings).expect("consistent");
+            let mss = u64::from(profile.mss);
+            let mut window = Window::new(&profile);
+            window.cwnd = 40.0;
+            window.loss(40 * mss, &profile);
+            assert_eq!((window.ssthresh, window.cwnd), (20.0, 20.0));
+            window.inflate_to(3);
+            (0..27).for_each(|_| window.inflate());
+            window.timeout(70 * mss, false, false, &profile);
+            assert_eq!((window.ssthresh, window.cwnd, window.inflation), (expected, 1.0, 0), "{base}");
+        }
     }
 }

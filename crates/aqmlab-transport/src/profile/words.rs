@@ -47,8 +47,14 @@ words! {
 words! {
     /// What is halved when congestion is found.
     ReductionBase {
-        /// The data in flight (RFC 5681, equation 4).
+        /// The data in the network: sent, not acknowledged, and not known to have left it, as each duplicate
+        /// ACK in fast recovery says of a segment (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
+        /// All that is sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It counts
+        /// what has left the network in fast recovery, for which as much new data was let out: a timeout then
+        /// leaves `ssthresh` near the window that was too large, and flows with large windows may go from
+        /// timeout to timeout.
+        Outstanding = "outstanding",
         /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
     }
