@@ -88,7 +88,7 @@ impl Window {
     fn half(&self, flight: u64, profile: &Profile) -> f64 {
         let segments = flight as f64 / f64::from(profile.mss);
         match profile.reduction_base {
-            ReductionBase::Flight => (segments - f64::from(self.inflation)) / 2.0,
+            ReductionBase::Flight => (segments - f64::from(self.inflation)).max(0.0) / 2.0,
             ReductionBase::Outstanding => segments / 2.0,
             ReductionBase::Window => {
                 (self.cwnd + f64::from(self.inflation)).min(f64::from(profile.max_window)) / 2.0
