@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import RecordingError
+from aqmlab.plan import network
 
 if TYPE_CHECKING:
     import duckdb
@@ -111,6 +112,11 @@ class Experiment:
     def runs_of(self, arm: str) -> tuple[Run, ...]:
         """The finished runs of one arm, seeds ascending."""
         return tuple(run for run in self.runs if run.arm == arm)
+
+    @property
+    def finished_seeds(self) -> tuple[int, ...]:
+        """The seeds with a finished run of at least one arm, ascending."""
+        return tuple(sorted({run.seed for run in self.runs}))
 
     @property
     def missing(self) -> tuple[tuple[str, int], ...]:
@@ -232,18 +238,19 @@ def _load_single(path: Path) -> Experiment:
     )
 
 
-_REQUIRED = (
-    "title",
-    "arm",
-    "seed",
-    "t0_ns",
-    "t1_ns",
-    "plan",
-    "plan_digest",
-    "links",
-    "tables",
-    "aqmlab_version",
-)
+_REQUIRED: dict[str, type] = {
+    "title": str,
+    "arm": str,
+    "seed": int,
+    "t0_ns": int,
+    "t1_ns": int,
+    "plan": dict,
+    "plan_digest": str,
+    "links": list,
+    "tables": dict,
+    "aqmlab_version": str,
+}
+"""What a manifest must hold to be read."""
 
 
 def _load_run(path: Path) -> Run:
@@ -254,9 +261,15 @@ def _load_run(path: Path) -> Run:
         raise RecordingError(
             f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
         )
-    missing = [key for key in _REQUIRED if key not in manifest]
-    if missing:
-        raise RecordingError(f"`{file}` is incomplete: `{missing[0]}` is missing")
+    for key, kind in _REQUIRED.items():
+        if key not in manifest:
+            raise RecordingError(f"`{file}` is incomplete: `{key}` is missing")
+        if not isinstance(manifest[key], kind):
+            raise RecordingError(f"`{file}` is corrupt: `{key}` is no {kind.__name__}")
+    try:
+        network(manifest["plan"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"`{file}` is incomplete in its plan: {_words(error)}") from error
     for table in manifest["tables"]:
         if not (path / f"{table}.parquet").is_file():
             raise RecordingError(f"`{path}` is incomplete: `{table}.parquet` is missing")

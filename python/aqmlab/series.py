@@ -131,11 +131,11 @@ def _law_series(
     width = _width(experiment, runs, "law", end_ns, bins)
     columns = experiment.arrays(
         "law",
-        f"run, name, t_ns // {width} AS bin, avg(value) AS value",
+        f"run, name, t_ns // {width} AS bin, avg(t_ns) / 1e9 AS t_s, avg(value) AS value",
         f"WHERE queue = {_text(queue)} GROUP BY run, name, bin ORDER BY run, name, bin",
         runs,
     )
-    return [_lines(part, "name", width) for part in _by_run(columns, len(runs), keep=("name",))]
+    return [_lines(part, "name") for part in _by_run(columns, len(runs), keep=("name",))]
 
 
 def _window_series(
@@ -148,7 +148,7 @@ def _window_series(
         names[run][flow] = f"{class_name} {index}"
     columns = experiment.arrays(
         "flow_series",
-        f"run, flow, t_ns // {width} AS bin, avg(cwnd_segments) AS value",
+        f"run, flow, t_ns // {width} AS bin, avg(t_ns) / 1e9 AS t_s, avg(cwnd_segments) AS value",
         "WHERE cwnd_segments > 0 GROUP BY run, flow, bin ORDER BY run, flow, bin",
         runs,
     )
@@ -157,21 +157,23 @@ def _window_series(
         lines = {}
         for flow in np.unique(part["flow"])[:MOST_FLOWS]:
             chosen = part["flow"] == flow
-            lines[names[i].get(int(flow), str(flow))] = _line(part, chosen, width)
+            lines[names[i].get(int(flow), str(flow))] = _line(part, chosen)
         if lines:
-            moments, inverse = np.unique(part["bin"], return_inverse=True)
-            mean = np.bincount(inverse, weights=part["value"]) / np.bincount(inverse)
-            lines["mean"] = ((moments + 0.5) * (width / 1e9), mean)
+            inverse = np.unique(part["bin"], return_inverse=True)[1]
+            of_bin = np.bincount(inverse)
+            t_s, mean = (np.bincount(inverse, weights=part[name]) / of_bin for name in ("t_s", "value"))
+            lines["mean"] = (t_s, mean)
         result.append(lines)
     return result
 
 
-def _lines(part: Mapping[str, Any], key: str, width: int) -> dict[str, tuple[Floats, Floats]]:
-    return {str(name): _line(part, part[key] == name, width) for name in sorted(set(part[key]))}
+def _lines(part: Mapping[str, Any], key: str) -> dict[str, tuple[Floats, Floats]]:
+    return {str(name): _line(part, part[key] == name) for name in sorted(set(part[key]))}
 
 
-def _line(part: Mapping[str, Any], chosen: npt.NDArray[np.bool_], width: int) -> tuple[Floats, Floats]:
-    return (part["bin"][chosen] + 0.5) * (width / 1e9), part["value"][chosen]
+def _line(part: Mapping[str, Any], chosen: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """A point a bin, at the mean time of its samples."""
+    return part["t_s"][chosen], part["value"][chosen]
 
 
 def _by_run(columns: Mapping[str, Any], runs: int, keep: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -32,3 +32,12 @@ def test_series_hold_laws_and_windows_where_there_are_any(experiment):
     times, windows = red.cwnd["mean"]
     assert len(times) == len(windows) > 10
     assert windows.min() >= 1
+
+
+def test_no_point_lies_outside_of_the_run(experiment):
+    """A point is drawn at the mean time of its samples: one at the end of the run is not behind it."""
+    first = experiment.runs[0]
+    (of_run,) = run_series(experiment, [first], "bottleneck")
+    for times, _ in [*of_run.cwnd.values(), *of_run.law.values()]:
+        assert times.min() >= 0
+        assert times.max() <= first.t1_ns / 1e9
