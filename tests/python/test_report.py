@@ -10,11 +10,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import aqmlab
+from aqmlab.answers import table
 from aqmlab.metrics import measure
 from aqmlab.plan import network
+from aqmlab.plots.draw import KINDS, STYLE, draw
+from aqmlab.plots.kinds import series
 from aqmlab.recording import load
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.checks import check
@@ -212,3 +217,27 @@ def test_the_watch_over_the_network_and_the_console_sees_what_it_should(tmp_path
     _, console, fetched = browse(page, tmp_path)
     assert fetched == {"http://127.0.0.1:9/x.png"}
     assert any("undefined_name" in line for line in console)
+
+
+def test_a_title_is_text_in_every_figure(experiment, tmp_path):
+    """Dollars are no formula, and no title is wider than its figure."""
+    from dataclasses import replace
+
+    title = r"$\nosuch$ at 5 $ " + "and on " * 30
+    named = replace(experiment, title=title)
+    for kind in KINDS:
+        drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
+        assert r"$\nosuch$ at 5 $" in drawing
+
+
+def test_the_legend_of_series_covers_no_line(experiment):
+    runs = measure(experiment)
+    with mpl.rc_context(STYLE):
+        figure = series(experiment, runs, table(experiment, measured=runs))
+        FigureCanvasAgg(figure).draw()
+    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend() is not None]
+    assert len(legends) == 3
+    for legend in legends:
+        frame = legend.get_window_extent()
+        assert all(frame.x0 >= axes.get_window_extent().x1 for axes in figure.axes)
+        assert frame.x1 <= figure.bbox.x1

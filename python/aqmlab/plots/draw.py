@@ -22,8 +22,10 @@ KINDS: dict[str, Draw] = {"series": series, "delay-cdf": delay_cdf, "goodput-del
 
 _FORMATS = (".pdf", ".svg", ".png")
 
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "font.size": 8,
+    # A dollar in a title is a dollar.
+    "text.parse_math": False,
     "axes.titlesize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -66,7 +68,7 @@ def draw(
     import matplotlib as mpl
 
     # No display is asked for, and the caller's own style is left alone.
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = KINDS[kind](experiment, runs, results)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from aqmlab.answers import Table
 
 _WIDTH = 7.0
+_LETTERS_AN_INCH = 14.0
 _MARKS = {"circle": "o", "triangle": "^"}
 
 
@@ -36,7 +38,9 @@ def series(experiment: Experiment, _runs: Sequence[Measured], results: Table) ->
         _series_column(axes[:, column], of_run)
     for row, label in enumerate(("backlog [packets]", "probability", "cwnd [segments]")):
         axes[row, 0].set_ylabel(label)
-    figure.suptitle(f"{experiment.title}: {results.queue}, seed {firsts[0].seed}", fontsize=9)
+        _legend_beside(axes[row])
+    title = f"{experiment.title}: {results.queue}, seed {firsts[0].seed}"
+    figure.suptitle(fill(title, int(_LETTERS_AN_INCH * figure.get_figwidth())), fontsize=9)
     return figure
 
 
@@ -46,18 +50,23 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
     backlog.plot(of_run.queue.t_s, of_run.queue.values["backlog_packets"], color=PALETTE[0], label="backlog")
     if "avg" in of_run.law:
         backlog.plot(*of_run.law["avg"], color=PALETTE[3], label="avg")
-    backlog.legend(loc="upper right")
     for i, name in enumerate(name for name in ("p", "max_p") if name in of_run.law):
         probability.plot(*of_run.law[name], color=PALETTE[i], label=name)
-    if probability.lines:
-        probability.legend(loc="upper right")
     for name, line in of_run.cwnd.items():
         if name != "mean":
             windows.plot(*line, color=PALETTE[4], alpha=FAINT, linewidth=0.6)
     if "mean" in of_run.cwnd:
         windows.plot(*of_run.cwnd["mean"], color=PALETTE[3], label="mean")
-        windows.legend(loc="upper right")
     windows.set_xlabel("time [s]")
+
+
+def _legend_beside(row: np.ndarray[tuple[int], np.dtype[np.object_]]) -> None:
+    """One legend for the lines of a row of plots, to their right, where it covers none of them."""
+    named = {
+        line.get_label(): line for axes in row for line in axes.lines if not line.get_label().startswith("_")
+    }
+    if named:
+        row[-1].legend(named.values(), named.keys(), loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
@@ -113,5 +122,5 @@ def _single(title: str) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(_WIDTH * 0.7, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.set_title(title)
+    axes.set_title(fill(title, int(_LETTERS_AN_INCH * _WIDTH * 0.6)))
     return figure, axes
