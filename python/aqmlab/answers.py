@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,15 @@ class Table:
         """Mean of ``arm - other`` over the seeds that both have run."""
         return paired_difference(self.values[arm][metric], self.values[other][metric])
 
+    def without_chance(self) -> tuple[str, ...]:
+        """Arms of which all seeds gave exactly the same: nothing in them is random, no interval is due."""
+        return tuple(arm for arm in self.arms if _all_the_same(self.values[arm].values()))
+
+    def chance_note(self) -> str:
+        """What :meth:`without_chance` finds, in words; empty if it finds nothing."""
+        fixed = self.without_chance()
+        return f"nothing is random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
+
     def to_json(self) -> dict[str, Any]:
         """The table as plain data: what ``--json`` prints."""
         return {
@@ -87,6 +96,11 @@ class Table:
                 "by_seed": {str(seed): value for seed, value in of_seed.items()},
             }
         return result
+
+
+def _all_the_same(of_metrics: Iterable[Mapping[int, float | None]]) -> bool:
+    columns = [list(of_seed.values()) for of_seed in of_metrics]
+    return bool(columns) and all(len(values) > 1 and len(set(values)) == 1 for values in columns)
 
 
 def table(

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ Progress = Callable[[Mapping[str, float]], object]
 
 DEFAULT_PARENT = Path("runs")
 SHARE_OF_MEMORY = 0.8
+MOST_RUNS = 100_000
+"""Seeds of an experiment, as in the scenario language."""
 
 
 def run(  # noqa: PLR0913 (keyword arguments)
@@ -79,7 +82,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = _job_count(jobs)
     about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
-    directory = Path(output) if output is not None else DEFAULT_PARENT / directory_name(about)
+    directory = _free_directory(about) if output is None else Path(output)
     _begin(directory, text, about)
     try:
         answer = json.loads(
@@ -114,6 +117,8 @@ def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> 
     """Seeds ``seed, seed + 1, ...``; what is not given is as planned."""
     if runs is not None and runs < 1:
         raise UsageError(f"`{runs}` runs make no experiment; give at least 1")
+    if runs is not None and runs > MOST_RUNS:
+        raise UsageError(f"`{runs}` runs are too many; give at most {MOST_RUNS}")
     first = planned[0] if seed is None else seed
     count = len(planned) if runs is None else runs
     if first < 0 or first + count - 1 >= 2**63:
@@ -189,6 +194,13 @@ def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str
     )
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
     return f"{stamp}-{title}-{sha256(named.encode()).hexdigest()[:8]}"
+
+
+def _free_directory(about: Mapping[str, Any]) -> Path:
+    """A directory of our own choice; another of the same second gets a number."""
+    first = DEFAULT_PARENT / directory_name(about)
+    numbered = (first.with_name(f"{first.name}-{i}") for i in count(2))
+    return next(path for path in chain([first], numbered) if not path.exists())
 
 
 def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:

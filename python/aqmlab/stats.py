@@ -86,6 +86,9 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     mean = math.fsum(present) / n
     if n == 1:
         return Estimate(mean, None, 1, confidence)
+    if min(present) == max(present):
+        # No rounding of the mean is to look like a spread.
+        return Estimate(present[0], 0.0, n, confidence)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half_width = t_quantile(confidence, n - 1) * math.sqrt(variance / n)
     return Estimate(mean, half_width, n, confidence)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 
 import jsonschema
 import pytest
+import tomli_w
 
 from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
@@ -141,14 +145,31 @@ def test_what_is_wrong_is_said_with_the_right_exit_code(
 
 
 def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
-    import shutil
-
     shutil.copytree(experiment.path, tmp_path / "copy")
     (tmp_path / "copy" / "droptail" / "seed-1" / "summary.parquet").write_bytes(b"PAR1")
     ended = aqmlab("report", tmp_path / "copy")
     assert ended.returncode == 4
     assert "is corrupt" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("seed", "x", "`seed` is no int"),
+        ("tables", 5, "`tables` is no dict"),
+        ("links", None, "`links` is no list"),
+        ("plan", {}, "incomplete in its plan: `links` is missing"),
+        ("plan", {"links": 3}, "incomplete in its plan: 'int' object is not iterable"),
+    ],
+)
+def test_a_manifest_of_other_content_is_exit_4(aqmlab, experiment, tmp_path, key, value, message):
+    shutil.copytree(experiment.path, tmp_path / "copy")
+    file = tmp_path / "copy" / "droptail" / "seed-1" / "manifest.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}), encoding="utf-8")
+    ended = aqmlab("report", tmp_path / "copy")
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert message in ended.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unwritable for root")
@@ -245,6 +266,70 @@ def test_a_reader_that_goes_away_is_no_error(small_file):
     )
     assert ended.stdout.strip() == "{"
     assert ended.stderr == ""
+
+
+def test_the_code_of_a_pipe_is_that_of_success_when_its_reader_goes_away(small_file):
+    command = f"{sys.executable} -m aqmlab show {small_file} --json | head -1; exit ${{PIPESTATUS[0]}}"
+    assert subprocess.run(["bash", "-c", command], check=False, capture_output=True).returncode == 0
+
+
+def test_closed_output_is_no_error():
+    command = f"{sys.executable} -m aqmlab aqm list >&-"
+    ended = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_keeps_finished_runs_and_nothing_half_done(number, code, small, tmp_path):
+    scenario, directory = tmp_path / "long.toml", tmp_path / "out"
+    scenario.write_text(tomli_w.dumps({**small, "runs": 10_000}), encoding="utf-8")
+    command = [sys.executable, "-m", "aqmlab", "run", scenario, "-o", directory, "-j", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while not list(directory.glob("*/seed-*/manifest.json")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (code, "")
+    assert err == f"interrupted; finished runs are kept in `{directory}`\n"
+    assert not [path for path in directory.rglob("*") if "partial" in path.name]
+    rest = aqmlab_process("report", directory)
+    assert rest.returncode == 0, rest.stderr
+    assert "runs are missing" in rest.stdout
+
+
+def test_a_single_finished_run_of_many_has_no_interval(aqmlab, experiment, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(experiment.path, copy)
+    for run in experiment.runs:
+        if run.seed != 1:
+            shutil.rmtree(copy / run.path.relative_to(experiment.path))
+    ended = aqmlab("report", copy)
+    assert "one run (seed 1): no interval; " in ended.stdout
+    assert "±" not in ended.stdout
+    assert "One run: no interval. Seed 1" in (copy / "report.html").read_text(encoding="utf-8")
+
+
+def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
+    """Without a draw, seeds are copies of one another: an interval of zero width is no finding."""
+    bulk = {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "40ms"}
+    topology = {"kind": "dumbbell", "rate": "2Mbit", "delay": "5ms"}
+    scenario = {"duration": "5s", "warmup": "1s", "runs": 3, "topology": topology, "traffic": [bulk]}
+    file = tmp_path / "fixed.toml"
+    file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
+    ended = aqmlab("run", file, "-o", tmp_path / "out", "-q")
+    assert "nothing is random in main: all seeds gave the same" in ended.stdout
+    assert ".00000" not in ended.stdout, "rounding of a mean is no spread"
+
+
+def test_two_experiments_of_the_same_second_get_a_directory_each(aqmlab, small_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("aqmlab.experiment.directory_name", lambda _about: "now")
+    for _ in range(2):
+        assert aqmlab("run", small_file, "-q", "--no-report", "--runs", "1").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["now", "now-2"]
 
 
 def test_progress_in_words():

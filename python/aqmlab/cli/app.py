@@ -113,8 +113,8 @@ def run(
         tell_json(results.to_json())
     else:
         print_answer(results)
+    say(f"recording  {experiment.path}")
     if no_report:
-        say(f"recording  {experiment.path}")
         return
     from aqmlab.reports import write_report
 

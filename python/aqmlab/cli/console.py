@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError
@@ -53,16 +56,50 @@ def complain(text: str) -> None:
     print(f"{head}: {text}", file=sys.stderr)
 
 
+class _Ended(KeyboardInterrupt):
+    """Another signal than that of Ctrl-C asks us to end: what is half done is put away all the same."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise _Ended(number)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """End with 130 on Ctrl-C, after the notes of the interrupt: Typer would swallow them."""
+    """End with 130 on Ctrl-C, after the notes of the interrupt: Typer would swallow them.
+
+    A request to end from elsewhere (SIGTERM, or SIGHUP where ``nohup`` does not ignore it) is heeded in the
+    same way, with 128 and the signal's number.
+    """
     import typer
 
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {s: signal.signal(s, _end) for s in wanted if signal.getsignal(s) is signal.SIG_DFL}
     try:
         yield
     except KeyboardInterrupt as stop:
         print("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), file=sys.stderr)
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        raise typer.Exit(128 + stop.number if isinstance(stop, _Ended) else Exit.INTERRUPTED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _open_closed_streams() -> None:
+    """Give output that was closed from outside (``>&-``) somewhere to go: Python leaves ``None`` there."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
+
+
+def _reader_gone() -> int:
+    """The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return Exit.OK
 
 
 def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
@@ -70,6 +107,7 @@ def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
     import typer
 
     set_quiet(False)
+    _open_closed_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -83,9 +121,12 @@ def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
         complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+        return _reader_gone()
+    except SystemExit as end:
+        # Typer ends the program by itself where the reader of our output has gone.
+        if isinstance(end.__context__, BrokenPipeError):
+            return _reader_gone()
+        raise
     except MemoryError:
         complain("this machine has not enough memory for that")
         return Exit.MACHINE

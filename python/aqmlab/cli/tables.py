@@ -50,14 +50,16 @@ def print_answer(results: Table) -> None:
 
 
 def _footnote(results: Table) -> str:
-    seeds = results.experiment.seeds
+    seeds = results.experiment.finished_seeds
     of_whom = "" if results.class_name == "*" else f", class {results.class_name}"
     where = f"queue {results.queue}{of_whom}"
-    if len(seeds) == 1:
-        return f"{where}; one run (seed {seeds[0]}): no interval"
     missing = len(results.experiment.missing)
-    lost = f"; {missing} runs are missing" if missing else ""
-    return f"{where}; mean ± 95 % t interval over {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}){lost}"
+    lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
+    if len(seeds) == 1:
+        return f"{where}; one run (seed {seeds[0]}): no interval{lost}"
+    chance = f"; {note}" if (note := results.chance_note()) else ""
+    seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
+    return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
 
 def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
@@ -76,12 +78,9 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
     if answer["question"]:
         console.print(answer["question"], markup=False)
     seeds = answer["seeds"]
-    console.print(
-        f"{len(answer['arms'])} arms, seeds {seeds[0]} to {seeds[-1]}"
-        if len(seeds) > 1
-        else f"seed {seeds[0]}",
-        markup=False,
-    )
+    arm_count = "1 arm" if len(names) == 1 else f"{len(names)} arms"
+    which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    console.print(f"{arm_count}, {which}", markup=False)
     for warning in answer["warnings"]:
         console.print(f"warning: {warning}", style="yellow", markup=False)
     known: set[tuple[str, str, str]] = set()

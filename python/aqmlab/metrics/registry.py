@@ -73,7 +73,8 @@ def find(name: str) -> Metric:
     import difflib
 
     near = difflib.get_close_matches(name, _METRICS, n=1, cutoff=0.5)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    listed = ", ".join(f"`{known}`" for known in _METRICS)
+    hint = f"; did you mean `{near[0]}`?" if near else f"; there are {listed}"
     raise UsageError(f"there is no metric `{name}`{hint}")
 
 

@@ -33,7 +33,7 @@ def answer(table: Table) -> str:
         f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"
         f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
     )
-    if len(table.experiment.seeds) == 1:
+    if len(table.experiment.finished_seeds) == 1:
         first += " (one run of each: no interval, so this may be chance)"
     richest = max(goodputs, key=lambda arm: goodputs[arm].mean)
     return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"

@@ -118,7 +118,7 @@ def _distributions(runs: Sequence[Measured], queue: str) -> Check:
 
 
 def _seeds(experiment: Experiment) -> Check:
-    n = len(experiment.seeds)
+    n = len(experiment.finished_seeds)
     if n == 1:
         return Check("several seeds", False, "one run: no interval")
     return Check("several seeds", True, f"{n}: intervals are 95 % Student t")

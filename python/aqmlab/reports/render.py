@@ -56,7 +56,7 @@ def render(experiment: Experiment) -> str:
         "warnings": experiment.warnings,
         "queue": results.queue,
         **_answer_table(results),
-        "interval_note": _interval_note(experiment, runs),
+        "interval_note": _interval_note(results, runs),
         "other_queues": _other_queues(experiment, results, runs),
         "checks": check(experiment, runs, results.queue),
         "charts": {name: Markup(divs.get(name, "")) for name in ("cdf", "trade_off")},
@@ -116,12 +116,14 @@ def _kicker(experiment: Experiment, results: Table, end_s: float) -> str:
     )
 
 
-def _interval_note(experiment: Experiment, runs: Sequence[Measured]) -> str:
+def _interval_note(results: Table, runs: Sequence[Measured]) -> str:
     interval = f"measured from {runs[0].run.t0_ns / 1e9:g} s to {runs[0].run.t1_ns / 1e9:g} s"
-    if len(experiment.seeds) == 1:
-        return f"One run: no interval. Seed {experiment.seeds[0]}, {interval}."
-    seeds = f"{experiment.seeds[0]} to {experiment.seeds[-1]}"
-    return f"Mean ± half-width of the 95 % Student t interval over the seeds {seeds}; {interval}."
+    done = results.experiment.finished_seeds
+    if len(done) == 1:
+        return f"One run: no interval. Seed {done[0]}, {interval}."
+    seeds = f"{done[0]} to {done[-1]}"
+    chance = f"; {note}" if (note := results.chance_note()) else ""
+    return f"Mean ± half-width of the 95 % Student t interval over the seeds {seeds}; {interval}{chance}."
 
 
 def _answer_table(results: Table) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def _answer_table(results: Table) -> dict[str, Any]:
 def _best(results: Table, metric: str, better: str) -> set[str]:
     """The arm of the best mean, and the arms whose paired difference to it may be zero."""
     means = {arm: est.mean for arm in results.arms if (est := results.estimate(arm, metric)) is not None}
-    if not better or len(means) < 2 or len(results.experiment.seeds) < 2:
+    if not better or len(means) < 2 or len(results.experiment.finished_seeds) < 2:
         return set()
     top = (min if better == "less" else max)(means, key=lambda arm: means[arm])
     chosen = set()
