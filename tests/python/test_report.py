@@ -241,3 +241,14 @@ def test_the_legend_of_series_covers_no_line(experiment):
         frame = legend.get_window_extent()
         assert all(frame.x0 >= axes.get_window_extent().x1 for axes in figure.axes)
         assert frame.x1 <= figure.bbox.x1
+
+
+def test_runs_that_end_at_different_times_are_said_to(small, tmp_path):
+    """A condition stops each run when it is met, not all of them when the first is."""
+    small["stop"] = {"condition": {"queue": "bottleneck", "arrivals": 300}}
+    stopped = aqmlab.run(small, output=tmp_path / "out", arms=["DropTail"])
+    ends = sorted(run.t1_ns / 1e9 for run in stopped.runs)
+    assert ends[0] < ends[1]
+    page = html.unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert f"to {ends[0]:g} s at the earliest, {ends[1]:g} s at the latest" in page
+    assert f"at most {ends[1]:g} s simulated in each run" in page

@@ -49,7 +49,7 @@ def render(experiment: Experiment) -> str:
         "policy": content_security_policy(scripts),
         "version": experiment.version,
         "results_version": first.manifest.get("results_version", ""),
-        "kicker": _kicker(experiment, results, end_s),
+        "kicker": _kicker(results, runs),
         "title": experiment.title,
         "question": experiment.question,
         "answer": _unbroken(answer(results)),
@@ -108,16 +108,25 @@ def command(experiment: Experiment) -> str:
     return shlex.join(words)
 
 
-def _kicker(experiment: Experiment, results: Table, end_s: float) -> str:
-    arms, seeds = len(results.arms), len(experiment.seeds)
+def _kicker(results: Table, runs: Sequence[Measured]) -> str:
+    arms, seeds = len(results.arms), len(results.experiment.seeds)
     plural = "" if arms == 1 else "s"
+    most = "" if len({run.run.t1_ns for run in runs}) == 1 else "at most "
+    end_s = max(run.run.t1_ns for run in runs) / 1e9
     return (
-        f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each, {end_s:g} s simulated in each run"
+        f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each,"
+        f" {most}{end_s:g} s simulated in each run"
     )
 
 
+def _ends(runs: Sequence[Measured]) -> str:
+    """When the runs ended: each at its own time where a condition or a count stops them."""
+    first, last = (choose(run.run.t1_ns for run in runs) / 1e9 for choose in (min, max))
+    return f"{last:g} s" if first == last else f"{first:g} s at the earliest, {last:g} s at the latest"
+
+
 def _interval_note(results: Table, runs: Sequence[Measured]) -> str:
-    interval = f"measured from {runs[0].run.t0_ns / 1e9:g} s to {runs[0].run.t1_ns / 1e9:g} s"
+    interval = f"measured from {runs[0].run.t0_ns / 1e9:g} s to {_ends(runs)}"
     done = results.experiment.finished_seeds
     if len(done) == 1:
         return f"One run: no interval. Seed {done[0]}, {interval}."
