@@ -119,7 +119,7 @@ mod tests {
     fn a_multiple_of_the_bdp_needs_a_path() {
         let error = resolve(&Settings::default(), &LinkContext { rtt: None, ..LINK }).unwrap_err();
         assert_eq!(error.name, "limit");
-        assert!(error.message.contains("needs a round-trip time"), "{error}");
+        assert!(error.message.contains("needs the round-trip time"), "{error}");
     }
 
     #[test]
