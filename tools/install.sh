@@ -11,7 +11,7 @@ extras=${1:+[$(IFS=,; echo "$*")]}
     exit 3
 }
 command -v cargo >/dev/null || {
-    echo "aqmlab needs a Rust toolchain (cargo); see https://rustup.rs" >&2
+    echo "aqmlab needs a Rust toolchain (cargo), version 1.88 or newer" >&2
     exit 3
 }
 if [ ! -x .venv/bin/python ]; then
