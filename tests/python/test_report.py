@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -252,3 +253,18 @@ def test_runs_that_end_at_different_times_are_said_to(small, tmp_path):
     page = html.unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
     assert f"to {ends[0]:g} s at the earliest, {ends[1]:g} s at the latest" in page
     assert f"at most {ends[1]:g} s simulated in each run" in page
+
+
+def test_a_run_that_ends_at_its_begin_has_a_report_without_figures(
+    small: dict[str, Any], tmp_path: Path
+) -> None:
+    del small["duration"], small["warmup"]
+    small["topology"]["access_rate"] = "none"
+    del small["traffic"][0]["rtt"]
+    small["stop"] = {"at": "6s", "condition": {"queue": "bottleneck", "arrivals": 1}}
+    ended = aqmlab.run(small, output=tmp_path / "ended", jobs=1)
+    assert all(run.t1_ns == 0 for run in ended.runs)
+    answer = aqmlab.table(ended)
+    assert answer.estimate("DropTail", "goodput_bps") is None
+    assert answer.estimate("DropTail", "backlog_mean_packets") is None
+    assert "DropTail" in aqmlab.report(ended.path).read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ def goodput(run: Measured, _queue: str, class_name: str) -> float | None:
     label="goodput efficiency",
     unit="%",
     definition="goodput of all flows together, by the rate of the bottleneck link",
-    source="sum of all goodputs by capacity; headers keep it below 100 %",
+    source="sum of all goodputs by capacity; TCP counts its payload, datagrams their headers too",
     better="more",
 )
 def goodput_efficiency(run: Measured, queue: str, class_name: str) -> float | None:

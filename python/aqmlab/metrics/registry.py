@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 
 from aqmlab.errors import UsageError
 from aqmlab.metrics.measured import Measured
@@ -54,8 +55,14 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     def register(compute: Compute) -> Compute:
         if name in _METRICS:
             raise ValueError(f"metric `{name}` is defined twice")
-        _METRICS[name] = Metric(name, label, unit, definition, source, better, compute)
-        return compute
+
+        @wraps(compute)
+        def defined(run: Measured, queue: str, class_name: str) -> float | None:
+            # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
+            return compute(run, queue, class_name) if run.interval_ns else None
+
+        _METRICS[name] = Metric(name, label, unit, definition, source, better, defined)
+        return defined
 
     return register
 

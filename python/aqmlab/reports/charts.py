@@ -41,6 +41,7 @@ def time_charts(
     """
     from bokeh.models import CrosshairTool, Range1d, Span
 
+    end_s = end_s or 1.0  # a run that ended at time 0 still has axes
     x_range = Range1d(0, end_s, bounds=(0, end_s))
     cursor = Span(dimension="height", line_color=MUTED, line_width=1)
     sources = {
