@@ -58,6 +58,9 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn backlog(&self) -> Backlog {
         each!(self, d => d.backlog())
     }
+    fn settles_at_enqueue(&self) -> bool {
+        each!(self, d => d.settles_at_enqueue())
+    }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         each!(self, d => d.observe(now, out))
     }
@@ -79,6 +82,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn backlog(&self) -> Backlog {
         (**self).backlog()
+    }
+    fn settles_at_enqueue(&self) -> bool {
+        (**self).settles_at_enqueue()
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         (**self).observe(now, out);

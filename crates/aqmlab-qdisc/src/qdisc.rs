@@ -152,6 +152,13 @@ pub trait Qdisc<P: Packet> {
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// What is queued now.
     fn backlog(&self) -> Backlog;
+    /// Is everything settled at arrival? Then what `enqueue` has kept leaves in the order of arrival and as it is,
+    /// one packet at each `dequeue` while any wait, nothing is reported from `dequeue`, and a port can tell at
+    /// arrival when a packet will have been sent ([`crate::Port::arrive_ahead`]). [`crate::contract`] checks it of
+    /// whatever says so.
+    fn settles_at_enqueue(&self) -> bool {
+        false
+    }
     /// Appends the law's current values as of `now` (which is not before the last call's): caught up, but
     /// without changing what later calls return.
     fn observe(&self, now: Instant, out: &mut LawSamples);

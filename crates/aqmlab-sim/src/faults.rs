@@ -55,6 +55,10 @@ impl<P: Packet> Qdisc<P> for FaultInjector<P> {
         self.inner.backlog()
     }
 
+    fn settles_at_enqueue(&self) -> bool {
+        self.inner.settles_at_enqueue()
+    }
+
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.inner.observe(now, out);
     }

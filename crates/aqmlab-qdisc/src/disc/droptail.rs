@@ -55,6 +55,10 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
         self.queue.backlog()
     }
 
+    fn settles_at_enqueue(&self) -> bool {
+        true
+    }
+
     /// DropTail has no law, and so no values of one.
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }

@@ -153,6 +153,10 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         self.fifo.backlog()
     }
 
+    fn settles_at_enqueue(&self) -> bool {
+        true
+    }
+
     /// `avg` (in the unit of the thresholds), `p` (before spacing), `max_p`, `count`.
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         let law = match &self.control {
