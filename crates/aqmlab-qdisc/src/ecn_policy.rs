@@ -3,13 +3,13 @@
 use crate::law::Notice;
 use crate::{Ecn, Reason};
 
-/// Where RED marks an ECN-capable packet; everywhere else, and for packets that are not capable, a notice
-/// is a drop.
+/// Where a law's notices mark ECN-capable packets; everywhere else, and for packets that are not capable, a
+/// notice is a drop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EcnPolicy {
     /// Never: ECN is off.
     Never,
-    /// While the average is below `max_th`; above it packets are dropped, in the gentle region too
+    /// While RED's average is below `max_th`; above it packets are dropped, in the gentle region too
     /// (RFC 3168, section 7).
     BelowMaxTh,
     /// Early notices whose probability before spacing is below this (ns-2.35 `mark_p_`).

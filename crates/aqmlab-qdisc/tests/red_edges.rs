@@ -2,7 +2,7 @@
 
 mod support;
 
-use aqmlab_qdisc::disc::{Measure, Red, RedControl, RedQueue};
+use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, Notice, RedLaw, RedParams, SpacingRule,
     Verdict, When,
@@ -82,13 +82,15 @@ fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
 #[test]
 fn each_arrival_has_the_draw_of_its_number() {
     let draws = Stream::new(11, "bottleneck/red");
-    let queue = RedQueue {
+    let queue = EarlyQueue {
         limit: Limit::Packets(Packets::new(100)),
-        measure: Measure::Packets,
         ecn: EcnPolicy::Never,
-        mean_packet: SIZE,
+        overflow_first: false,
+        spares_not_ect: false,
     };
-    let mut red = Red::new(RedControl::Fixed(RedLaw::new(PARAMS)), queue, draws);
+    let rule = RedRule::Fixed(RedLaw::new(PARAMS));
+    let control = RedControl { rule, measure: Measure::Packets, mean_packet: SIZE };
+    let mut red = Red::new(control, queue, draws);
     let (mut lost, mut expected) = (Lost::default(), 0);
     for n in 0..10_000 {
         let waiting = red.backlog().packets.as_f64();

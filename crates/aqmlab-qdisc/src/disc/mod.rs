@@ -1,12 +1,17 @@
 //! The built-in disciplines: queues that hold packets and ask a [`crate::law`].
 
 mod droptail;
+mod early;
+mod measure;
 mod red;
 mod red_resolve;
 mod red_table;
 mod red_weight;
+mod table;
 
 pub use droptail::DropTail;
 pub(crate) use droptail::INFO as DROPTAIL;
-pub use red::{Measure, Red, RedControl, RedQueue};
+pub use early::{Early, EarlyLaw, EarlyQueue};
+pub use measure::Measure;
+pub use red::{Red, RedControl, RedRule};
 pub(crate) use red_resolve::{ARED_INFO, RED_INFO, build_ared, build_red};

@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Packets};
 
 use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
 use super::red_weight;
-use super::{Measure, Red, RedControl, RedQueue};
+use super::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::ecn_policy::EcnPolicy;
 use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, When,
@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
             let rule = Origin::Derived("the link's mean packet size".into());
             all.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
         }
-        let (mean, measure) = (resolve::bytes(&all, "mean_packet")?, measure(&all)?);
+        let (mean, measure) = (resolve::bytes(&all, "mean_packet")?, Measure::from_settings(&all)?);
         Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
     }
 
@@ -255,18 +255,14 @@ pub(super) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     }
 }
 
-fn measure(settings: &Settings) -> Result<Measure, ParamError> {
-    Ok(if settings.choice("measure")? == "bytes" { Measure::Bytes } else { Measure::Packets })
-}
-
 /// A RED queue with effective parameters.
 pub(crate) fn build_red<P: Packet>(
     effective: &Settings,
     link: &LinkContext,
     draws: Stream,
 ) -> Result<Red<P>, ParamError> {
-    let control = RedControl::Fixed(RedLaw::new(params(effective, link)?));
-    Ok(Red::new(control, queue(effective)?, draws))
+    let law = RedLaw::new(params(effective, link)?);
+    Ok(Red::new(control(effective, RedRule::Fixed(law))?, queue(effective)?, draws))
 }
 
 /// An Adaptive RED queue with effective parameters.
@@ -276,12 +272,12 @@ pub(crate) fn build_ared<P: Packet>(
     draws: Stream,
 ) -> Result<Red<P>, ParamError> {
     let law = AdaptiveRed::new(RedLaw::new(params(effective, link)?), adaptation(effective)?);
-    Ok(Red::new(RedControl::Adaptive(law), queue(effective)?, draws))
+    Ok(Red::new(control(effective, RedRule::Adaptive(law))?, queue(effective)?, draws))
 }
 
 fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
     let mean = resolve::bytes(s, "mean_packet")?;
-    let unit = match measure(s)? {
+    let unit = match Measure::from_settings(s)? {
         Measure::Packets => mean.as_f64(),
         Measure::Bytes => 1.0,
     };
@@ -317,15 +313,21 @@ fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
     })
 }
 
-fn queue(s: &Settings) -> Result<RedQueue, ParamError> {
+fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
+    let (measure, mean_packet) = (Measure::from_settings(s)?, resolve::bytes(s, "mean_packet")?);
+    Ok(RedControl { rule, measure, mean_packet })
+}
+
+fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
     let ecn = match (s.flag("ecn")?, s.choice("ecn_region")?) {
         (false, _) => EcnPolicy::Never,
         (true, "rfc3168") => EcnPolicy::BelowMaxTh,
         (true, "ns2_mark_p") => EcnPolicy::ProbabilityBelow(s.number("mark_p")?),
         (true, _) => EcnPolicy::Always,
     };
-    let (measure, mean_packet) = (measure(s)?, resolve::bytes(s, "mean_packet")?);
-    Ok(RedQueue { limit: resolve::limit(s)?, measure, ecn, mean_packet })
+    // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
+    let overflow_first = s.choice("counting")? == "ns2";
+    Ok(EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first, spares_not_ect: false })
 }
 
 fn adaptation(s: &Settings) -> Result<Adaptation, ParamError> {

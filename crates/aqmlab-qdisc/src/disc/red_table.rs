@@ -4,18 +4,9 @@ use aqmlab_params::{Alias, Default, Kind, Param, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
+use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, tc, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
-
-const fn ns2(name: &'static str) -> Alias {
-    Alias { of: "ns-2", name }
-}
-
-const fn tc(name: &'static str) -> Alias {
-    Alias { of: "tc", name }
-}
-
-const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
 
 const LIMIT: Param = Param {
     name: "limit",
@@ -85,33 +76,6 @@ const fn gentle(default: bool) -> Param {
         help: "rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
     }
 }
-
-const MEAN_PACKET: Param = Param {
-    name: "mean_packet",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
-    default: Default::Auto("the link's mean packet size"),
-    aliases: &[ns2("mean_pktsize_"), tc("avpkt")],
-    source: "Floyd and Jacobson 1993, section 11",
-    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
-};
-
-const MAX_PACKET: Param = Param {
-    name: "max_packet",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
-    default: Default::Bytes(1500),
-    aliases: &[],
-    source: "Floyd and Jacobson 1993, figure 2, byte mode",
-    help: "largest packet size, the reference of byte_mode `paper`",
-};
-
-const MEASURE: Param = Param {
-    name: "measure",
-    kind: Kind::Choice(&["packets", "bytes"]),
-    default: Default::Choice("packets"),
-    aliases: &[ns2("queue_in_bytes_")],
-    source: "Floyd and Jacobson 1993, section 3",
-    help: "unit of the average queue",
-};
 
 const BYTE_MODE: Param = Param {
     name: "byte_mode",
@@ -328,11 +292,6 @@ pub(super) static ARED: &[Param] = &[
     BURST,
 ];
 
-const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
-    (name, Value::Choice(value))
-}
-
-const NS2_TITLE: &str = "ns-2.35 as shipped";
 const LINUX_TITLE: &str = "Linux sch_red with the defaults of tc";
 const NS2_LIMIT: Value = Value::Size(Size::Packets(Packets::new(50)));
 const NS2_MEAN: Value = Value::Size(Size::Bytes(Bytes::new(500)));

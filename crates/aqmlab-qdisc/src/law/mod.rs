@@ -5,10 +5,12 @@
 
 mod adaptive_red;
 mod average;
+mod byte_mode;
 mod red;
 mod spacing;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, When};
 pub use average::{Average, IdleRule};
+pub use byte_mode::ByteMode;
 pub use red::{Counting, Notice, RedLaw, RedParams, Verdict};
-pub use spacing::{ByteMode, Spacing, SpacingRule};
+pub use spacing::{Spacing, SpacingRule};

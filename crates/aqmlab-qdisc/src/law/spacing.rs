@@ -2,6 +2,8 @@
 
 use aqmlab_units::Bytes;
 
+use super::ByteMode;
+
 /// How the gaps between notifications are spread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpacingRule {
@@ -15,24 +17,6 @@ pub enum SpacingRule {
     Linux,
     /// No spreading: hit with probability pb, gaps are geometric (the paper's "method 1").
     Off,
-}
-
-/// How the size of a packet scales its probability.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ByteMode {
-    /// Not at all (RFC 7141's advice).
-    Off,
-    /// Paper: `pb` times size over the largest packet size, before spacing.
-    Paper {
-        /// the largest packet
-        largest: Bytes,
-    },
-    /// ns-2: the spaced probability times size over mean size; the count is in bytes over mean size, rounded
-    /// down.
-    Ns2 {
-        /// the mean packet
-        mean: Bytes,
-    },
 }
 
 /// How long ago the last notification was.
@@ -86,10 +70,15 @@ impl Spacing {
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let pa = match (self.rule, self.byte_mode) {
-            (SpacingRule::Linux, _) => return self.linux_hit(self.sized(pb, size), draw),
+            (SpacingRule::Linux, mode) => return self.linux_hit(mode.before_spacing(pb, size), draw),
             (_, ByteMode::Off) => self.spaced(pb, self.count as f64),
-            (_, ByteMode::Paper { .. }) => self.spaced(self.sized(pb, size), self.count as f64),
-            (_, ByteMode::Ns2 { mean }) => self.spaced_by_bytes(pb, size, mean),
+            (_, mode @ ByteMode::Paper { .. }) => {
+                self.spaced(mode.before_spacing(pb, size), self.count as f64)
+            }
+            // ns-2: the count in mean packets, by an integer division.
+            (_, mode @ ByteMode::Ns2 { mean }) => {
+                mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
+            }
         };
         // DEVIATES from ns-2: `u < pa`, not `u <= pa`, so that probability 0 never hits.
         let hit = pa > 0.0 && draw() < pa;
@@ -102,19 +91,6 @@ impl Spacing {
     /// Arrivals since the last notification; -1 outside a cycle.
     pub const fn count(&self) -> i64 {
         self.count
-    }
-
-    fn sized(&self, pb: f64, size: Bytes) -> f64 {
-        match self.byte_mode {
-            ByteMode::Paper { largest } => (pb * size.as_f64() / largest.as_f64()).min(1.0),
-            ByteMode::Off | ByteMode::Ns2 { .. } => pb,
-        }
-    }
-
-    /// ns-2: the count in mean packets, by an integer division; the size counts after the spacing.
-    fn spaced_by_bytes(&self, pb: f64, size: Bytes, mean: Bytes) -> f64 {
-        let pa = self.spaced(pb, (self.bytes / mean.get()) as f64);
-        if pa < 1.0 { pa * size.as_f64() / mean.as_f64() } else { pa }
     }
 
     /// The probability after `elapsed` packets without a notification.

@@ -1,0 +1,203 @@
+//! One FIFO with a limit that asks a law about each packet: the queue of RED, PI, REM, BLUE and their kin.
+
+use aqmlab_random::{Numbered, Stream, unit_from_bits};
+use aqmlab_units::{Bytes, Instant, Rate};
+
+use crate::ecn_policy::EcnPolicy;
+use crate::law::{Notice, Verdict};
+use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
+
+/// A law that decides on single packets, as they arrive or (if it says so) as they leave.
+///
+/// The queue calls [`EarlyLaw::catch_up`] first whenever it is called itself, so the other methods see a law
+/// that is up to date. `draw` gives a number in [0, 1) and may be called at most once.
+pub trait EarlyLaw {
+    /// Makes the updates due up to and including `now`. `backlog` is what has waited since the last call.
+    #[inline(always)]
+    fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
+
+    /// A packet of `size` arrives and finds `backlog`. It is asked about even if there is no room for it.
+    fn on_arrival(
+        &mut self,
+        now: Instant,
+        backlog: Backlog,
+        size: Bytes,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict;
+
+    /// The arrival is lost, because there is no room for it.
+    #[inline(always)]
+    fn on_overflow(&mut self, _now: Instant) {}
+
+    /// A packet that the law chose is lost: it was not to be marked.
+    #[inline(always)]
+    fn on_early_drop(&mut self, _now: Instant) {}
+
+    /// The link asked for a packet and there was none.
+    #[inline(always)]
+    fn on_idle(&mut self, _now: Instant) {}
+
+    /// Is the law asked by [`EarlyLaw::on_departure`] too? Never changes.
+    #[inline(always)]
+    fn decides_at_departure(&self) -> bool {
+        false
+    }
+
+    /// A packet of `size` is about to leave. What is notified here and not marked is dropped, or passes if
+    /// [`EarlyQueue::spares_not_ect`].
+    #[inline(always)]
+    fn on_departure(&mut self, _size: Bytes, _draw: impl FnOnce() -> f64) -> Verdict {
+        Verdict::Admit
+    }
+
+    /// The link sends at `rate` from now on.
+    fn rate_changed(&mut self, now: Instant, rate: Rate);
+
+    /// Appends the law's values as of `now`, with `backlog` since the last call.
+    fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples);
+}
+
+/// What the queue has besides its law.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EarlyQueue {
+    /// Buffer limit.
+    pub limit: Limit,
+    /// Marks or drops.
+    pub ecn: EcnPolicy,
+    /// Is a packet that finds the buffer full lost to the limit, even if the law has chosen it too?
+    pub overflow_first: bool,
+    /// Does a packet that is chosen at its departure and not ECN-capable pass untouched?
+    pub spares_not_ect: bool,
+}
+
+/// The queue and its law.
+#[derive(Clone, Debug)]
+pub struct Early<P, L> {
+    law: L,
+    queue: EarlyQueue,
+    fifo: Fifo<P>,
+    draws: Numbered,
+    /// Number of the next decision: its draw has the same number, taken or not. Decisions are arrivals, or
+    /// departures where the law decides at those.
+    decisions: u64,
+}
+
+impl<P: Packet, L: EarlyLaw> Early<P, L> {
+    /// An empty queue behind an idle link.
+    pub fn new(law: L, queue: EarlyQueue, draws: Stream) -> Self {
+        let fifo = Fifo::for_limit(queue.limit);
+        Early { law, queue, fifo, draws: draws.numbered(), decisions: 0 }
+    }
+
+    /// The law, as of the last call.
+    pub const fn law(&self) -> &L {
+        &self.law
+    }
+
+    /// Marks or drops the arrival `pkt`, as the law wants it to be notified. Not inlined: few packets come
+    /// here, and the others need not be moved aside for them.
+    #[inline(never)]
+    fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
+        let overflow_first = full && self.queue.overflow_first;
+        if !overflow_first && !self.queue.ecn.marks(notice, pkt.ecn()) {
+            return self.drop_early(now, pkt, notice, obs);
+        }
+        if full {
+            return self.overflow(now, pkt, obs);
+        }
+        mark(now, &mut pkt, notice, obs);
+        self.fifo.push(pkt);
+    }
+
+    #[inline(never)]
+    fn overflow(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        self.law.on_overflow(now);
+        obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+    }
+
+    fn drop_early(&mut self, now: Instant, pkt: P, notice: Notice, obs: &mut dyn Observer<P>) {
+        self.law.on_early_drop(now);
+        obs.dropped(now, pkt, Cause::of(notice.reason));
+    }
+
+    /// The next packet that the law lets leave; it has caught up.
+    fn dequeue_asking(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        while let Some(mut pkt) = self.fifo.pop() {
+            let number = self.decisions;
+            self.decisions += 1;
+            let draw = || unit_from_bits(self.draws.at(number));
+            let Verdict::Notify(notice) = self.law.on_departure(pkt.wire_len(), draw) else {
+                return Some(pkt);
+            };
+            if self.queue.ecn.marks(notice, pkt.ecn()) {
+                mark(now, &mut pkt, notice, obs);
+                return Some(pkt);
+            }
+            if self.queue.spares_not_ect {
+                return Some(pkt);
+            }
+            self.drop_early(now, pkt, notice, obs);
+        }
+        None
+    }
+}
+
+/// Sets CE and tells so, unless it is set already.
+fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
+    if pkt.ecn() != Ecn::Ce {
+        pkt.mark_ce();
+        obs.marked(now, pkt, Cause::of(notice.reason));
+    }
+}
+
+impl<P: Packet, L: EarlyLaw> Qdisc<P> for Early<P, L> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        let (backlog, size) = (self.fifo.backlog(), pkt.wire_len());
+        self.law.catch_up(now, backlog);
+        let full = !self.queue.limit.admits(backlog, size);
+        let number = self.decisions;
+        if !self.law.decides_at_departure() {
+            self.decisions += 1;
+        }
+        let draw = || unit_from_bits(self.draws.at(number));
+        match self.law.on_arrival(now, backlog, size, draw) {
+            Verdict::Admit if !full => self.fifo.push(pkt),
+            Verdict::Admit => self.overflow(now, pkt, obs),
+            Verdict::Notify(notice) => self.notify(now, pkt, notice, full, obs),
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        self.law.catch_up(now, self.fifo.backlog());
+        let next =
+            if self.law.decides_at_departure() { self.dequeue_asking(now, obs) } else { self.fifo.pop() };
+        if next.is_none() {
+            self.law.on_idle(now);
+        }
+        next
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        self.law.catch_up(now, self.fifo.backlog());
+        self.law.rate_changed(now, rate);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn settles_at_enqueue(&self) -> bool {
+        !self.law.decides_at_departure()
+    }
+
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        self.law.observe(now, self.fifo.backlog(), out);
+    }
+}

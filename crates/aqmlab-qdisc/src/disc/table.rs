@@ -1,0 +1,46 @@
+//! What the parameter tables of several disciplines share.
+
+use aqmlab_params::{Alias, Default, Kind, Param, Value};
+
+pub(super) const fn ns2(name: &'static str) -> Alias {
+    Alias { of: "ns-2", name }
+}
+
+pub(super) const fn tc(name: &'static str) -> Alias {
+    Alias { of: "tc", name }
+}
+
+pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
+
+pub(super) const MEAN_PACKET: Param = Param {
+    name: "mean_packet",
+    kind: Kind::Bytes { min: 1, max: 65_535 },
+    default: Default::Auto("the link's mean packet size"),
+    aliases: &[ns2("mean_pktsize_"), tc("avpkt")],
+    source: "Floyd and Jacobson 1993, section 11",
+    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
+};
+
+pub(super) const MAX_PACKET: Param = Param {
+    name: "max_packet",
+    kind: Kind::Bytes { min: 1, max: 65_535 },
+    default: Default::Bytes(1500),
+    aliases: &[],
+    source: "Floyd and Jacobson 1993, figure 2, byte mode",
+    help: "largest packet size, the reference of byte_mode `paper`",
+};
+
+pub(super) const MEASURE: Param = Param {
+    name: "measure",
+    kind: Kind::Choice(&["packets", "bytes"]),
+    default: Default::Choice("packets"),
+    aliases: &[ns2("queue_in_bytes_")],
+    source: "Floyd and Jacobson 1993, section 3",
+    help: "unit of the average queue",
+};
+
+pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
+    (name, Value::Choice(value))
+}
+
+pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
