@@ -14,17 +14,11 @@ pub struct Fifo<P> {
     bytes: Bytes,
 }
 
-/// Room that is reserved at once; longer queues grow by doubling when they first get there.
-const RESERVED_AT_MOST: usize = 4096;
-/// The smallest packet that reservations count with: an acknowledgement without options.
-const SMALL_PACKET: Bytes = Bytes::new(40);
-
 impl<P: Packet> Fifo<P> {
     /// An empty queue with room for what `limit` lets in (up to a few thousand packets), so that a queue in
     /// steady state never allocates.
     pub fn for_limit(limit: Limit) -> Self {
-        let room = limit.packets_at_most(SMALL_PACKET).min(RESERVED_AT_MOST);
-        Fifo { waiting: VecDeque::with_capacity(room), bytes: Bytes::ZERO }
+        Fifo { waiting: VecDeque::with_capacity(limit.room()), bytes: Bytes::ZERO }
     }
 
     /// Appends a packet.

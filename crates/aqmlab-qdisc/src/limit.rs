@@ -16,6 +16,11 @@ pub enum Limit {
     BytesReached(Bytes),
 }
 
+/// Room that is reserved at once; longer queues grow by doubling when they first get there.
+const RESERVED_AT_MOST: usize = 4096;
+/// The smallest packet that reservations count with: an acknowledgement without options.
+const SMALL_PACKET: Bytes = Bytes::new(40);
+
 impl Limit {
     /// Is there room for a packet of `size` behind `backlog`?
     #[inline]
@@ -36,13 +41,14 @@ impl Limit {
         }
     }
 
-    /// How many packets may wait at most, as far as the limit tells: what a queue reserves room for.
-    pub(crate) fn packets_at_most(self, smallest: Bytes) -> usize {
+    /// For how many packets a queue of this limit reserves room: what the limit lets in, as far as it tells, up to
+    /// a few thousand.
+    pub(crate) fn room(self) -> usize {
         let packets = match self {
             Limit::Packets(most) => most.get(),
-            Limit::Bytes(most) | Limit::BytesReached(most) => most.get() / smallest.get().max(1) + 1,
+            Limit::Bytes(most) | Limit::BytesReached(most) => most.get() / SMALL_PACKET.get() + 1,
         };
-        usize::try_from(packets).unwrap_or(usize::MAX)
+        usize::try_from(packets).unwrap_or(usize::MAX).min(RESERVED_AT_MOST)
     }
 }
 

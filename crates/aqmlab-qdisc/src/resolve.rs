@@ -57,6 +57,43 @@ pub(crate) fn absolute_size(
     Ok(())
 }
 
+/// Replaces an automatic `mean_packet` by the link's.
+pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result<Bytes, ParamError> {
+    if settings.is_auto("mean_packet") {
+        let rule = Origin::Derived("the link's mean packet size".into());
+        settings.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
+    }
+    bytes(settings, "mean_packet")
+}
+
+/// `size` in bytes, packets being of mean size. Sizes relative to the path have been resolved before.
+pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
+    match size {
+        Size::Packets(n) => n.as_f64() * mean.as_f64(),
+        Size::Bytes(n) => n.as_f64(),
+        Size::Bdp(_) => f64::NAN,
+    }
+}
+
+/// The nearest whole number, at least one.
+pub(crate) fn whole(x: f64) -> u64 {
+    ((x + 0.5) as u64).max(1)
+}
+
+/// The size `small` must not exceed the size `large`, packets being of mean size.
+pub(crate) fn check_order(
+    settings: &Settings,
+    small: &'static str,
+    large: &'static str,
+    mean: Bytes,
+) -> Result<(), ParamError> {
+    let (a, b) = (settings.size(small)?, settings.size(large)?);
+    if in_bytes(a, mean) <= in_bytes(b, mean) {
+        return Ok(());
+    }
+    Err(ParamError::new(small, format!("{small} `{a}` exceeds {large} `{b}`")))
+}
+
 /// A buffer must hold at least one packet of mean size.
 pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
     let limit = effective.size("limit")?;

@@ -16,6 +16,7 @@ use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, When,
 };
 use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::resolve::{in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
 /// RED's entry in the catalogue.
@@ -78,11 +79,7 @@ impl<'a> Resolver<'a> {
         if let Some(preset) = presets.iter().find(|p| p.name == preset) {
             resolve::apply_preset(&mut all, preset);
         }
-        if all.is_auto("mean_packet") {
-            let rule = Origin::Derived("the link's mean packet size".into());
-            all.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
-        }
-        let (mean, measure) = (resolve::bytes(&all, "mean_packet")?, Measure::from_settings(&all)?);
+        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::from_settings(&all)?);
         Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
     }
 
@@ -220,22 +217,9 @@ impl<'a> Resolver<'a> {
 
     fn check(&self) -> Result<(), ParamError> {
         resolve::check_buffer(&self.all, self.mean)?;
-        self.ordered("min_th", "max_th")?;
-        self.ordered("max_th", "limit")
+        resolve::check_order(&self.all, "min_th", "max_th", self.mean)?;
+        resolve::check_order(&self.all, "max_th", "limit", self.mean)
     }
-
-    fn ordered(&self, small: &'static str, large: &'static str) -> Result<(), ParamError> {
-        let (a, b) = (self.all.size(small)?, self.all.size(large)?);
-        if in_bytes(a, self.mean) <= in_bytes(b, self.mean) {
-            return Ok(());
-        }
-        Err(ParamError::new(small, format!("{small} `{a}` exceeds {large} `{b}`")))
-    }
-}
-
-/// The nearest whole number, at least one.
-fn whole(x: f64) -> u64 {
-    ((x + 0.5) as u64).max(1)
 }
 
 fn times(size: Size, factor: u64) -> Size {
@@ -243,15 +227,6 @@ fn times(size: Size, factor: u64) -> Size {
         Size::Packets(n) => Size::Packets(Packets::new(n.get().saturating_mul(factor))),
         Size::Bytes(n) => Size::Bytes(Bytes::new(n.get().saturating_mul(factor))),
         Size::Bdp(x) => Size::Bdp(x * factor as f64),
-    }
-}
-
-/// `size` in bytes, packets being of mean size. Sizes relative to the path have been resolved before.
-pub(super) fn in_bytes(size: Size, mean: Bytes) -> f64 {
-    match size {
-        Size::Packets(n) => n.as_f64() * mean.as_f64(),
-        Size::Bytes(n) => n.as_f64(),
-        Size::Bdp(_) => f64::NAN,
     }
 }
 

@@ -5,9 +5,8 @@ use alloc::format;
 use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_units::Bytes;
 
-use super::red_resolve::in_bytes;
 use crate::LinkContext;
-use crate::resolve::bytes;
+use crate::resolve::{bytes, in_bytes};
 
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;
