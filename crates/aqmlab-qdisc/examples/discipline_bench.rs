@@ -54,6 +54,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),
         Discipline::Red(queue) => through(queue, backlog, packets),
+        Discipline::Fred(queue) => through(queue, backlog, packets),
         other => through(other, backlog, packets),
     }
 }
@@ -111,6 +112,10 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
     if name == "ared" {
         // One update in the whole run: the law keeps the probability that it starts with.
         set("interval", Value::Span(Span::s(1_000_000)));
+    }
+    if name == "fred" {
+        // All packets are of one flow, and it is not cut off.
+        set("max_q", packets(4 * backlog));
     }
     let draws = Stream::new(1, "bench");
     Registry::builtin().build(name, &settings, &LINK, draws).unwrap_or_else(|e| panic!("{e}"))

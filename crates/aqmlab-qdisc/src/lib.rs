@@ -23,6 +23,7 @@ pub mod disc;
 mod discipline;
 mod ecn_policy;
 mod fifo;
+mod flow_table;
 mod histogram;
 pub mod law;
 mod limit;

@@ -2,6 +2,8 @@
 
 mod droptail;
 mod early;
+mod fred;
+mod fred_table;
 mod measure;
 mod red;
 mod red_resolve;
@@ -12,6 +14,8 @@ mod table;
 pub use droptail::DropTail;
 pub(crate) use droptail::INFO as DROPTAIL;
 pub use early::{Early, EarlyLaw, EarlyQueue};
+pub use fred::{Fred, FredQueue};
+pub(crate) use fred_table::{FRED_INFO, build_fred};
 pub use measure::Measure;
 pub use red::{Red, RedControl, RedRule};
 pub(crate) use red_resolve::{ARED_INFO, RED_INFO, build_ared, build_red};

@@ -44,3 +44,25 @@ pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static s
 }
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
+
+/// The parameter of every discipline that can mark.
+pub(super) const fn ecn(source: &'static str, help: &'static str) -> Param {
+    Param {
+        name: "ecn",
+        kind: Kind::Flag,
+        default: Default::Flag(false),
+        aliases: &[Alias { of: "ns-2", name: "setbit_" }, Alias { of: "tc", name: "ecn" }],
+        source,
+        help,
+    }
+}
+
+/// The parameter of a discipline whose only preset is its paper.
+pub(super) const PRESET_PAPER: Param = Param {
+    name: "preset",
+    kind: Kind::Choice(&["paper"]),
+    default: Default::Choice("paper"),
+    aliases: &[],
+    source: "ours",
+    help: "whose variants apply where nothing else is given",
+};

@@ -63,6 +63,14 @@ impl Average {
         }
     }
 
+    /// A packet has left and `queued` are still waiting: returns the new average. (FRED samples the queue at
+    /// departures too; RED does not.)
+    #[inline]
+    pub fn on_departure(&mut self, queued: f64) -> f64 {
+        self.step(queued);
+        self.value
+    }
+
     /// The link asked for a packet and there was none.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {

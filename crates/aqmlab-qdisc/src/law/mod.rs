@@ -6,11 +6,13 @@
 mod adaptive_red;
 mod average;
 mod byte_mode;
+mod fred;
 mod red;
 mod spacing;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, When};
 pub use average::{Average, IdleRule};
 pub use byte_mode::ByteMode;
+pub use fred::{FredFlow, FredLaw, FredParams, ManyFlows};
 pub use red::{Counting, Notice, RedLaw, RedParams, Verdict};
 pub use spacing::{Spacing, SpacingRule};

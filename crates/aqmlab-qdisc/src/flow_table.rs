@@ -1,0 +1,171 @@
+//! State per flow: a hash table for disciplines that keep any.
+
+use alloc::vec::Vec;
+
+/// What is known of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one flow.
+///
+/// Open addressing with linear probing, at most half full. Removal moves followers up, so nothing is left behind
+/// and a table that has had its largest number of flows never allocates again. Nothing here depends on the
+/// address of anything: the same calls give the same table.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowTable<V> {
+    /// A power of two of them.
+    slots: Vec<Option<(u64, V)>>,
+    flows: usize,
+}
+
+/// Slots of the smallest table.
+const FEWEST_SLOTS: usize = 16;
+/// 2^64 over the golden ratio: spreads keys that differ in few bits over the high bits of the product.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl<V: Default> FlowTable<V> {
+    /// An empty table with room for `flows` of them.
+    pub(crate) fn with_room(flows: usize) -> Self {
+        let slots = (2 * flows).next_power_of_two().max(FEWEST_SLOTS);
+        FlowTable { slots: vacant(slots), flows: 0 }
+    }
+
+    /// The state of the flow with this hash, if it has any.
+    #[inline]
+    pub(crate) fn get(&self, key: u64) -> Option<&V> {
+        self.slots[self.find(key)].as_ref().map(|(_, state)| state)
+    }
+
+    /// As [`FlowTable::get`], to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
+        let at = self.find(key);
+        self.slots[at].as_mut().map(|(_, state)| state)
+    }
+
+    /// The state of the flow with this hash; a flow that has none gets the default.
+    #[inline]
+    pub(crate) fn get_or_default(&mut self, key: u64) -> &mut V {
+        let mut at = self.find(key);
+        if self.slots[at].is_none() {
+            if 2 * (self.flows + 1) > self.slots.len() {
+                self.grow();
+                at = self.find(key);
+            }
+            self.flows += 1;
+        }
+        &mut self.slots[at].get_or_insert_with(|| (key, V::default())).1
+    }
+
+    /// Forgets the flow with this hash.
+    #[inline]
+    pub(crate) fn remove(&mut self, key: u64) {
+        let mut hole = self.find(key);
+        if self.slots[hole].take().is_none() {
+            return;
+        }
+        self.flows -= 1;
+        // A follower may move up into the hole if that does not bring it in front of its home.
+        let mut at = self.after(hole);
+        while let Some((follower, _)) = &self.slots[at] {
+            let home = self.home(*follower);
+            if self.distance(home, at) >= self.distance(hole, at) {
+                self.slots.swap(hole, at);
+                hole = at;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// How many flows there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.flows
+    }
+
+    /// Where the flow is, or the vacant slot where it would go.
+    #[inline]
+    fn find(&self, key: u64) -> usize {
+        let mut at = self.home(key);
+        while let Some((other, _)) = &self.slots[at] {
+            if *other == key {
+                break;
+            }
+            at = self.after(at);
+        }
+        at
+    }
+
+    #[inline]
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(SPREAD) >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.slots.len() - 1)
+    }
+
+    /// How many steps of probing lead from one slot to another.
+    #[inline]
+    fn distance(&self, from: usize, to: usize) -> usize {
+        to.wrapping_sub(from) & (self.slots.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = vacant(2 * self.slots.len());
+        for (key, state) in core::mem::replace(&mut self.slots, larger).into_iter().flatten() {
+            let at = self.find(key);
+            self.slots[at] = Some((key, state));
+        }
+    }
+}
+
+fn vacant<V>(slots: usize) -> Vec<Option<(u64, V)>> {
+    core::iter::repeat_with(|| None).take(slots).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+
+    use aqmlab_random::Stream;
+
+    use super::*;
+
+    /// Half a million random calls against an ordered map. Keys collide: there are few of them, many with one
+    /// home in the small table that it begins with.
+    #[test]
+    fn agrees_with_an_ordered_map() {
+        for seed in 0..50 {
+            let mut draws = Stream::new(seed, "flow table");
+            let (mut table, mut map) = (FlowTable::<u64>::with_room(0), BTreeMap::new());
+            let keys = 2 + draws.below(300);
+            for n in 0..10_000 {
+                let key = draws.below(keys) << 32;
+                match draws.below(3) {
+                    0 => {
+                        table.remove(key);
+                        map.remove(&key);
+                    }
+                    _ => {
+                        *table.get_or_default(key) += n;
+                        *map.entry(key).or_default() += n;
+                    }
+                }
+                let asked = draws.below(keys) << 32;
+                assert_eq!(table.get(asked), map.get(&asked));
+                assert_eq!(table.get_mut(asked).copied(), map.get(&asked).copied());
+                assert_eq!(table.len(), map.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_exceeded_keeps_its_size() {
+        let mut table = FlowTable::<u8>::with_room(100);
+        let slots = table.slots.len();
+        for round in 0..1000u64 {
+            (0..100).for_each(|n| *table.get_or_default(round * 100 + n) = 1);
+            (0..100).for_each(|n| table.remove(round * 100 + n));
+        }
+        assert_eq!((table.slots.len(), table.len()), (slots, 0));
+    }
+}
