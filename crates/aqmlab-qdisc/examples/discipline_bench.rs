@@ -54,6 +54,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),
         Discipline::Red(queue) => through(queue, backlog, packets),
+        Discipline::Blue(queue) => through(queue, backlog, packets),
         Discipline::Fred(queue) => through(queue, backlog, packets),
         other => through(other, backlog, packets),
     }
@@ -102,12 +103,22 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
     let mut set = |name, value| settings.set(name, value, Origin::Given);
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     set("limit", packets(4 * backlog));
-    if name != "droptail" {
-        set("ecn", Value::Flag(true));
-        set("min_th", packets(backlog / 2));
-        set("max_th", packets(backlog / 2 * 3));
-        set("max_p", Value::Number(0.05));
-        set("w_q", Value::Number(0.002));
+    match name {
+        "droptail" => {}
+        "blue" => {
+            // One update in the whole run, by the arrival that finds more than this waiting.
+            set("ecn", Value::Flag(true));
+            set("threshold", packets(backlog / 2));
+            set("d1", Value::Number(0.05));
+            set("freeze_time", Value::Span(Span::s(1000)));
+        }
+        _ => {
+            set("ecn", Value::Flag(true));
+            set("min_th", packets(backlog / 2));
+            set("max_th", packets(backlog / 2 * 3));
+            set("max_p", Value::Number(0.05));
+            set("w_q", Value::Number(0.002));
+        }
     }
     if name == "ared" {
         // One update in the whole run: the law keeps the probability that it starts with.

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{DropTail, Fred, Red};
+use crate::disc::{Blue, DropTail, Fred, Red};
 use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
@@ -21,6 +21,8 @@ pub enum Discipline<P: Packet> {
     DropTail(DropTail<P>),
     /// [`Red`], with a fixed or an adaptive law
     Red(Red<P>),
+    /// [`Blue`]
+    Blue(Blue<P>),
     /// [`Fred`]
     Fred(Fred<P>),
     /// Anything else.
@@ -33,6 +35,7 @@ macro_rules! each {
         match $discipline {
             Discipline::DropTail($inner) => $call,
             Discipline::Red($inner) => $call,
+            Discipline::Blue($inner) => $call,
             Discipline::Fred($inner) => $call,
             Discipline::Custom($inner) => $call,
         }

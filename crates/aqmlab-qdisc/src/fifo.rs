@@ -36,6 +36,20 @@ impl<P: Packet> Fifo<P> {
         Some(pkt)
     }
 
+    /// Takes the packet at a place in the queue, 0 the oldest, if there is one. The packets on its shorter side
+    /// move up.
+    pub fn take(&mut self, place: usize) -> Option<P> {
+        let pkt = self.waiting.remove(place)?;
+        self.bytes -= pkt.wire_len();
+        Some(pkt)
+    }
+
+    /// How many packets wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The oldest packet.
     pub fn head(&self) -> Option<&P> {
         self.waiting.front()

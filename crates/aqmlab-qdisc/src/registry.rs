@@ -97,7 +97,8 @@ pub struct Info {
 
 /// The built-in disciplines.
 pub fn catalogue() -> &'static [Info] {
-    static ALL: &[Info] = &[disc::DROPTAIL, disc::RED_INFO, disc::ARED_INFO, disc::FRED_INFO];
+    static ALL: &[Info] =
+        &[disc::DROPTAIL, disc::RED_INFO, disc::ARED_INFO, disc::BLUE_INFO, disc::FRED_INFO];
     ALL
 }
 
@@ -150,6 +151,10 @@ impl<P: Packet> Registry<P> {
             Entry {
                 info: disc::ARED_INFO,
                 build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_ared(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::BLUE_INFO,
+                build: Box::new(|s, _, draws| Ok(Discipline::Blue(disc::build_blue(s, draws)?))),
             },
             Entry {
                 info: disc::FRED_INFO,

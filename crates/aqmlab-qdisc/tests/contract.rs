@@ -50,10 +50,21 @@ fn every_word_of_every_choice_keeps_the_contract() {
                 let mut given = Settings::default();
                 set(&mut given, "limit", Value::Size(Size::Bytes(Bytes::new(90_000))));
                 set(&mut given, param.name, Value::Choice(word));
-                if entry.info.name != "droptail" {
-                    set(&mut given, "ecn", Value::Flag(true));
-                    // Reacts within a script's few hundred packets.
-                    set(&mut given, "w_q", Value::Number(0.2));
+                if matches!((param.name, *word), ("victim", "random") | ("preset", "altq")) {
+                    // Only a limit in packets has random victims.
+                    set(&mut given, "limit", Value::Size(Size::Packets(Packets::new(60))));
+                }
+                // Reacts within a script's few hundred packets.
+                for (name, value) in [
+                    ("ecn", Value::Flag(true)),
+                    ("w_q", Value::Number(0.2)),
+                    ("d1", Value::Number(0.3)),
+                    ("d2", Value::Number(0.05)),
+                    ("freeze_time", Value::Span(Span::us(500))),
+                ] {
+                    if entry.info.params.iter().any(|p| p.name == name) {
+                        set(&mut given, name, value);
+                    }
                 }
                 for seed in 0..seeds() / 10 {
                     check_entry(entry, &given, &LINK, seed)

@@ -25,9 +25,22 @@ pub trait EarlyLaw {
         draw: impl FnOnce() -> f64,
     ) -> Verdict;
 
-    /// The arrival is lost, because there is no room for it.
+    /// A packet is lost, because there is no room for the arrival.
     #[inline(always)]
     fn on_overflow(&mut self, _now: Instant) {}
+
+    /// May [`EarlyLaw::victim`] name another packet than the arrival? Never changes; the limit is in packets then.
+    #[inline(always)]
+    fn evicts(&self) -> bool {
+        false
+    }
+
+    /// Which packet is lost for want of room: the place in the queue of one of `waiting`, 0 the oldest, or
+    /// `waiting` itself, the arrival.
+    #[inline(always)]
+    fn victim(&mut self, waiting: usize) -> usize {
+        waiting
+    }
 
     /// A packet that the law chose is lost: it was not to be marked.
     #[inline(always)]
@@ -103,15 +116,24 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
             return self.drop_early(now, pkt, notice, obs);
         }
         if full {
-            return self.overflow(now, pkt, obs);
+            return self.overflow(now, pkt, Some(notice), obs);
         }
         mark(now, &mut pkt, notice, obs);
         self.fifo.push(pkt);
     }
 
+    /// Loses `pkt`, or another in its place; then `pkt` is marked if it was to be.
     #[inline(never)]
-    fn overflow(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+    fn overflow(&mut self, now: Instant, mut pkt: P, notice: Option<Notice>, obs: &mut dyn Observer<P>) {
         self.law.on_overflow(now);
+        let victim = self.law.victim(self.fifo.len());
+        if let Some(evicted) = self.fifo.take(victim) {
+            if let Some(notice) = notice.filter(|n| self.queue.ecn.marks(*n, pkt.ecn())) {
+                mark(now, &mut pkt, notice, obs);
+            }
+            self.fifo.push(pkt);
+            pkt = evicted;
+        }
         obs.dropped(now, pkt, Cause::of(Reason::Overflow));
     }
 
@@ -163,7 +185,7 @@ impl<P: Packet, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         let draw = || unit_from_bits(self.draws.at(number));
         match self.law.on_arrival(now, backlog, size, draw) {
             Verdict::Admit if !full => self.fifo.push(pkt),
-            Verdict::Admit => self.overflow(now, pkt, obs),
+            Verdict::Admit => self.overflow(now, pkt, None, obs),
             Verdict::Notify(notice) => self.notify(now, pkt, notice, full, obs),
         }
     }
@@ -194,7 +216,7 @@ impl<P: Packet, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     }
 
     fn settles_at_enqueue(&self) -> bool {
-        !self.law.decides_at_departure()
+        !self.law.decides_at_departure() && !self.law.evicts()
     }
 
     fn observe(&self, now: Instant, out: &mut LawSamples) {

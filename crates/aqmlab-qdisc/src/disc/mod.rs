@@ -1,5 +1,7 @@
 //! The built-in disciplines: queues that hold packets and ask a [`crate::law`].
 
+mod blue;
+mod blue_table;
 mod droptail;
 mod early;
 mod fred;
@@ -11,6 +13,8 @@ mod red_table;
 mod red_weight;
 mod table;
 
+pub use blue::{Blue, BlueControl};
+pub(crate) use blue_table::{BLUE_INFO, build_blue};
 pub use droptail::DropTail;
 pub(crate) use droptail::INFO as DROPTAIL;
 pub use early::{Early, EarlyLaw, EarlyQueue};

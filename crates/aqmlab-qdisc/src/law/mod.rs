@@ -5,6 +5,7 @@
 
 mod adaptive_red;
 mod average;
+mod blue;
 mod byte_mode;
 mod fred;
 mod red;
@@ -12,6 +13,7 @@ mod spacing;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, When};
 pub use average::{Average, IdleRule};
+pub use blue::{BlueIdle, BlueLaw, BlueParams};
 pub use byte_mode::ByteMode;
 pub use fred::{FredFlow, FredLaw, FredParams, ManyFlows};
 pub use red::{Counting, Notice, RedLaw, RedParams, Verdict};

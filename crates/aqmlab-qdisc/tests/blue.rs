@@ -1,0 +1,127 @@
+//! BLUE's queue: how packets are chosen, who is evicted, where the probability settles.
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::{Cause, Discipline, Observer, Qdisc, Reason, Registry};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Instant, Packets, Span};
+
+#[allow(dead_code, reason = "the observer here keeps what is lost")]
+mod support;
+use support::Plain;
+
+#[derive(Default)]
+struct Fates(Vec<(u64, Reason)>);
+
+impl Observer<Plain> for Fates {
+    fn dropped(&mut self, _: Instant, pkt: Plain, at: Cause) {
+        self.0.push((pkt.0, at.reason));
+    }
+    fn marked(&mut self, _: Instant, _: &Plain, _: Cause) {
+        panic!("a packet that is not ECN-capable is marked");
+    }
+}
+
+fn blue(limit: u64, values: &[(&'static str, Value)], seed: u64) -> Discipline<Plain> {
+    let mut settings = Settings::default();
+    let limit = ("limit", Value::Size(Size::Packets(Packets::new(limit))));
+    for (name, value) in values.iter().chain([&limit]) {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    Registry::builtin().build("blue", &settings, &LINK, Stream::new(seed, "blue")).unwrap()
+}
+
+fn probability(queue: &Discipline<Plain>, now: Instant) -> f64 {
+    let mut values = Vec::new();
+    queue.observe(now, &mut values);
+    values.iter().find(|(name, _)| *name == "p").expect("BLUE shows its probability").1
+}
+
+/// The sum of (observed - expected)^2 / expected.
+fn chi_square(observed: &[f64], expected: &[f64]) -> f64 {
+    observed.iter().zip(expected).map(|(o, e)| (o - e) * (o - e) / e).sum()
+}
+
+#[test]
+fn gaps_between_chosen_packets_are_geometric() {
+    // One overflow sets p to 0.05 for the rest of the run.
+    let values = [("d1", Value::Number(0.05)), ("freeze_time", Value::Span(Span::s(1000)))];
+    let (mut queue, mut fates) = (blue(1, &values, 1), Fates::default());
+    let now = Instant::ZERO;
+    (0..2).for_each(|n| queue.enqueue(now, Plain(n), &mut fates));
+    assert_eq!((fates.0.as_slice(), probability(&queue, now)), ([(1, Reason::Overflow)].as_slice(), 0.05));
+    queue.dequeue(now, &mut fates);
+    fates.0.clear();
+    for n in 0..400_000 {
+        queue.enqueue(now, Plain(n), &mut fates);
+        queue.dequeue(now, &mut fates);
+    }
+    assert!(fates.0.iter().all(|(_, reason)| *reason == Reason::Early));
+    // Gaps 1 to 60, and all longer ones.
+    let mut observed = [0.0; 61];
+    for pair in fates.0.windows(2) {
+        observed[(pair[1].0 - pair[0].0 - 1).min(60) as usize] += 1.0;
+    }
+    let gaps = (fates.0.len() - 1) as f64;
+    let mut expected: Vec<f64> = (0..60).map(|n| gaps * 0.05 * 0.95f64.powi(n)).collect();
+    expected.push(gaps * 0.95f64.powi(60));
+    // 60 degrees of freedom, 1 %.
+    let chi = chi_square(&observed, &expected);
+    assert!(chi < 88.38, "{chi} over {gaps} gaps");
+}
+
+#[test]
+fn random_victims_are_uniform_over_the_queue_and_the_arrival() {
+    let values = [("preset", Value::Choice("altq")), ("freeze_time", Value::Span(Span::s(1000)))];
+    let (mut queue, mut fates) = (blue(9, &values, 2), Fates::default());
+    let mut waiting: Vec<u64> = Vec::new();
+    let mut observed = [0.0; 10];
+    for n in 0..20_009 {
+        queue.enqueue(Instant::ZERO, Plain(n), &mut fates);
+        waiting.push(n);
+        if let Some((victim, reason)) = fates.0.pop() {
+            assert_eq!(reason, Reason::Overflow);
+            let place = waiting.iter().position(|&w| w == victim).expect("it was waiting");
+            waiting.remove(place);
+            observed[place] += 1.0;
+        }
+    }
+    // 9 degrees of freedom, 1 %.
+    let chi = chi_square(&observed, &[2000.0; 10]);
+    assert!(chi < 21.67, "{chi}: {observed:?}");
+    // The others leave in their order.
+    let left: Vec<u64> =
+        std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut fates)).map(|p| p.0).collect();
+    assert_eq!(left, waiting);
+}
+
+#[test]
+fn the_probability_settles_at_the_share_that_is_too_much() {
+    // A packet takes 1.2 ms and one comes each millisecond on the average: one in six is too many.
+    let values = [("freeze_time", Value::Span(Span::ms(10)))];
+    let (mut queue, mut fates) = (blue(50, &values, 3), Fates::default());
+    let (mut now, mut free, mut draws) = (Instant::ZERO, Instant::ZERO, Stream::new(3, "arrivals"));
+    let mut samples = Vec::new();
+    for n in 0..400_000 {
+        now += Span::ns(draws.below(2_000_000));
+        while free <= now {
+            match queue.dequeue(free, &mut fates) {
+                Some(_) => free += Span::us(1200),
+                None => break,
+            }
+        }
+        let idle = free <= now;
+        queue.enqueue(now, Plain(n), &mut fates);
+        if idle && queue.dequeue(now, &mut fates).is_some() {
+            free = now + Span::us(1200);
+        }
+        if n >= 200_000 {
+            samples.push(probability(&queue, now));
+        }
+    }
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    let spread = (samples.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / samples.len() as f64).sqrt();
+    assert!((mean - 1.0 / 6.0).abs() < 0.01, "mean {mean}");
+    assert!(spread < 0.2 * mean, "spread {spread} about {mean}");
+}
