@@ -34,3 +34,51 @@ pub struct Counters {
     /// SYN or SYN-ACK segments sent again.
     pub syn_retransmissions: u32,
 }
+
+/// The counts of every day, which an endpoint keeps at hand.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Tally {
+    /// Segments with payload sent.
+    pub data_segments: u32,
+    /// Pure acknowledgments sent.
+    pub acks: u32,
+}
+
+/// The counts of what is seldom; fields that [`Counters`] has too mean the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Incidents {
+    pub bytes_retransmitted: u64,
+    /// Bytes of the stream that were sent once more, each time: a segment that is sent again may have grown,
+    /// and what is new in it is none of these.
+    pub bytes_repeated: u64,
+    pub retransmitted: u32,
+    pub timeouts: u32,
+    pub fast_retransmits: u32,
+    pub ecn_reductions: u32,
+    pub ecn_waits: u32,
+    pub duplicate_acks: u32,
+    pub ce_received: u32,
+    pub duplicates_received: u32,
+    pub syn_retransmissions: u32,
+    /// RST segments, and segments at the end of the stream without payload, but for the first FIN.
+    pub control_segments: u32,
+}
+
+impl Incidents {
+    pub(crate) const fn none() -> Self {
+        Incidents {
+            bytes_retransmitted: 0,
+            bytes_repeated: 0,
+            retransmitted: 0,
+            timeouts: 0,
+            fast_retransmits: 0,
+            ecn_reductions: 0,
+            ecn_waits: 0,
+            duplicate_acks: 0,
+            ce_received: 0,
+            duplicates_received: 0,
+            syn_retransmissions: 0,
+            control_segments: 0,
+        }
+    }
+}

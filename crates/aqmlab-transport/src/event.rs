@@ -1,5 +1,7 @@
 //! What the application learns from its endpoint.
 
+use crate::bits::Bits;
+
 /// Something that happened to the byte stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -20,15 +22,23 @@ pub enum StreamEvent {
     Aborted,
 }
 
-/// Events not yet asked for. Amounts add up, so that the memory is constant however late the host asks.
-#[derive(Clone, Copy, Default, Debug)]
+/// Events not yet asked for. Amounts add up, so that the memory is constant however late the host asks; it
+/// has to ask within 4 GiB.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
-    delivered: u64,
-    acked: u64,
-    established: bool,
-    peer_closed: bool,
-    end: Option<End>,
+    delivered: u32,
+    acked: u32,
+    /// What happens once in a connection's life.
+    once: Bits,
 }
+
+const ESTABLISHED: u8 = 1;
+const PEER_CLOSED: u8 = 1 << 1;
+const CLOSED: u8 = 1 << 2;
+const RESET: u8 = 1 << 3;
+const ABORTED: u8 = 1 << 4;
+const ENDS: u8 = CLOSED | RESET | ABORTED;
+const ANY_ONCE: u8 = ESTABLISHED | PEER_CLOSED | ENDS;
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,48 +50,63 @@ pub(crate) enum End {
 
 impl Pending {
     pub(crate) fn established(&mut self) {
-        self.established = true;
+        self.once.set(ESTABLISHED);
     }
 
     #[inline]
-    pub(crate) fn delivered(&mut self, bytes: u64) {
-        self.delivered += bytes;
+    pub(crate) fn delivered(&mut self, bytes: u32) {
+        self.delivered = self.delivered.checked_add(bytes).expect("a host asks for events within 4 GiB");
     }
 
     #[inline]
-    pub(crate) fn acked(&mut self, bytes: u64) {
-        self.acked += bytes;
+    pub(crate) fn acked(&mut self, bytes: u32) {
+        self.acked = self.acked.checked_add(bytes).expect("a host asks for events within 4 GiB");
     }
 
     pub(crate) fn peer_closed(&mut self) {
-        self.peer_closed = true;
+        self.once.set(PEER_CLOSED);
     }
 
     pub(crate) fn ended(&mut self, end: End) {
-        self.end = Some(end);
+        self.once.clear(ENDS);
+        self.once.set(match end {
+            End::Closed => CLOSED,
+            End::Reset => RESET,
+            End::Aborted => ABORTED,
+        });
     }
 
     /// The next event, in the order of a connection's life.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<StreamEvent> {
-        if core::mem::take(&mut self.established) {
+        if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
+    }
+
+    #[inline]
+    fn next_amount(&mut self) -> Option<StreamEvent> {
+        if self.delivered > 0 {
+            return Some(StreamEvent::Delivered(core::mem::take(&mut self.delivered).into()));
+        }
+        if self.acked > 0 {
+            return Some(StreamEvent::Acked(core::mem::take(&mut self.acked).into()));
+        }
+        None
+    }
+
+    #[cold]
+    fn next_of_all(&mut self) -> Option<StreamEvent> {
+        if self.once.take(ESTABLISHED) {
             return Some(StreamEvent::Established);
         }
-        match core::mem::take(&mut self.delivered) {
-            0 => {}
-            bytes => return Some(StreamEvent::Delivered(bytes)),
+        if let Some(event) = self.next_amount() {
+            return Some(event);
         }
-        match core::mem::take(&mut self.acked) {
-            0 => {}
-            bytes => return Some(StreamEvent::Acked(bytes)),
-        }
-        if core::mem::take(&mut self.peer_closed) {
-            return Some(StreamEvent::PeerClosed);
-        }
-        self.end.take().map(|end| match end {
-            End::Closed => StreamEvent::Closed,
-            End::Reset => StreamEvent::Reset,
-            End::Aborted => StreamEvent::Aborted,
-        })
+        let ends = [
+            (PEER_CLOSED, StreamEvent::PeerClosed),
+            (CLOSED, StreamEvent::Closed),
+            (RESET, StreamEvent::Reset),
+            (ABORTED, StreamEvent::Aborted),
+        ];
+        ends.into_iter().find(|(bit, _)| self.once.take(*bit)).map(|(_, event)| event)
     }
 }

@@ -24,6 +24,7 @@
 #![no_std]
 extern crate alloc;
 
+mod bits;
 mod congestion;
 mod connection;
 mod counters;
@@ -31,11 +32,13 @@ mod ecn;
 mod endpoint;
 mod event;
 mod profile;
+mod reassembly;
 mod receiver;
 mod recovery;
 mod rto;
 mod segment;
 mod sequence;
+mod trouble;
 
 pub use connection::State;
 pub use counters::Counters;

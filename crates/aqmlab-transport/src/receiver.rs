@@ -1,17 +1,16 @@
 //! The receiving half: reassembly and the decision when to acknowledge (RFC 5681, section 4.2).
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
 use aqmlab_units::Instant;
 
 use crate::profile::Profile;
+use crate::sequence::to_wire;
+use crate::trouble::Troubles;
 
 /// What one segment brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
     /// Bytes now deliverable in order.
-    pub delivered: u64,
+    pub delivered: u32,
     /// The FIN is reached: nothing follows.
     pub finished: bool,
     /// The segment brought nothing new.
@@ -21,13 +20,12 @@ pub(crate) struct Arrival {
 /// Sequence space received, and the acknowledgments owed for it.
 ///
 /// The application reads at once, so the window is always the whole buffer counted from the next byte, and
-/// there is neither a zero window nor a window probe.
-#[derive(Clone, Debug)]
+/// there is neither a zero window nor a window probe. What arrives beyond a hole is kept among the endpoint's
+/// [`Troubles`], so that an orderly flow allocates nothing.
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Receiver {
     /// Next offset expected.
     next: u64,
-    /// What arrived beyond a hole; `None` when nothing is missing, so that an orderly flow allocates nothing.
-    beyond: Option<Box<Beyond>>,
     /// When a delayed acknowledgment is due; [`Instant::FAR_FUTURE`] if none is.
     ack_deadline: Instant,
     /// The other side's first sequence number.
@@ -35,28 +33,21 @@ pub(crate) struct Receiver {
     /// In-order segments not yet acknowledged.
     unacked: u8,
     ack_now: bool,
+    /// Something has arrived beyond a hole.
+    holes: bool,
     /// The FIN is among what `next` counts.
     finished: bool,
-}
-
-/// Data out of order.
-#[derive(Clone, Debug, Default)]
-struct Beyond {
-    /// `[from, to)` in ascending order, neither overlapping nor touching.
-    ranges: Vec<(u64, u64)>,
-    /// Offset of the FIN, if it has arrived.
-    fin: Option<u64>,
 }
 
 impl Receiver {
     pub(crate) const fn new() -> Self {
         Receiver {
             next: 0,
-            beyond: None,
             ack_deadline: Instant::FAR_FUTURE,
             initial: 0,
             unacked: 0,
             ack_now: false,
+            holes: false,
             finished: false,
         }
     }
@@ -78,6 +69,25 @@ impl Receiver {
         self.next
     }
 
+    /// The sequence number of the next byte expected: what an acknowledgment says.
+    #[inline]
+    pub(crate) fn next_on_wire(&self) -> u32 {
+        to_wire(self.initial, self.next)
+    }
+
+    /// Does nothing wait beyond a hole?
+    #[inline]
+    pub(crate) fn is_orderly(&self) -> bool {
+        !self.holes
+    }
+
+    /// `len` bytes at `next`, with nothing beyond.
+    #[inline]
+    pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
+        self.next += u64::from(len);
+        self.delay_ack(now, profile);
+    }
+
     /// A segment with offsets `[from, to)` and perhaps a FIN at `to`.
     pub(crate) fn on_segment(
         &mut self,
@@ -85,11 +95,12 @@ impl Receiver {
         from: u64,
         to: u64,
         fin: bool,
+        troubles: &mut Troubles,
         profile: &Profile,
     ) -> Arrival {
         let end = to + u64::from(fin);
         if end <= self.next || from >= self.next + u64::from(profile.receive_window) {
-            if profile.delay_repeated_ack && end == self.next && self.beyond.is_none() {
+            if profile.delay_repeated_ack && end == self.next && !self.holes {
                 self.delay_ack(now, profile);
             } else {
                 self.ack_now = true; // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
@@ -97,15 +108,16 @@ impl Receiver {
             return Arrival { duplicate: true, ..Arrival::default() };
         }
         if from > self.next {
-            let duplicate = self.keep(from, to, fin);
+            self.holes = true;
+            let duplicate = troubles.note().beyond.get_or_insert_default().keep(from, to, fin);
             self.ack_now = true; // RFC 5681, 4.2: at once when out of order
             return Arrival { duplicate, ..Arrival::default() };
         }
         let start = self.next;
         self.next = to.max(self.next);
-        let filled = self.beyond.is_some();
-        let finished = self.absorb() || fin;
-        let delivered = self.next - start;
+        let filled = self.holes;
+        let finished = (filled && self.absorb(troubles)) || fin;
+        let delivered = u32::try_from(self.next - start).expect("a window is below 4 GiB");
         self.next += u64::from(finished);
         self.finished |= finished;
         if filled || finished {
@@ -127,40 +139,15 @@ impl Receiver {
         }
     }
 
-    /// Stores a range beyond the hole. True if it was there already.
-    fn keep(&mut self, from: u64, to: u64, fin: bool) -> bool {
-        let beyond = self.beyond.get_or_insert_default();
-        let news_of_fin = fin && beyond.fin.is_none();
-        if fin {
-            beyond.fin = Some(to);
-        }
-        if from == to {
-            return !news_of_fin;
-        }
-        let first = beyond.ranges.partition_point(|r| r.1 < from);
-        let last = beyond.ranges.partition_point(|r| r.0 <= to);
-        if let Some(r) = beyond.ranges.get(first)
-            && r.0 <= from
-            && to <= r.1
-        {
-            return !news_of_fin;
-        }
-        let merged = beyond.ranges[first..last].iter().fold((from, to), |m, r| (m.0.min(r.0), m.1.max(r.1)));
-        beyond.ranges.splice(first..last, [merged]);
-        false
-    }
-
     /// Advances over what was kept and now follows in order. True if that reaches the FIN.
-    fn absorb(&mut self) -> bool {
-        let Some(beyond) = &mut self.beyond else { return false };
-        let reached = beyond.ranges.partition_point(|r| r.0 <= self.next);
-        if let Some(last) = beyond.ranges[..reached].last() {
-            self.next = self.next.max(last.1);
-        }
-        beyond.ranges.drain(..reached);
-        let finished = beyond.fin == Some(self.next);
-        if beyond.ranges.is_empty() && (finished || beyond.fin.is_none()) {
-            self.beyond = None;
+    fn absorb(&mut self, troubles: &mut Troubles) -> bool {
+        let kept = &mut troubles.note().beyond;
+        let Some(beyond) = kept else { return false };
+        let (next, finished) = beyond.absorb(self.next);
+        self.next = next;
+        if beyond.is_used_up(finished) {
+            self.holes = false;
+            *kept = None;
         }
         finished
     }
@@ -171,9 +158,11 @@ impl Receiver {
     }
 
     /// The connection is over: nothing is owed any more.
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self, troubles: &mut Troubles) {
         self.ack_sent();
-        self.beyond = None;
+        if core::mem::take(&mut self.holes) {
+            troubles.note().beyond = None;
+        }
     }
 
     /// Acknowledge at once.
@@ -215,43 +204,42 @@ mod tests {
 
     use super::*;
 
-    fn receiver() -> (Receiver, Profile) {
+    fn receiver() -> (Receiver, Troubles, Profile) {
         let mut r = Receiver::new();
         r.synchronise(0);
-        (r, Profile::named("rfc").expect("built in"))
+        (r, Troubles::new(), Profile::named("rfc").expect("built in"))
     }
 
     #[test]
-    fn ranges_merge_and_the_hole_releases_them_in_order() {
-        let (mut r, p) = receiver();
-        let t = Instant::ZERO;
+    fn a_hole_holds_back_and_releases_what_follows() {
+        let (mut r, mut troubles, p) = receiver();
+        let mut arrive = |from, to, fin| r.on_segment(Instant::ZERO, from, to, fin, &mut troubles, &p);
         for (from, to) in [(301, 401), (101, 201), (501, 601), (201, 301)] {
-            assert_eq!(r.on_segment(t, from, to, false, &p), Arrival::default());
+            assert_eq!(arrive(from, to, false), Arrival::default());
         }
-        assert_eq!(r.beyond.as_ref().expect("a hole").ranges, [(101, 401), (501, 601)]);
-        assert!(r.on_segment(t, 120, 390, false, &p).duplicate);
-        assert_eq!(r.on_segment(t, 1, 101, false, &p).delivered, 400);
-        assert_eq!(r.on_segment(t, 601, 701, true, &p), Arrival::default());
-        assert_eq!(
-            r.on_segment(t, 381, 501, false, &p),
-            Arrival { delivered: 300, finished: true, duplicate: false }
-        );
+        assert!(arrive(120, 390, false).duplicate);
+        assert_eq!(arrive(1, 101, false).delivered, 400);
+        assert_eq!(arrive(601, 701, true), Arrival::default());
+        assert_eq!(arrive(381, 501, false), Arrival { delivered: 300, finished: true, duplicate: false });
         assert_eq!(r.next(), 702);
-        assert!(r.beyond.is_none(), "nothing is kept once nothing is missing");
+        assert!(r.is_orderly() && troubles.get().beyond.is_none(), "nothing is kept once nothing is missing");
     }
 
     #[test]
     fn the_second_segment_is_acknowledged_at_once_and_the_first_after_the_delay() {
-        let (mut r, p) = receiver();
+        let (mut r, mut troubles, p) = receiver();
+        let mut at = |r: &mut Receiver, t, from| {
+            r.on_segment(t, from, from + 100, false, &mut troubles, &p);
+        };
         let t = Instant::ZERO + Span::ms(5);
-        r.on_segment(t, 1, 101, false, &p);
+        at(&mut r, t, 1);
         assert!(!r.owes_ack());
         assert_eq!(r.deadline(), t + p.delayed_ack);
-        r.on_segment(t + Span::ms(1), 101, 201, false, &p);
+        at(&mut r, t + Span::ms(1), 101);
         assert!(r.owes_ack());
         r.ack_sent();
         assert_eq!(r.deadline(), Instant::FAR_FUTURE);
-        r.on_segment(t + Span::ms(2), 201, 301, false, &p);
+        at(&mut r, t + Span::ms(2), 201);
         r.on_timer(t + Span::ms(2) + p.delayed_ack);
         assert!(r.owes_ack());
     }

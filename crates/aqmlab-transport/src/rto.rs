@@ -6,26 +6,25 @@ use crate::profile::{Profile, RttArithmetic};
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
-/// No segment is being timed.
-const NOT_TIMING: u64 = u64::MAX;
 /// Beyond this no bound of a timeout is out of reach.
 const MAX_DOUBLINGS: u8 = 62;
 
 /// Estimator and timer. One segment at a time is timed, never a retransmitted one (Karn's algorithm).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RtoTimer {
     /// 8 * SRTT in nanoseconds; 0 before the first sample. With ns-2's arithmetic a whole number of ticks.
     srtt8: u64,
     /// 4 * RTTVAR in nanoseconds; likewise.
     rttvar4: u64,
-    /// The acknowledgment that ends the measurement under way, or [`NOT_TIMING`].
-    timed: u64,
-    timed_at: Instant,
     deadline: Instant,
-    /// Timeouts without new data acknowledged in between.
-    in_a_row: u32,
+    /// When the segment left that is being timed; [`NEVER`] if none is.
+    timed_at: Instant,
+    /// The acknowledgment that ends the measurement under way: its lower half, for it lies in the window.
+    timed: u32,
     /// The timeout has been doubled this often.
     doublings: u8,
+    /// The timer has fired, and no new data has been acknowledged since.
+    fired: bool,
     /// The SYN timed out and there is no sample yet (RFC 6298, 5.7).
     syn_timed_out: bool,
 }
@@ -35,11 +34,11 @@ impl RtoTimer {
         RtoTimer {
             srtt8: 0,
             rttvar4: 0,
-            timed: NOT_TIMING,
-            timed_at: Instant::ZERO,
             deadline: NEVER,
-            in_a_row: 0,
+            timed_at: NEVER,
+            timed: 0,
             doublings: 0,
+            fired: false,
             syn_timed_out: false,
         }
     }
@@ -76,37 +75,43 @@ impl RtoTimer {
     /// Begins to time the segment that ends at `end`, unless another is being timed.
     #[inline]
     pub(crate) fn time_segment(&mut self, now: Instant, end: u64) {
-        if self.timed == NOT_TIMING {
-            self.timed = end;
+        if self.timed_at == NEVER {
+            self.timed = end as u32;
             self.timed_at = now;
         }
     }
 
     /// Something is retransmitted: what is being timed could be acknowledged for either copy.
     pub(crate) fn stop_timing(&mut self) {
-        self.timed = NOT_TIMING;
+        self.timed_at = NEVER;
+    }
+
+    /// Is a segment being timed, and among what `ack` acknowledges?
+    #[inline]
+    fn covers_timed(&self, ack: u64) -> bool {
+        self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0
     }
 
     /// New data up to `ack` is acknowledged: takes a sample if the timed segment is among it.
     /// `keep_backoff`: see [`crate::profile::EcnAtOne::Ns2`].
     #[inline]
     pub(crate) fn acked(&mut self, now: Instant, ack: u64, keep_backoff: bool, profile: &Profile) {
-        self.in_a_row = 0;
-        if ack < self.timed {
+        self.fired = false;
+        if !self.covers_timed(ack) {
             return;
         }
-        self.timed = NOT_TIMING;
+        let sent = core::mem::replace(&mut self.timed_at, NEVER);
         if !keep_backoff {
             self.doublings = 0;
         }
-        self.sample(self.timed_at, now - self.timed_at, profile);
+        self.sample(sent, now - sent, profile);
     }
 
     /// A partial acknowledgment: a segment timed in an earlier window is no sample of the path.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
-        self.in_a_row = 0;
-        if ack >= self.timed {
-            self.timed = NOT_TIMING;
+        self.fired = false;
+        if self.covers_timed(ack) {
+            self.timed_at = NEVER;
             self.doublings = 0;
         }
     }
@@ -165,7 +170,7 @@ impl RtoTimer {
 
     /// The timer has fired for data: doubles the timeout (RFC 6298, 5.5).
     pub(crate) fn back_off(&mut self, profile: &Profile) {
-        self.in_a_row = self.in_a_row.saturating_add(1);
+        self.fired = true;
         self.double(profile);
     }
 
@@ -188,16 +193,16 @@ impl RtoTimer {
     /// begins with a timeout of its own (RFC 6298, 5.7); ns-2 stays backed off until the first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
-        self.in_a_row = 0;
+        self.fired = false;
         if profile.rtt_arithmetic == RttArithmetic::Rfc6298 && syn_timed_out {
             self.doublings = 0;
             self.syn_timed_out = true;
         }
     }
 
-    /// Timeouts since new data was last acknowledged.
-    pub(crate) fn timeouts_in_a_row(&self) -> u32 {
-        self.in_a_row
+    /// Has the timer fired since new data was last acknowledged?
+    pub(crate) fn has_fired(&self) -> bool {
+        self.fired
     }
 
     /// The smoothed round-trip time, once there is one.

@@ -123,7 +123,17 @@ impl Life {
             assert_eq!(seen.last(), Some(&StreamEvent::Closed));
             assert_eq!(seen.iter().filter(|e| **e == StreamEvent::PeerClosed).count(), 1);
             self.check_windows(side);
+            self.check_counters(side);
         }
+    }
+
+    /// The counters, of which some follow from others, count what has left.
+    fn check_counters(&self, side: usize) {
+        let this = &self.net.sides[side];
+        let counters = this.endpoint.counters();
+        assert_eq!(counters.segments_sent as usize, this.sent.len());
+        assert_eq!(counters.data_segments_sent as usize, this.data_sent().len());
+        assert_eq!(counters.bytes_sent, this.data_sent().iter().map(|(_, _, len)| u64::from(*len)).sum());
     }
 
     /// No segment goes beyond the other side's receive window, nor beyond `max_window` segments.

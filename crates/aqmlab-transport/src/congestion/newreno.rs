@@ -8,7 +8,7 @@ use crate::profile::{
 const UNLIMITED: f64 = 1.0e15;
 
 /// The congestion window, in segments of the profile's size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Window {
     cwnd: f64,
     ssthresh: f64,
@@ -42,7 +42,8 @@ impl Window {
     /// Whole segments that may be in flight.
     #[inline]
     pub(crate) fn usable(&self, profile: &Profile) -> u64 {
-        (self.cwnd as u64 + u64::from(self.inflation)).min(u64::from(profile.max_window))
+        // Nothing beyond `max_window`, which is 32 bits wide, matters.
+        (u64::from(self.cwnd as u32) + u64::from(self.inflation)).min(u64::from(profile.max_window))
     }
 
     /// The handshake is over. RFC 5681, 3.1: after a lost SYN the initial window is one segment.
@@ -52,15 +53,15 @@ impl Window {
 
     /// New data is acknowledged outside fast recovery.
     #[inline]
-    pub(crate) fn increase(&mut self, acked: u64, after_timeout: bool, profile: &Profile) {
-        let mss = f64::from(profile.mss);
+    pub(crate) fn increase(&mut self, acked: u32, after_timeout: impl FnOnce() -> bool, profile: &Profile) {
+        let (acked, mss) = (f64::from(acked), f64::from(profile.mss));
         match (self.cwnd < self.ssthresh, profile.increase) {
             // RFC 5681, equation 2: min(N, SMSS)
-            (true, Increase::PerAck) => self.cwnd += (acked as f64 / mss).min(1.0),
+            (true, Increase::PerAck) => self.cwnd += (acked / mss).min(1.0),
             (true, Increase::ByteCounting) => {
                 // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
-                let limit = if after_timeout { 1 } else { profile.abc_limit };
-                self.cwnd += (acked as f64 / mss).min(f64::from(limit));
+                let limit = if after_timeout() { 1 } else { profile.abc_limit };
+                self.cwnd += (acked / mss).min(f64::from(limit));
             }
             // RFC 5681, equation 3
             (false, Increase::PerAck) => self.cwnd += 1.0 / self.cwnd,
@@ -69,8 +70,8 @@ impl Window {
     }
 
     /// RFC 3465, 2.1: one segment for each window of acknowledged bytes.
-    fn count_bytes(&mut self, acked: u64, mss: f64) {
-        let credit = f64::from(self.credit) + acked as f64;
+    fn count_bytes(&mut self, acked: f64, mss: f64) {
+        let credit = f64::from(self.credit) + acked;
         let window = self.cwnd * mss;
         if credit >= window {
             self.cwnd += 1.0;
@@ -85,8 +86,8 @@ impl Window {
     /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
     /// and the window has been inflated by the segments that have left it, so these are not halved. Its
     /// definition of FlightSize counts them (`reduction_base = "outstanding"`).
-    fn half(&self, flight: u64, profile: &Profile) -> f64 {
-        let segments = flight as f64 / f64::from(profile.mss);
+    fn half(&self, flight: u32, profile: &Profile) -> f64 {
+        let segments = f64::from(flight) / f64::from(profile.mss);
         match profile.reduction_base {
             ReductionBase::Flight => (segments - f64::from(self.inflation)).max(0.0) / 2.0,
             ReductionBase::Outstanding => segments / 2.0,
@@ -105,7 +106,7 @@ impl Window {
     }
 
     /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
-    pub(crate) fn loss(&mut self, flight: u64, profile: &Profile) {
+    pub(crate) fn loss(&mut self, flight: u32, profile: &Profile) {
         let half = self.half(flight, profile);
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.reduction_base {
@@ -117,7 +118,7 @@ impl Window {
 
     /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment, in ns-2
     /// below it.
-    pub(crate) fn marked(&mut self, flight: u64, profile: &Profile) {
+    pub(crate) fn marked(&mut self, flight: u32, profile: &Profile) {
         let half = self.half(flight, profile);
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.ecn_at_one {
@@ -135,7 +136,7 @@ impl Window {
 
     /// A retransmission timeout. `again`: the segment has timed out before; `reduced`: this window of data
     /// has already cost a reduction because of a mark.
-    pub(crate) fn timeout(&mut self, flight: u64, again: bool, reduced: bool, profile: &Profile) {
+    pub(crate) fn timeout(&mut self, flight: u32, again: bool, reduced: bool, profile: &Profile) {
         if profile.reduction_base == ReductionBase::Window {
             self.inflation = 0; // ns-2 forgets it first
         }
@@ -168,10 +169,10 @@ impl Window {
     }
 
     /// A partial ACK: deflate by the amount acknowledged, add back one segment (RFC 6582, 3.2, step 3).
-    pub(crate) fn deflate(&mut self, acked: u64, profile: &Profile) {
-        let segments = acked as f64 / f64::from(profile.mss);
-        let add_back = if acked >= u64::from(profile.mss) { 1.0 } else { 0.0 };
-        let whole = acked.div_ceil(u64::from(profile.mss)).min(u64::from(u32::MAX)) as u32;
+    pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) {
+        let segments = f64::from(acked) / f64::from(profile.mss);
+        let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };
+        let whole = acked.div_ceil(profile.mss);
         if self.inflation > whole {
             self.inflation -= whole - 1;
             self.cwnd += (f64::from(whole) - segments) + (add_back - 1.0);
@@ -185,11 +186,11 @@ impl Window {
 
     /// Fast recovery ends; `flight` bytes are outstanding after the ACK that ends it. True if that ACK also
     /// opens the window as an ordinary one does.
-    pub(crate) fn exit_recovery(&mut self, flight: u64, profile: &Profile) -> bool {
+    pub(crate) fn exit_recovery(&mut self, flight: u32, profile: &Profile) -> bool {
         self.inflation = 0;
         match profile.recovery_exit {
             RecoveryExit::Flight => {
-                let flight = flight as f64 / f64::from(profile.mss);
+                let flight = f64::from(flight) / f64::from(profile.mss);
                 self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
                 false
             }
@@ -220,7 +221,7 @@ mod tests {
             let mut settings = crate::profile_settings("rfc").expect("built in");
             settings.set("reduction_base", Value::Choice(base), Origin::Given);
             let profile = Profile::from_settings(&settings).expect("consistent");
-            let mss = u64::from(profile.mss);
+            let mss = profile.mss;
             let mut window = Window::new(&profile);
             window.cwnd = 40.0;
             window.loss(40 * mss, &profile);

@@ -1,25 +1,26 @@
 //! The classic ECN echo (RFC 3168, section 6.1).
 
 use super::Feedback;
+use crate::bits::Bits;
 use crate::profile::Profile;
 use crate::segment::Flags;
 
+/// Both sides have agreed to use it.
+const AGREED: u8 = 1;
+/// Receiving half: CE has been seen and CWR has not since.
+const ECHO: u8 = 1 << 1;
+/// Receiving half: CE has been seen since the last acknowledgment left.
+const CE_SINCE_ACK: u8 = 1 << 2;
+/// Sending half: the window was reduced and the other side has not been told.
+const CWR_DUE: u8 = 1 << 3;
+/// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
+const WAITING: u8 = 1 << 4;
+/// Sending half, ns-2's variant: the latest echo came at a window of one segment.
+const AT_ONE: u8 = 1 << 5;
+
 /// ECN state of one endpoint, for both directions.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct ClassicEcn {
-    /// Both sides have agreed to use it.
-    agreed: bool,
-    /// Receiving half: CE has been seen and CWR has not since.
-    echo: bool,
-    /// Receiving half: CE has been seen since the last acknowledgment left.
-    ce_since_ack: bool,
-    /// Sending half: the window was reduced and the other side has not been told.
-    cwr_due: bool,
-    /// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
-    waiting: bool,
-    /// Sending half, ns-2's variant: the latest echo came at a window of one segment.
-    at_one: bool,
-}
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ClassicEcn(Bits);
 
 impl ClassicEcn {
     /// Flags of the SYN (RFC 3168, 6.1.1: ECN-setup SYN has ECE and CWR).
@@ -29,91 +30,100 @@ impl ClassicEcn {
 
     /// Flags of the SYN-ACK (ECN-setup SYN-ACK has ECE and not CWR).
     pub(crate) fn syn_ack_flags(&self) -> Flags {
-        (Flags::SYN | Flags::ACK).with_if(Flags::ECE, self.agreed)
+        (Flags::SYN | Flags::ACK).with_if(Flags::ECE, self.agreed())
     }
 
     /// Passive side: a SYN with these flags arrives.
     pub(crate) fn on_syn(&mut self, flags: Flags, profile: &Profile) {
-        self.agreed = profile.ecn && flags.has(Flags::ECE | Flags::CWR);
+        self.0.put(AGREED, profile.ecn && flags.has(Flags::ECE | Flags::CWR));
     }
 
     /// Active side: a SYN-ACK with these flags arrives.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, profile: &Profile) {
-        self.agreed = profile.ecn && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+        self.0.put(AGREED, profile.ecn && flags.has(Flags::ECE) && !flags.has(Flags::CWR));
     }
 
     /// Have both sides agreed?
     #[inline]
     pub(crate) fn agreed(&self) -> bool {
-        self.agreed
+        self.0.any(AGREED)
     }
 
     /// Receiving half: a segment with payload arrives. CWR ends the echo, unless CE came with it or waits to
     /// be reported: a delayed acknowledgment has ECE if any segment it covers has CE (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
-        self.ce_since_ack |= self.agreed && ce;
-        self.echo = (self.echo && !flags.has(Flags::CWR)) || self.ce_since_ack;
+        if flags.has(Flags::CWR) {
+            self.0.clear(ECHO);
+        }
+        if self.agreed() && ce {
+            self.0.set(CE_SINCE_ACK);
+        }
+        if self.0.any(CE_SINCE_ACK) {
+            self.0.set(ECHO);
+        }
     }
 
     /// Receiving half: an acknowledgment leaves. Its ECE flag.
     #[inline]
     pub(crate) fn take_echo(&mut self) -> bool {
-        self.ce_since_ack = false;
-        self.echo
+        self.0.clear(CE_SINCE_ACK);
+        self.0.any(ECHO)
     }
 
     /// Sending half: reads an acknowledgment's flags.
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {
-        let congestion = self.agreed && flags.has(Flags::ECE);
-        self.at_one &= congestion;
+        let congestion = self.agreed() && flags.has(Flags::ECE);
+        if !congestion {
+            self.0.clear(AT_ONE);
+        }
         Feedback { congestion }
     }
 
     /// Sending half: the window has been reduced, for whatever reason (RFC 3168, 6.1.2).
     pub(crate) fn reduced(&mut self) {
-        self.cwr_due = self.agreed;
+        self.0.put(CWR_DUE, self.agreed());
     }
 
     /// Sending half: the CWR flag of the data segment that leaves now.
     #[inline]
     pub(crate) fn take_cwr(&mut self, retransmission: bool, profile: &Profile) -> bool {
-        let now = self.cwr_due && (!retransmission || profile.cwr_on_retransmission);
-        self.cwr_due &= !now;
-        now
+        (!retransmission || profile.cwr_on_retransmission) && self.0.take(CWR_DUE)
     }
 
     /// May a data segment be sent as ECN-capable?
     #[inline]
     pub(crate) fn ect(&self, retransmission: bool, fin: bool, profile: &Profile) -> bool {
         // RFC 3168, 6.1.5: not on retransmissions
-        self.agreed && (!retransmission || profile.ect_on_retransmission) && (!fin || profile.ect_on_fin)
+        self.agreed() && (!retransmission || profile.ect_on_retransmission) && (!fin || profile.ect_on_fin)
     }
 
     /// RFC 3168, 6.1.2: an echo at a window of one segment; wait for the timer.
     pub(crate) fn wait(&mut self) {
-        self.waiting = true;
+        self.0.set(WAITING);
     }
 
     /// Is the sender waiting for its timer because of an echo?
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting
+        self.0.any(WAITING)
     }
 
     /// The timer has fired. True if the sender was waiting for it.
     pub(crate) fn stop_waiting(&mut self) -> bool {
-        core::mem::take(&mut self.waiting)
+        self.0.take(WAITING)
     }
 
     /// ns-2: notes whether this reaction happened at a window of one segment. True if the one before did too.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
-        core::mem::replace(&mut self.at_one, at_one) && at_one
+        let before = self.0.take(AT_ONE);
+        self.0.put(AT_ONE, at_one);
+        before && at_one
     }
 
     /// ns-2: does the back-off outlast this acknowledgment?
     pub(crate) fn keeps_backoff(&self) -> bool {
-        self.at_one
+        self.0.any(AT_ONE)
     }
 }

@@ -1,10 +1,8 @@
 //! What arrives: the segment processing of RFC 9293, section 3.10.7.
 
-use core::num::NonZeroU8;
-
 use aqmlab_units::Instant;
 
-use super::{Endpoint, NO_BURST_LIMIT};
+use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::{EcnAtOne, FastRetransmitGuard, HandshakeAck, Profile};
@@ -13,12 +11,14 @@ use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
 impl Endpoint {
-    /// A segment arrives; `ce`: with congestion experienced.
-    pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
-        self.counters.ce_received += u32::from(ce);
+    /// Any segment, by the full way.
+    pub(super) fn on_any_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        if ce {
+            self.troubles.note().counts.ce_received += 1;
+        }
         self.burst = profile.max_burst;
         match self.state {
-            State::Closed => self.on_segment_closed(seg),
+            State::Closed => self.on_segment_closed(seg, profile),
             State::Listen => self.on_segment_listen(now, seg, profile),
             State::SynSent => self.on_segment_syn_sent(now, seg, profile),
             _ => self.on_segment_synchronising(now, seg, ce, profile),
@@ -27,15 +27,15 @@ impl Endpoint {
 
     /// RFC 9293, 3.10.7.1: whatever comes for a connection that is over is answered with a RST, where the
     /// other side expects it.
-    fn on_segment_closed(&mut self, seg: &Segment) {
-        let expected = from_wire(self.initial, seg.ack, self.una);
-        if self.sent > 0
+    fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
+        let expected = from_wire(profile.initial_sequence, seg.ack, self.una);
+        if self.sent() > 0
             && seg.flags.has(Flags::ACK)
             && !seg.flags.has(Flags::RST)
-            && let Some(expected) = expected.filter(|e| (self.una..=self.sent).contains(e))
+            && let Some(expected) = expected.filter(|e| (self.una..=self.sent()).contains(e))
         {
-            self.next = expected;
-            self.due.reset = true;
+            self.flight = (expected - self.una) as u32;
+            self.notes.set(RESET);
         }
     }
 
@@ -52,7 +52,8 @@ impl Endpoint {
 
     /// RFC 9293, 3.10.7.3.
     fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
-        let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.initial, seg.ack, self.sent) == Some(1);
+        let expected = from_wire(profile.initial_sequence, seg.ack, self.sent());
+        let acks_syn = seg.flags.has(Flags::ACK) && expected == Some(1);
         if seg.flags.has(Flags::ACK) && !acks_syn {
             return;
         }
@@ -70,27 +71,32 @@ impl Endpoint {
         if !acks_syn {
             // Simultaneous open: answer with SYN-ACK.
             self.ecn.on_syn(seg.flags, profile);
-            self.next = 0;
+            self.flight = 0;
             self.enter(now, State::SynReceived, profile);
             return;
         }
         self.ecn.on_syn_ack(seg.flags, profile);
         self.receiver.ack_now();
-        self.due.handshake_ack = profile.handshake_ack == HandshakeAck::Separate;
+        self.notes.put(HANDSHAKE_ACK, profile.handshake_ack == HandshakeAck::Separate);
         self.establish(now, profile);
-        let syn_lost = self.counters.syn_retransmissions > 0;
+        let syn_lost = self.syn_was_lost();
         if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && syn_lost {
             // ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark if the SYN timed out.
-            self.recovery.marked(self.sent);
+            let sent = self.sent();
+            self.troubles.note().recovery.marked(sent);
             self.ecn.reduced();
             self.ecn.reacted_at_one(true);
         }
     }
 
+    fn syn_was_lost(&self) -> bool {
+        self.troubles.get().counts.syn_retransmissions > 0
+    }
+
     /// Our SYN is acknowledged.
     fn establish(&mut self, now: Instant, profile: &Profile) {
-        let syn_lost = self.counters.syn_retransmissions > 0;
-        (self.una, self.next) = (1, 1);
+        let syn_lost = self.syn_was_lost();
+        (self.una, self.flight, self.unacked) = (1, 0, 0); // all that was sent is the SYN
         self.rto.acked(now, 1, false, profile);
         self.rto.handshake_done(syn_lost, profile);
         self.window.established(syn_lost, profile);
@@ -131,9 +137,9 @@ impl Endpoint {
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
-            if let Some(ack) = from_wire(self.initial, seg.ack, self.una)
+            if let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una)
                 && seg.flags.has(Flags::ACK)
-                && (self.una + 1..=self.sent).contains(&ack)
+                && (self.una + 1..=self.sent()).contains(&ack)
             {
                 self.advance(ack);
             }
@@ -149,10 +155,12 @@ impl Endpoint {
 
     /// Everything below `ack` has arrived. The bytes of the stream among it.
     #[inline]
-    fn advance(&mut self, ack: u64) -> u64 {
-        let bytes = ack.min(self.stream_end) - self.una.min(self.stream_end);
+    pub(super) fn advance(&mut self, ack: u64) -> u32 {
+        let acked = (ack - self.una) as u32;
+        let bytes = acked - u32::from(ack > self.stream_end);
         self.una = ack;
-        self.next = self.next.max(ack);
+        self.unacked -= acked;
+        self.flight = self.flight.saturating_sub(acked);
         self.events.acked(bytes);
         bytes
     }
@@ -160,19 +168,19 @@ impl Endpoint {
     /// A SYN for a connection that knows it already: our answer was lost.
     fn on_syn_again(&mut self, seg: &Segment) {
         if self.state == State::SynReceived && !seg.flags.has(Flags::ACK) {
-            self.next = 0;
+            self.flight = 0;
         } else {
             self.receiver.ack_now();
-            self.due.handshake_ack = true;
+            self.notes.set(HANDSHAKE_ACK);
         }
     }
 
     /// The acknowledgment field. False if the segment is to be dropped for it.
     fn on_ack(&mut self, now: Instant, seg: &Segment, profile: &Profile) -> bool {
-        let Some(ack) = from_wire(self.initial, seg.ack, self.una) else {
+        let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
         };
-        if ack > self.sent {
+        if ack > self.sent() {
             // RFC 9293: acknowledges something not yet sent.
             self.receiver.ack_now();
             return false;
@@ -184,12 +192,15 @@ impl Endpoint {
             self.establish(now, profile);
         }
         let feedback = self.ecn.on_ack(seg.flags);
-        if feedback.congestion && ack >= self.una && self.recovery.may_react_to_mark(ack, profile) {
+        if feedback.congestion
+            && ack >= self.una
+            && self.troubles.get().recovery.may_react_to_mark(ack, profile)
+        {
             self.react_to_mark(now, profile);
         }
         // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
         let duplicate = ack == self.una
-            && (self.una < self.sent || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
+            && (self.unacked > 0 || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
             && seg.sequence_len() == 0
             && seg.window == self.peer_window;
         if ack > self.una {
@@ -206,9 +217,11 @@ impl Endpoint {
     /// RFC 3168, 6.1.2: reduce as for a loss, without retransmitting.
     fn react_to_mark(&mut self, now: Instant, profile: &Profile) {
         let at_one = self.window.cwnd() <= 1.0;
-        self.recovery.marked(self.sent);
+        let sent = self.sent();
+        let trouble = self.troubles.note();
+        trouble.recovery.marked(sent);
+        trouble.counts.ecn_reductions += 1;
         self.ecn.reduced();
-        self.counters.ecn_reductions += 1;
         match profile.ecn_at_one {
             EcnAtOne::Ns2 => {
                 if self.ecn.reacted_at_one(at_one) {
@@ -216,40 +229,35 @@ impl Endpoint {
                 }
             }
             EcnAtOne::WaitForRto if at_one => {
-                self.counters.ecn_waits += 1;
+                self.troubles.note().counts.ecn_waits += 1;
                 self.ecn.wait();
                 self.rto.arm(now, profile);
                 return;
             }
             EcnAtOne::WaitForRto => {}
         }
-        self.window.marked(self.outstanding(), profile);
-        self.counters.ecn_waits += u32::from(self.window.is_shut());
+        self.window.marked(self.flight, profile);
+        self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
     }
 
     fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
-        let acked = ack - self.una;
+        let acked = (ack - self.una) as u32;
         let bytes = self.advance(ack);
         self.last_activity = self.activity_on_ack(now, profile);
-        match self.recovery.on_new_ack(ack, profile) {
+        match self.verdict_on_new_ack(ack, profile) {
             Verdict::Partial { restart_timer } => {
                 self.window.deflate(acked, profile);
                 if restart_timer {
                     self.rto.arm(now, profile);
                 }
                 self.rto.partially_acked(ack);
-                self.due.retransmission = true;
+                self.notes.set(RETRANSMISSION);
                 self.burst = profile.recovery_burst;
             }
             verdict => {
-                let opens =
-                    verdict == Verdict::Advance || self.window.exit_recovery(self.outstanding(), profile);
-                self.rto.acked(now, ack, self.ecn.keeps_backoff(), profile);
-                self.restart_timer(now, profile);
+                let opens = verdict == Verdict::Advance || self.window.exit_recovery(self.flight, profile);
                 // RFC 3168, 6.1.2: acknowledgments with an echo do not open the window.
-                if opens && !marked {
-                    self.window.increase(bytes, self.recovery.after_timeout(), profile);
-                }
+                self.go_on(now, bytes, opens && !marked, profile);
             }
         }
         if self.fin_is_acked() {
@@ -257,10 +265,30 @@ impl Endpoint {
         }
     }
 
+    fn verdict_on_new_ack(&mut self, ack: u64, profile: &Profile) -> Verdict {
+        if !self.unsettled {
+            return Verdict::Advance;
+        }
+        let verdict = self.troubles.note().recovery.on_new_ack(ack, profile);
+        self.unsettled = matches!(verdict, Verdict::Partial { .. });
+        verdict
+    }
+
+    /// New data is acknowledged and nothing is missing: `bytes` of the stream, up to `una`.
+    #[inline]
+    pub(super) fn go_on(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
+        self.rto.acked(now, self.una, self.ecn.keeps_backoff(), profile);
+        self.restart_timer(now, profile);
+        if opens {
+            let after_timeout = || self.troubles.get().recovery.after_timeout();
+            self.window.increase(bytes, after_timeout, profile);
+        }
+    }
+
     /// RFC 6298, 5.2 and 5.3. A window shut by a mark needs the timer although nothing is outstanding.
     #[inline]
     fn restart_timer(&mut self, now: Instant, profile: &Profile) {
-        if self.una < self.sent || self.window.is_shut() {
+        if self.unacked > 0 || self.window.is_shut() {
             self.rto.arm(now, profile);
         } else if !self.ecn.is_waiting() {
             self.rto.stop();
@@ -268,10 +296,14 @@ impl Endpoint {
     }
 
     fn on_duplicate_ack(&mut self, now: Instant, profile: &Profile) {
-        self.counters.duplicate_acks += 1;
-        match self.recovery.on_duplicate(self.una, self.sent, profile) {
+        let (una, sent) = (self.una, self.sent());
+        let trouble = self.troubles.note();
+        trouble.counts.duplicate_acks += 1;
+        self.unsettled = true;
+        match trouble.recovery.on_duplicate(una, sent, profile) {
             Verdict::Early { nth } if profile.limited_transmit => {
-                self.due.limited = NonZeroU8::new(nth.min(255) as u8);
+                trouble.limited = nth.min(255) as u8;
+                self.notes.set(LIMITED);
             }
             Verdict::Enter { reduce } => self.enter_recovery(now, reduce, profile),
             Verdict::Inflate => {
@@ -284,9 +316,10 @@ impl Endpoint {
 
     /// Fast retransmit (RFC 5681, 3.2, steps 2 and 3).
     fn enter_recovery(&mut self, now: Instant, reduce: bool, profile: &Profile) {
-        self.counters.fast_retransmits += 1;
+        let trouble = self.troubles.note();
+        trouble.counts.fast_retransmits += 1;
         if reduce {
-            let flight = self.outstanding().saturating_sub(self.recovery.limited());
+            let flight = self.flight.saturating_sub(trouble.recovery.limited());
             self.window.loss(flight, profile);
             self.ecn.reduced();
         }
@@ -295,7 +328,7 @@ impl Endpoint {
         if profile.fast_retransmit_restarts_timer {
             self.rto.arm(now, profile);
         }
-        self.due.retransmission = true;
+        self.notes.set(RETRANSMISSION);
         self.burst = profile.recovery_burst;
     }
 
@@ -305,8 +338,11 @@ impl Endpoint {
             self.ecn.on_data(seg.flags, ce);
         }
         let to = from + u64::from(seg.len);
-        let arrival = self.receiver.on_segment(now, from, to, seg.flags.has(Flags::FIN), profile);
-        self.counters.duplicates_received += u32::from(arrival.duplicate);
+        let fin = seg.flags.has(Flags::FIN);
+        let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);
+        if arrival.duplicate {
+            self.troubles.note().counts.duplicates_received += 1;
+        }
         self.events.delivered(arrival.delivered);
         if arrival.finished {
             self.events.peer_closed();

@@ -1,24 +1,25 @@
 //! One end of a connection: the parts put together.
 //!
-//! [`input`] takes what arrives, [`output`] decides what leaves, [`timers`] what happens when nothing does.
+//! [`input`] takes what arrives, [`predicted`] the most frequent of it by a shorter way, [`output`] decides what
+//! leaves, [`timers`] what happens when nothing does.
 
 mod input;
 mod output;
+mod predicted;
 mod timers;
-
-use core::num::NonZeroU8;
 
 use aqmlab_units::{Bytes, Instant, Span};
 
+use crate::bits::Bits;
 use crate::congestion::Window;
 use crate::connection::State;
-use crate::counters::Counters;
+use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
 use crate::event::{End, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
-use crate::recovery::NewReno;
 use crate::rto::RtoTimer;
+use crate::trouble::Troubles;
 
 /// More bytes than will ever be sent: an application that never runs dry.
 pub const ENDLESS: u64 = u64::MAX;
@@ -38,81 +39,91 @@ const NO_BURST_LIMIT: u32 = u32::MAX;
 /// One end of a TCP connection.
 ///
 /// Sequence numbers inside are 64-bit offsets: 0 is the SYN, 1 the first byte.
-#[derive(Clone, Debug)]
+///
+/// A simulation has many, so the size matters, and what a segment touches lies together: first what a
+/// receiving endpoint needs, then what a sending one needs besides.
+#[derive(Clone, PartialEq, Debug)]
+#[repr(C)]
 pub struct Endpoint {
+    receiver: Receiver,
     /// Oldest offset not acknowledged.
     una: u64,
-    /// Next offset to send; below `sent` after a timeout, when sending starts over.
-    next: u64,
-    /// One past the highest offset ever sent.
-    sent: u64,
-    /// One past the last byte the application has written; the FIN's offset once it has closed.
-    stream_end: u64,
-    window: Window,
-    recovery: NewReno,
-    rto: RtoTimer,
-    receiver: Receiver,
-    /// When a segment with payload, SYN or FIN was last sent, or for ns-2 when data was last acknowledged.
-    last_activity: Instant,
-    events: Pending,
-    counters: Counters,
+    /// From `una` to the next offset to send; less than `unacked` after a timeout, when sending starts over.
+    flight: u32,
+    /// From `una` to one past the highest offset ever sent.
+    unacked: u32,
     /// Receive window of the other side, in bytes.
     peer_window: u32,
-    /// Own first sequence number.
-    initial: u32,
     /// Segments that may still leave because of the latest arrival.
     burst: u32,
+    tally: Tally,
+    events: Pending,
     ecn: ClassicEcn,
     state: State,
-    due: Due,
-    /// The application has closed: a FIN follows the last byte.
-    closing: bool,
+    notes: Notes,
+    /// Duplicate ACKs have come since the last new one, or fast recovery is on: `recovery` has something to
+    /// say about the next new one.
+    unsettled: bool,
+    /// One past the last byte the application has written; the FIN's offset once it has closed.
+    stream_end: u64,
+    rto: RtoTimer,
+    window: Window,
+    /// When a segment with payload, SYN or FIN was last sent, or for ns-2 when data was last acknowledged.
+    last_activity: Instant,
+    troubles: Troubles,
 }
 
-/// What must be sent before anything else.
-#[derive(Clone, Copy, Default, Debug)]
-struct Due {
-    /// The segment at `una`, whatever the window.
-    retransmission: bool,
-    /// One new segment beyond the window (limited transmit), if it fits within this many segments more.
-    limited: Option<NonZeroU8>,
-    /// A pure acknowledgment, before any data.
-    handshake_ack: bool,
-    /// A RST, with the sequence number `next`.
-    reset: bool,
-}
+const _: () = assert!(size_of::<Endpoint>() <= 160, "an endpoint has outgrown two and a half cache lines");
+
+/// What must be sent before anything else, and two facts about the FIN.
+type Notes = Bits;
+
+/// Due: the segment at `una`, whatever the window.
+const RETRANSMISSION: u8 = 1;
+/// Due: one new segment beyond the window (limited transmit), if it fits within as many segments more as
+/// duplicates have come.
+const LIMITED: u8 = 1 << 1;
+/// Due: a pure acknowledgment, before any data.
+const HANDSHAKE_ACK: u8 = 1 << 2;
+/// Due: a RST, with the sequence number of the next offset.
+const RESET: u8 = 1 << 3;
+/// Everything that is due.
+const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET;
+/// The application has closed: a FIN follows the last byte.
+const CLOSING: u8 = 1 << 4;
+/// The FIN left in a segment without payload.
+const LONE_FIN: u8 = 1 << 5;
 
 impl Endpoint {
     /// An endpoint that has not begun: CLOSED if active, LISTEN if passive.
     pub fn new(role: Role, profile: &Profile) -> Self {
         Endpoint {
-            una: 0,
-            next: 0,
-            sent: 0,
-            stream_end: 1,
-            window: Window::new(profile),
-            recovery: NewReno::new(),
-            rto: RtoTimer::new(),
             receiver: Receiver::new(),
-            last_activity: Instant::ZERO,
-            events: Pending::default(),
-            counters: Counters::default(),
+            una: 0,
+            flight: 0,
+            unacked: 0,
             peer_window: 0,
-            initial: profile.initial_sequence,
             burst: NO_BURST_LIMIT,
+            tally: Tally::default(),
+            events: Pending::default(),
             ecn: ClassicEcn::default(),
             state: match role {
                 Role::Active => State::Closed,
                 Role::Passive => State::Listen,
             },
-            due: Due::default(),
-            closing: false,
+            notes: Notes::default(),
+            unsettled: false,
+            stream_end: 1,
+            rto: RtoTimer::new(),
+            window: Window::new(profile),
+            last_activity: Instant::ZERO,
+            troubles: Troubles::new(),
         }
     }
 
     /// Starts to connect: queues the SYN. Does nothing unless the endpoint is new and active.
     pub fn open(&mut self, now: Instant, _profile: &Profile) {
-        if self.state == State::Closed && self.sent == 0 {
+        if self.state == State::Closed && self.sent() == 0 {
             self.state = State::SynSent;
             self.last_activity = now;
         }
@@ -121,7 +132,7 @@ impl Endpoint {
     /// The application offers `bytes` more, or [`ENDLESS`]. May come before the handshake. Ignored after
     /// [`Endpoint::close`].
     pub fn write(&mut self, bytes: u64) {
-        if !self.closing {
+        if !self.notes.any(CLOSING) {
             self.stream_end = self.stream_end.saturating_add(bytes);
             self.burst = NO_BURST_LIMIT;
         }
@@ -134,13 +145,13 @@ impl Endpoint {
     /// connection, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`]
     /// forgets.
     pub fn close(&mut self) {
-        if self.closing {
+        if self.notes.any(CLOSING) {
             return;
         }
         if self.stream_end == ENDLESS {
-            self.stream_end = self.sent.max(1);
+            self.stream_end = self.sent().max(1);
         }
-        self.closing = true;
+        self.notes.set(CLOSING);
         self.burst = NO_BURST_LIMIT;
     }
 
@@ -149,7 +160,8 @@ impl Endpoint {
         if self.state == State::Closed {
             return;
         }
-        self.due.reset = !matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
+        let unheard = matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
+        self.notes.put(RESET, !unheard);
         self.finish(End::Aborted);
     }
 
@@ -168,8 +180,27 @@ impl Endpoint {
     }
 
     /// Counts since the start.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        let seldom = &self.troubles.get().counts;
+        let first_sent = self.sent().min(self.stream_end).saturating_sub(1);
+        let syn = u32::from(self.sent() > 0) + seldom.syn_retransmissions;
+        let control = syn + u32::from(self.notes.any(LONE_FIN)) + seldom.control_segments;
+        Counters {
+            bytes_sent: first_sent + seldom.bytes_repeated,
+            bytes_retransmitted: seldom.bytes_retransmitted,
+            segments_sent: self.tally.data_segments + self.tally.acks + control,
+            data_segments_sent: self.tally.data_segments,
+            retransmitted: seldom.retransmitted,
+            timeouts: seldom.timeouts,
+            fast_retransmits: seldom.fast_retransmits,
+            ecn_reductions: seldom.ecn_reductions,
+            ecn_waits: seldom.ecn_waits,
+            duplicate_acks: seldom.duplicate_acks,
+            ce_received: seldom.ce_received,
+            acks_sent: self.tally.acks,
+            duplicates_received: seldom.duplicates_received,
+            syn_retransmissions: seldom.syn_retransmissions,
+        }
     }
 
     /// The state of the connection.
@@ -200,7 +231,7 @@ impl Endpoint {
     /// Sent and not acknowledged, as the window counts it: after a timeout sending starts over, and what is
     /// beyond the restart is taken for lost.
     pub fn flight(&self) -> Bytes {
-        Bytes::new(self.outstanding())
+        Bytes::new(self.flight.into())
     }
 
     /// Bytes handed to the application here, in order.
@@ -215,7 +246,7 @@ impl Endpoint {
 
     /// Is the endpoint in fast recovery?
     pub fn is_recovering(&self) -> bool {
-        self.recovery.is_recovering()
+        self.troubles.get().recovery.is_recovering()
     }
 
     /// Have both sides agreed on ECN?
@@ -223,9 +254,16 @@ impl Endpoint {
         self.ecn.agreed()
     }
 
+    /// Next offset to send.
     #[inline]
-    fn outstanding(&self) -> u64 {
-        self.next - self.una
+    fn next(&self) -> u64 {
+        self.una + u64::from(self.flight)
+    }
+
+    /// One past the highest offset ever sent.
+    #[inline]
+    fn sent(&self) -> u64 {
+        self.una + u64::from(self.unacked)
     }
 
     /// Is the endpoint in the state after its FIN was acknowledged?
@@ -237,7 +275,7 @@ impl Endpoint {
     fn finish(&mut self, end: End) {
         self.state = State::Closed;
         self.rto.stop();
-        self.receiver.stop();
+        self.receiver.stop(&mut self.troubles);
         self.events.ended(end);
     }
 

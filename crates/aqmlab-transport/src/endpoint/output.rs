@@ -2,7 +2,7 @@
 
 use aqmlab_units::Instant;
 
-use super::{ENDLESS, Endpoint};
+use super::{CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::ecn::ClassicEcn;
 use crate::profile::{IdleRestart, Profile};
@@ -11,30 +11,48 @@ use crate::sequence::to_wire;
 
 impl Endpoint {
     /// The next segment to send, until `None`.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if core::mem::take(&mut self.due.reset) {
-            return Some(self.control(Flags::RST | Flags::ACK, self.next, profile));
+        if self.notes.any(DUE) || !self.state.is_synchronised() {
+            return self.transmit_seldom(now, profile);
+        }
+        if self.burst > 0 && self.has_data() && !self.ecn.is_waiting() {
+            self.restart_after_idle(now, profile);
+            if self.fits(0, profile) {
+                self.burst -= 1;
+                return Some(self.new_data(now, profile));
+            }
+        }
+        self.receiver.owes_ack().then(|| self.pure_ack(profile))
+    }
+
+    /// What is urgent, and what begins and ends a connection.
+    #[cold]
+    fn transmit_seldom(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.notes.take(RESET) {
+            self.troubles.note().counts.control_segments += 1;
+            return Some(self.control(Flags::RST | Flags::ACK, self.next(), profile));
         }
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => self.transmit_syn(now, profile),
-            _ => self.transmit(now, profile),
+            _ => self.transmit_due(now, profile),
         }
     }
 
     /// SYN or SYN-ACK, when `next` stands on it.
     fn transmit_syn(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if self.next > 0 {
+        if self.next() > 0 {
             return None;
         }
         let flags = match self.state {
             State::SynSent => ClassicEcn::syn_flags(profile),
             _ => self.ecn.syn_ack_flags(),
         };
-        let again = self.sent > 0;
-        self.counters.syn_retransmissions += u32::from(again);
-        (self.next, self.sent) = (1, 1);
+        let again = self.sent() > 0;
+        (self.flight, self.unacked) = (1, 1);
         if again {
+            self.troubles.note().counts.syn_retransmissions += 1;
             self.rto.stop_timing();
         } else {
             self.rto.time_segment(now, 1);
@@ -47,107 +65,125 @@ impl Endpoint {
     }
 
     /// In a synchronised state: what is urgent, then data, then an acknowledgment of its own.
-    fn transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if core::mem::take(&mut self.due.handshake_ack) {
+    fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.notes.take(HANDSHAKE_ACK) {
             return Some(self.pure_ack(profile));
         }
-        if !self.ecn.is_waiting() {
-            if core::mem::take(&mut self.due.retransmission) {
-                return Some(self.data(now, self.una, profile));
-            }
-            if let Some(nth) = self.due.limited.take()
-                && self.fits(u64::from(nth.get()), profile)
-            {
-                let segment = self.new_data(now, profile);
-                self.recovery.sent_limited(segment.len);
-                return Some(segment);
-            }
-            if self.burst > 0 && self.has_data() {
-                self.restart_after_idle(now, profile);
-                if self.fits(0, profile) {
-                    self.burst -= 1;
-                    return Some(self.new_data(now, profile));
-                }
-            }
+        if self.ecn.is_waiting() {
+            return self.receiver.owes_ack().then(|| self.pure_ack(profile));
         }
-        self.receiver.owes_ack().then(|| self.pure_ack(profile))
+        if self.notes.take(RETRANSMISSION) {
+            return Some(self.data(now, self.una, profile));
+        }
+        if self.notes.take(LIMITED) && self.fits(self.troubles.get().limited.into(), profile) {
+            let segment = self.new_data(now, profile);
+            self.troubles.note().recovery.sent_limited(segment.len);
+            self.unsettled = true;
+            return Some(segment);
+        }
+        self.poll_transmit(now, profile)
     }
 
     /// Is there anything to send at `next`: a byte, or the FIN?
     #[inline]
     fn has_data(&self) -> bool {
-        self.next < self.stream_end || (self.closing && self.next == self.stream_end)
+        let next = self.next();
+        next < self.stream_end || (self.notes.any(CLOSING) && next == self.stream_end)
     }
 
     /// Does the segment at `next` fit into the windows, the congestion window enlarged by `extra` segments?
     #[inline]
     fn fits(&self, extra: u64, profile: &Profile) -> bool {
-        let len = self.segment_len(self.next, profile);
+        let len = self.segment_len(self.next(), profile);
         if len == 0 {
             // A FIN of its own; it takes no window.
             return self.has_data() && self.state.is_synchronised();
         }
-        let mss = u64::from(profile.mss);
         let segments = (self.window.usable(profile) + extra).min(u64::from(profile.max_window));
-        let window = (segments * mss).min(u64::from(self.peer_window));
-        let partial = len < mss && !self.closing && profile.nagle;
-        self.outstanding() + len <= window && !(partial && self.outstanding() > 0)
+        let window = (segments * u64::from(profile.mss)).min(u64::from(self.peer_window));
+        let held_back = profile.nagle && len < profile.mss && !self.notes.any(CLOSING) && self.flight > 0;
+        u64::from(self.flight) + u64::from(len) <= window && !held_back
     }
 
     /// Payload of the segment at `from`.
     #[inline]
-    fn segment_len(&self, from: u64, profile: &Profile) -> u64 {
-        (self.stream_end - from.min(self.stream_end)).min(u64::from(profile.mss))
+    fn segment_len(&self, from: u64, profile: &Profile) -> u32 {
+        self.stream_end.saturating_sub(from).min(u64::from(profile.mss)) as u32
     }
 
+    #[inline]
     fn new_data(&mut self, now: Instant, profile: &Profile) -> Segment {
-        let from = self.next;
-        let segment = self.data(now, from, profile);
-        self.next = from + segment.sequence_len();
+        let segment = self.data(now, self.next(), profile);
+        self.flight += segment.sequence_len() as u32;
         segment
     }
 
     /// The segment at `from` with what the stream holds there, and its bookkeeping.
     fn data(&mut self, now: Instant, from: u64, profile: &Profile) -> Segment {
         let len = self.segment_len(from, profile);
-        let fin = self.closing && from + len == self.stream_end && self.stream_end != ENDLESS;
-        let end = from + len + u64::from(fin);
-        let again = from < self.sent;
-        if self.una == self.sent {
+        let last = from + u64::from(len) == self.stream_end;
+        let fin = last && self.notes.any(CLOSING) && self.stream_end != ENDLESS;
+        let end = from + u64::from(len) + u64::from(fin);
+        if self.unacked == 0 {
             self.rto.arm(now, profile);
         } else {
             self.rto.arm_if_idle(now, profile);
         }
+        let again = from < self.sent();
         if again {
-            self.counters.retransmitted += 1;
-            self.counters.bytes_retransmitted += len;
+            self.count_again(from, len);
         } else {
             self.rto.time_segment(now, end);
         }
-        self.sent = self.sent.max(end);
+        if len == 0 {
+            self.count_empty(fin && !again);
+        }
         if fin {
             self.enter(now, self.state.fin_sent(), profile);
         }
+        self.unacked = self.unacked.max((end - self.una) as u32);
         if profile.idle_restart != IdleRestart::Ns2 {
             self.last_activity = now;
         }
         let mut segment = self.control(Flags::ACK.with_if(Flags::FIN, fin), from, profile);
         if len > 0 {
-            self.counters.data_segments_sent += 1;
-            self.counters.bytes_sent += len;
-            segment.len = len as u32;
+            self.tally.data_segments += 1;
+            segment.len = len;
             segment.ect = self.ecn.ect(again, fin, profile);
             segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
         }
         segment
     }
 
+    /// Counts `len` bytes at `from`, some or all of which have been sent before.
+    #[cold]
+    fn count_again(&mut self, from: u64, len: u32) {
+        let sent = self.sent().min(self.stream_end);
+        let counts = &mut self.troubles.note().counts;
+        counts.retransmitted += 1;
+        counts.bytes_retransmitted += u64::from(len);
+        counts.bytes_repeated += sent.saturating_sub(from).min(u64::from(len));
+    }
+
+    /// Counts a segment without payload at the end of the stream.
+    #[cold]
+    fn count_empty(&mut self, first_fin: bool) {
+        if first_fin {
+            self.notes.set(LONE_FIN);
+        } else {
+            self.troubles.note().counts.control_segments += 1;
+        }
+    }
+
     /// After a pause the window shrinks before anything is sent.
     #[inline]
     fn restart_after_idle(&mut self, now: Instant, profile: &Profile) {
-        if self.una < self.sent || self.una <= 1 {
-            return;
+        if self.unacked == 0 && self.una > 1 {
+            self.restart_window(now, profile);
         }
+    }
+
+    fn restart_window(&mut self, now: Instant, profile: &Profile) {
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {
             IdleRestart::Off => {}
@@ -173,15 +209,14 @@ impl Endpoint {
     }
 
     fn pure_ack(&mut self, profile: &Profile) -> Segment {
-        self.counters.acks_sent += 1;
-        self.control(Flags::ACK, self.sent, profile)
+        self.tally.acks += 1;
+        self.control(Flags::ACK, self.sent(), profile)
     }
 
     /// A segment without payload at `from`; whatever has the ACK bit acknowledges all that has arrived.
     fn control(&mut self, flags: Flags, from: u64, profile: &Profile) -> Segment {
-        self.counters.segments_sent += 1;
         let mut segment = Segment {
-            seq: to_wire(self.initial, from),
+            seq: to_wire(profile.initial_sequence, from),
             ack: 0,
             len: 0,
             flags,
@@ -189,7 +224,7 @@ impl Endpoint {
             ect: false,
         };
         if flags.has(Flags::ACK) {
-            segment.ack = to_wire(self.receiver.initial(), self.receiver.next());
+            segment.ack = self.receiver.next_on_wire();
             if !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
             }

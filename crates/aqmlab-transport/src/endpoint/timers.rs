@@ -2,7 +2,7 @@
 
 use aqmlab_units::Instant;
 
-use super::{Endpoint, NO_BURST_LIMIT};
+use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::Profile;
@@ -24,19 +24,19 @@ impl Endpoint {
 
     /// RFC 6298, 5.5 and 5.7 for the SYN.
     fn on_syn_timeout(&mut self, profile: &Profile) {
-        if self.counters.syn_retransmissions >= profile.syn_retries {
+        if self.troubles.get().counts.syn_retransmissions >= profile.syn_retries {
             self.finish(End::Aborted);
             return;
         }
         self.rto.back_off(profile);
         self.window.syn_timeout(profile);
-        self.next = 0;
+        self.flight = 0; // the SYN again
     }
 
     /// RFC 6298, 5.4 to 5.6: retransmit the earliest segment, back off, start over from there.
     fn on_data_timeout(&mut self, now: Instant, profile: &Profile) {
         let waited = self.ecn.stop_waiting();
-        if self.una == self.sent {
+        if self.unacked == 0 {
             // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on.
             debug_assert!(waited || self.window.is_shut(), "a timer without a reason");
             self.rto.stop();
@@ -45,29 +45,33 @@ impl Endpoint {
             }
             return;
         }
-        if self.rto.timeouts_in_a_row() >= profile.data_retries {
-            self.due.reset = true;
+        let before = if self.rto.has_fired() { self.troubles.get().timeouts_in_a_row } else { 0 };
+        if before >= profile.data_retries {
+            self.notes.set(RESET);
             self.finish(End::Aborted);
             return;
         }
-        self.counters.timeouts += 1;
-        let again = self.rto.timeouts_in_a_row() > 0;
-        let flight = self.outstanding();
-        let reduced = self.recovery.timeout(self.una, self.sent, profile);
-        self.window.timeout(flight, again, reduced, profile);
+        let (una, sent) = (self.una, self.sent());
+        let trouble = self.troubles.note();
+        trouble.counts.timeouts += 1;
+        trouble.timeouts_in_a_row = before.saturating_add(1);
+        let reduced = trouble.recovery.timeout(una, sent, profile);
+        self.unsettled = false;
+        self.window.timeout(self.flight, before > 0, reduced, profile);
         self.ecn.reduced();
         self.rto.back_off(profile);
         self.rto.stop_timing();
         self.rto.arm(now, profile);
-        self.due.retransmission = false;
-        self.due.limited = None;
-        self.next = self.una;
+        self.notes.clear(RETRANSMISSION | LIMITED);
+        self.flight = 0;
     }
 
     /// What ns-2's timer does with nothing outstanding: one segment, as after a timeout.
     pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
         self.window.restart(1.0);
-        self.recovery.idle(self.sent, profile);
+        let sent = self.sent();
+        self.troubles.note().recovery.idle(sent, profile);
+        self.unsettled = false;
         self.ecn.reduced();
     }
 }

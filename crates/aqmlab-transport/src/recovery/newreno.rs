@@ -23,7 +23,7 @@ enum Phase {
 }
 
 /// Duplicate ACKs, and the window of data in which congestion was last found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NewReno {
     /// One past the highest offset sent when the window was last reduced: `recover` of RFC 6582. An ECN
     /// reaction sets it too, for loss and mark within one window are one congestion.
@@ -135,8 +135,8 @@ impl NewReno {
     }
 
     /// Bytes of limited transmit, which do not count as flight (RFC 5681, 3.2, step 2).
-    pub(crate) fn limited(&self) -> u64 {
-        u64::from(self.limited)
+    pub(crate) fn limited(&self) -> u32 {
+        self.limited
     }
 
     #[inline]

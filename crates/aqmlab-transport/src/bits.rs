@@ -1,0 +1,40 @@
+//! Yes-or-no facts, eight to the byte: endpoints are many, and asking for several at once is one comparison.
+
+/// Up to eight facts. Each user names its own as powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Bits(u8);
+
+impl Bits {
+    /// Is any of `bits` set?
+    #[inline]
+    pub(crate) const fn any(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, bits: u8) {
+        self.0 |= bits;
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self, bits: u8) {
+        self.0 &= !bits;
+    }
+
+    /// Sets or clears.
+    #[inline]
+    pub(crate) fn put(&mut self, bits: u8, value: bool) {
+        self.clear(bits);
+        if value {
+            self.set(bits);
+        }
+    }
+
+    /// Was any of `bits` set? Clears them.
+    #[inline]
+    pub(crate) fn take(&mut self, bits: u8) -> bool {
+        let was = self.any(bits);
+        self.clear(bits);
+        was
+    }
+}

@@ -1,0 +1,72 @@
+//! Header prediction: of the segments that arrive at an established connection almost all are the next data, with
+//! nothing new acknowledged, or acknowledge new data and bring none (V. Jacobson, "4BSD header prediction", ACM
+//! Computer Communication Review 20 (2), 1990). For these two much of [`super::input`] has nothing to decide.
+
+use aqmlab_units::Instant;
+
+use super::Endpoint;
+use crate::connection::State;
+use crate::profile::Profile;
+use crate::segment::{Flags, Segment};
+use crate::sequence::to_wire;
+
+/// A segment of the expected kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Predicted {
+    /// The next data in order, and nothing waits beyond it.
+    Data,
+    /// A pure acknowledgment of this many bytes, while no loss is suspected.
+    Ack { bytes: u32 },
+}
+
+impl Endpoint {
+    /// A segment arrives; `ce`: with congestion experienced.
+    #[inline]
+    pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        let Some(predicted) = self.prediction(seg, ce, profile) else {
+            self.on_any_segment(now, seg, ce, profile);
+            return;
+        };
+        let twin = cfg!(debug_assertions).then(|| {
+            let mut twin = self.clone();
+            twin.on_any_segment(now, seg, ce, profile);
+            twin
+        });
+        self.on_predicted(now, seg, predicted, profile);
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+    }
+
+    /// Is the segment of the expected kind? An ECN echo is not, nor is CE.
+    #[inline]
+    fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
+        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
+        if !ordinary || seg.seq != self.receiver.next_on_wire() {
+            return None;
+        }
+        // In ESTABLISHED our FIN is not sent: what is acknowledged are bytes of the stream.
+        let bytes = seg.ack.wrapping_sub(to_wire(profile.initial_sequence, self.una));
+        if seg.len > 0 {
+            (bytes == 0 && self.receiver.is_orderly()).then_some(Predicted::Data)
+        } else {
+            (0 < bytes && bytes <= self.unacked && !self.unsettled).then_some(Predicted::Ack { bytes })
+        }
+    }
+
+    #[inline]
+    fn on_predicted(&mut self, now: Instant, seg: &Segment, predicted: Predicted, profile: &Profile) {
+        self.burst = profile.max_burst;
+        self.peer_window = seg.window;
+        self.ecn.on_ack(seg.flags);
+        match predicted {
+            Predicted::Data => {
+                self.receiver.on_next_segment(now, seg.len, profile);
+                self.events.delivered(seg.len);
+            }
+            Predicted::Ack { bytes } => {
+                self.advance(self.una + u64::from(bytes));
+                self.last_activity = self.activity_on_ack(now, profile);
+                self.go_on(now, bytes, true, profile);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What is kept of the seldom things, apart from what every segment needs.
+
+use alloc::boxed::Box;
+
+use crate::counters::Incidents;
+use crate::reassembly::Beyond;
+use crate::recovery::NewReno;
+
+/// Memory of losses, marks and timeouts, in both halves of an endpoint.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Trouble {
+    pub recovery: NewReno,
+    /// What arrived beyond a hole; `None` when nothing is missing.
+    pub beyond: Option<Box<Beyond>>,
+    pub counts: Incidents,
+    /// Timeouts without new data acknowledged in between; counts while
+    /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
+    pub timeouts_in_a_row: u32,
+    /// The number of the duplicate ACK for which limited transmit is due.
+    pub limited: u8,
+}
+
+impl Trouble {
+    const fn none() -> Self {
+        Trouble {
+            recovery: NewReno::new(),
+            beyond: None,
+            counts: Incidents::none(),
+            timeouts_in_a_row: 0,
+            limited: 0,
+        }
+    }
+}
+
+/// What an endpoint without trouble remembers of it.
+static NONE: Trouble = Trouble::none();
+
+/// An endpoint's [`Trouble`], made when the first of it comes: most short flows never have any.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Troubles(Option<Box<Trouble>>);
+
+impl Troubles {
+    pub(crate) const fn new() -> Self {
+        Troubles(None)
+    }
+
+    /// What has happened so far.
+    #[inline]
+    pub(crate) fn get(&self) -> &Trouble {
+        self.0.as_deref().unwrap_or(&NONE)
+    }
+
+    /// What has happened so far, to add to it.
+    #[cold]
+    pub(crate) fn note(&mut self) -> &mut Trouble {
+        self.0.get_or_insert_with(|| Box::new(Trouble::none()))
+    }
+}
