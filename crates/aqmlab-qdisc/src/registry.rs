@@ -97,8 +97,14 @@ pub struct Info {
 
 /// The built-in disciplines.
 pub fn catalogue() -> &'static [Info] {
-    static ALL: &[Info] =
-        &[disc::DROPTAIL, disc::RED_INFO, disc::ARED_INFO, disc::BLUE_INFO, disc::FRED_INFO];
+    static ALL: &[Info] = &[
+        disc::DROPTAIL,
+        disc::RED_INFO,
+        disc::ARED_INFO,
+        disc::SCRED_INFO,
+        disc::BLUE_INFO,
+        disc::FRED_INFO,
+    ];
     ALL
 }
 
@@ -151,6 +157,10 @@ impl<P: Packet> Registry<P> {
             Entry {
                 info: disc::ARED_INFO,
                 build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_ared(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::SCRED_INFO,
+                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_scred(s, link, draws)?))),
             },
             Entry {
                 info: disc::BLUE_INFO,

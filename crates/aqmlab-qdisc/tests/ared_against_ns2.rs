@@ -1,11 +1,11 @@
-//! Adaptive RED with the ns-2 variants, queue in bytes and byte mode on, arrival by arrival against traces of
+//! Adaptive RED and Self-Configuring RED with the ns-2 variants, queue in bytes and byte mode on, arrival by arrival against traces of
 //! ns-2.35 (`tests/data`): backlog, average, probability, `max_p` and fate under the draws that ns-2 made.
 
 use std::collections::VecDeque;
 
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, Verdict,
-    When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, RedLaw, RedParams,
+    SpacingRule, Verdict, When,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -13,7 +13,23 @@ const RATE: Rate = Rate::mbit(1);
 /// ns-2 prints six significant digits.
 const DIGITS: f64 = 5e-6;
 
-fn law(spacing: SpacingRule) -> AdaptiveRed {
+const AIMD: Adaptation = Adaptation::Aimd(AimdRule {
+    interval: Span::ms(500),
+    alpha: 0.01,
+    beta: 0.9,
+    top: 0.5,
+    bottom: 0.01,
+    when: When::Arrivals,
+    move_gentle_foot: false,
+});
+const CROSSINGS: Adaptation = Adaptation::Crossings(CrossingRule {
+    alpha: 3.0,
+    beta: 2.0,
+    starts_above: true,
+    move_gentle_foot: false,
+});
+
+fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
     let red = RedLaw::new(RedParams {
         min_th: 5000.0,
         max_th: 15_000.0,
@@ -27,16 +43,7 @@ fn law(spacing: SpacingRule) -> AdaptiveRed {
         forced_region: false,
         packets_per_s: 125.0,
     });
-    let rule = AimdRule {
-        interval: Span::ms(500),
-        alpha: 0.01,
-        beta: 0.9,
-        top: 0.5,
-        bottom: 0.01,
-        when: When::Arrivals,
-        move_gentle_foot: false,
-    };
-    AdaptiveRed::new(red, Adaptation::Aimd(rule))
+    AdaptiveRed::new(red, rule)
 }
 
 /// Packets in the link's system, the one on the wire first: when each leaves, and its size.
@@ -66,8 +73,8 @@ fn close(ours: f64, theirs: &str, scale: f64, line: &str) {
 }
 
 /// Replays one trace; returns arrivals, early drops and the range of `max_p`.
-fn replay(trace: &str, spacing: SpacingRule) -> (usize, usize, f64, f64) {
-    let (mut law, mut link) = (law(spacing), Link::default());
+fn replay(trace: &str, spacing: SpacingRule, rule: Adaptation) -> (usize, usize, f64, f64) {
+    let (mut law, mut link) = (law(spacing, rule), Link::default());
     let (mut arrivals, mut early, mut low, mut high) = (0, 0, 1.0f64, 0.0f64);
     for line in trace.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -97,10 +104,19 @@ fn replay(trace: &str, spacing: SpacingRule) -> (usize, usize, f64, f64) {
 
 #[test]
 fn max_p_rises_and_falls_as_in_ns2_and_every_fate_agrees() {
-    let rising = replay(include_str!("data/ared_rising.csv"), SpacingRule::Ns2Wait);
-    let falling = replay(include_str!("data/ared_falling.csv"), SpacingRule::Paper);
+    let rising = replay(include_str!("data/ared_rising.csv"), SpacingRule::Ns2Wait, AIMD);
+    let falling = replay(include_str!("data/ared_falling.csv"), SpacingRule::Paper, AIMD);
     println!("arrivals, early drops, least and greatest max_p: {rising:?}, {falling:?}");
     assert_eq!((rising.0, falling.0), (4000, 4000));
     assert!(rising.1 > 500 && rising.3 > 0.3, "{rising:?}");
     assert!(falling.1 > 20 && falling.2 < 0.09, "{falling:?}");
+}
+
+#[test]
+fn self_configuring_red_moves_at_the_crossings_of_ns2() {
+    let feng = replay(include_str!("data/feng.csv"), SpacingRule::Paper, CROSSINGS);
+    println!("arrivals, early drops, least and greatest max_p: {feng:?}");
+    assert_eq!(feng.0, 4000);
+    // Six silences and six floods: 0.1 / 3^6 * 2^5 is the least.
+    assert!(feng.1 > 500 && (feng.2 - 0.1 * 32.0 / 729.0).abs() < 1e-12, "{feng:?}");
 }

@@ -12,7 +12,11 @@ const BEGIN: &str = "<!-- parameters -->\n";
 const END: &str = "<!-- end of parameters -->";
 
 fn chapter(name: &str) -> PathBuf {
-    let file = if name == "ared" { "adaptive-red" } else { name };
+    let file = match name {
+        "ared" => "adaptive-red",
+        "scred" => "self-configuring-red",
+        _ => name,
+    };
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines").join(format!("{file}.md"))
 }
 

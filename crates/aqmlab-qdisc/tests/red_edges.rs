@@ -4,8 +4,8 @@ mod support;
 
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, Notice, RedLaw, RedParams, SpacingRule,
-    Verdict, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, Notice, RedLaw, RedParams,
+    SpacingRule, Verdict, When,
 };
 use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Qdisc};
 use aqmlab_random::{Stream, unit_from_bits};
@@ -46,12 +46,17 @@ fn at_max_th_marks_have_become_drops() {
 
 #[test]
 fn self_configuring_red_stops_at_probability_one() {
-    let mut law = AdaptiveRed::new(RedLaw::new(PARAMS), Adaptation::Feng);
+    let rule = CrossingRule { alpha: 3.0, beta: 2.0, starts_above: false, move_gentle_foot: true };
+    let mut law = AdaptiveRed::new(RedLaw::new(PARAMS), Adaptation::Crossings(rule));
     let mut max_p = |queued| {
         let _ = law.on_arrival(Instant::ZERO, queued, SIZE, || 0.999);
         law.red().max_p()
     };
     assert_eq!([10.0, 16.0, 10.0, 16.0, 4.0].map(&mut max_p), [0.5, 1.0, 1.0, 1.0, 1.0 / 3.0]);
+    for _ in 0..2000 {
+        max_p(10.0);
+        assert!(max_p(4.0) > 0.0, "from 0 no factor leads back");
+    }
 }
 
 /// Floyd et al. 2001: every 500 ms, not 500 ms after the packet that first sees an update due.

@@ -11,6 +11,7 @@ mod red;
 mod red_resolve;
 mod red_table;
 mod red_weight;
+mod scred_table;
 mod table;
 
 pub use blue::{Blue, BlueControl};
@@ -22,4 +23,4 @@ pub use fred::{Fred, FredQueue};
 pub(crate) use fred_table::{FRED_INFO, build_fred};
 pub use measure::Measure;
 pub use red::{Red, RedControl, RedRule};
-pub(crate) use red_resolve::{ARED_INFO, RED_INFO, build_ared, build_red};
+pub(crate) use red_resolve::{ARED_INFO, RED_INFO, SCRED_INFO, build_ared, build_red, build_scred};

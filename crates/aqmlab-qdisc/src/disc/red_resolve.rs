@@ -10,10 +10,12 @@ use aqmlab_units::{Bytes, Packets};
 
 use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
 use super::red_weight;
+use super::scred_table::{SCRED, SCRED_PRESETS};
 use super::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::ecn_policy::EcnPolicy;
 use crate::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, RedLaw, RedParams,
+    SpacingRule, When,
 };
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{in_bytes, whole};
@@ -42,6 +44,22 @@ pub(crate) const ARED_INFO: Info = Info {
     presets: ARED_PRESETS,
     resolve: resolve_ared,
 };
+
+/// Self-Configuring RED's entry in the catalogue.
+pub(crate) const SCRED_INFO: Info = Info {
+    name: "scred",
+    title: "Self-Configuring RED",
+    summary: "RED that divides max_p when the average falls below min_th and multiplies it when it rises above max_th",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: SCRED,
+    presets: SCRED_PRESETS,
+    resolve: resolve_scred,
+};
+
+fn resolve_scred(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    Resolver::new(SCRED, SCRED_PRESETS, given, link)?.run()
+}
 
 fn resolve_red(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
     Resolver::new(RED, RED_PRESETS, given, link)?.run()
@@ -246,7 +264,25 @@ pub(crate) fn build_ared<P: Packet>(
     link: &LinkContext,
     draws: Stream,
 ) -> Result<Red<P>, ParamError> {
-    let law = AdaptiveRed::new(RedLaw::new(params(effective, link)?), adaptation(effective)?);
+    build_adaptive(effective, link, draws, aimd(effective)?)
+}
+
+/// A Self-Configuring RED queue with effective parameters.
+pub(crate) fn build_scred<P: Packet>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Red<P>, ParamError> {
+    build_adaptive(effective, link, draws, crossings(effective)?)
+}
+
+fn build_adaptive<P: Packet>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+    rule: Adaptation,
+) -> Result<Red<P>, ParamError> {
+    let law = AdaptiveRed::new(RedLaw::new(params(effective, link)?), rule);
     Ok(Red::new(control(effective, RedRule::Adaptive(law))?, queue(effective)?, draws))
 }
 
@@ -305,10 +341,7 @@ fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
     Ok(EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first, spares_not_ect: false })
 }
 
-fn adaptation(s: &Settings) -> Result<Adaptation, ParamError> {
-    if s.choice("adapt")? == "feng" {
-        return Ok(Adaptation::Feng);
-    }
+fn aimd(s: &Settings) -> Result<Adaptation, ParamError> {
     Ok(Adaptation::Aimd(AimdRule {
         interval: s.span("interval")?,
         alpha: s.number("alpha")?,
@@ -316,6 +349,15 @@ fn adaptation(s: &Settings) -> Result<Adaptation, ParamError> {
         top: s.number("top")?,
         bottom: s.number("bottom")?,
         when: if s.choice("adapt_at")? == "arrivals" { When::Arrivals } else { When::Timer },
+        move_gentle_foot: s.choice("gentle_line")? == "moving",
+    }))
+}
+
+fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
+    Ok(Adaptation::Crossings(CrossingRule {
+        alpha: s.number("alpha")?,
+        beta: s.number("beta")?,
+        starts_above: s.choice("start")? == "above",
         move_gentle_foot: s.choice("gentle_line")? == "moving",
     }))
 }

@@ -8,7 +8,7 @@ use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
-const LIMIT: Param = Param {
+pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("one bandwidth-delay product, but at least 4 max_th where that is given"),
@@ -17,7 +17,7 @@ const LIMIT: Param = Param {
     help: "buffer size without the packet in transmission",
 };
 
-const MIN_TH: Param = Param {
+pub(super) const MIN_TH: Param = Param {
     name: "min_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("the larger of 5 packets and target * C / 2; Linux preset: max_th / 3"),
@@ -26,7 +26,7 @@ const MIN_TH: Param = Param {
     help: "average queue below which no packet is chosen",
 };
 
-const MAX_TH: Param = Param {
+pub(super) const MAX_TH: Param = Param {
     name: "max_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
@@ -35,7 +35,7 @@ const MAX_TH: Param = Param {
     help: "average queue from which on (twice this, if gentle) every packet is chosen",
 };
 
-const MAX_P: Param = Param {
+pub(super) const MAX_P: Param = Param {
     name: "max_p",
     kind: PROBABILITY,
     default: Default::Number(0.1),
@@ -44,7 +44,7 @@ const MAX_P: Param = Param {
     help: "probability at max_th; Adaptive RED starts from it",
 };
 
-const W_Q: Param = Param {
+pub(super) const W_Q: Param = Param {
     name: "w_q",
     kind: PROBABILITY,
     default: Default::Auto("by w_rule"),
@@ -53,7 +53,7 @@ const W_Q: Param = Param {
     help: "weight of a new sample in the average",
 };
 
-const fn w_rule(default: &'static str) -> Param {
+pub(super) const fn w_rule(default: &'static str) -> Param {
     Param {
         name: "w_rule",
         kind: Kind::Choice(&["fixed", "paper", "ns2", "ns2_fast", "linux"]),
@@ -66,7 +66,7 @@ const fn w_rule(default: &'static str) -> Param {
     }
 }
 
-const fn gentle(default: bool) -> Param {
+pub(super) const fn gentle(default: bool) -> Param {
     Param {
         name: "gentle",
         kind: Kind::Flag,
@@ -77,7 +77,7 @@ const fn gentle(default: bool) -> Param {
     }
 }
 
-const BYTE_MODE: Param = Param {
+pub(super) const BYTE_MODE: Param = Param {
     name: "byte_mode",
     kind: Kind::Choice(&["off", "paper", "ns2"]),
     default: Default::Choice("off"),
@@ -86,7 +86,7 @@ const BYTE_MODE: Param = Param {
     help: "scaling of the probability by packet size: `paper` before, `ns2` after spacing",
 };
 
-const SPACING: Param = Param {
+pub(super) const SPACING: Param = Param {
     name: "uniformisation",
     kind: Kind::Choice(&["paper", "ns2_wait", "linux", "off"]),
     default: Default::Choice("paper"),
@@ -96,7 +96,7 @@ const SPACING: Param = Param {
            1/pb .. 2/pb - 1, `linux` 1 .. 1/pb, `off` geometric",
 };
 
-const IDLE: Param = Param {
+pub(super) const IDLE: Param = Param {
     name: "idle",
     kind: Kind::Choice(&["paper", "ns2", "linux"]),
     default: Default::Choice("paper"),
@@ -106,7 +106,7 @@ const IDLE: Param = Param {
            shifts",
 };
 
-const COUNTING: Param = Param {
+pub(super) const COUNTING: Param = Param {
     name: "counting",
     kind: Kind::Choice(&["paper", "ns2", "linux"]),
     default: Default::Choice("paper"),
@@ -116,7 +116,7 @@ const COUNTING: Param = Param {
            arrival above min_th; `linux` restarts after a forced notice",
 };
 
-const ECN: Param = Param {
+pub(super) const ECN: Param = Param {
     name: "ecn",
     kind: Kind::Flag,
     default: Default::Flag(false),
@@ -125,7 +125,7 @@ const ECN: Param = Param {
     help: "mark ECN-capable packets instead of dropping them, where ecn_region allows",
 };
 
-const ECN_REGION: Param = Param {
+pub(super) const ECN_REGION: Param = Param {
     name: "ecn_region",
     kind: Kind::Choice(&["rfc3168", "ns2_mark_p", "feng", "linux"]),
     default: Default::Choice("rfc3168"),
@@ -135,7 +135,7 @@ const ECN_REGION: Param = Param {
            forced); `feng` and `linux`, which agree here, everywhere but at overflow",
 };
 
-const MARK_P: Param = Param {
+pub(super) const MARK_P: Param = Param {
     name: "mark_p",
     kind: Kind::Number { min: 0.0, max: 1.0 },
     default: Default::Number(0.1),
@@ -144,7 +144,7 @@ const MARK_P: Param = Param {
     help: "ecn_region `ns2_mark_p`: notices with a probability of at least this are drops",
 };
 
-const fn target(default: Default, help: &'static str) -> Param {
+pub(super) const fn target(default: Default, help: &'static str) -> Param {
     Param {
         name: "target",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(10) },
@@ -155,7 +155,7 @@ const fn target(default: Default, help: &'static str) -> Param {
     }
 }
 
-const BURST: Param = Param {
+pub(super) const BURST: Param = Param {
     name: "burst",
     kind: Kind::Integer { min: 1, max: 1_000_000 },
     default: Default::Auto(
@@ -173,6 +173,15 @@ const PRESET: Param = Param {
     aliases: &[],
     source: "ours",
     help: "whose variants apply where nothing else is given",
+};
+
+pub(super) const GENTLE_LINE: Param = Param {
+    name: "gentle_line",
+    kind: Kind::Choice(&["moving", "fixed"]),
+    default: Default::Choice("moving"),
+    aliases: &[],
+    source: "moving: the paper; fixed: ns-2.35",
+    help: "does the gentle slope start from the current or from the starting max_p",
 };
 
 /// RED's parameters.
@@ -211,14 +220,6 @@ pub(super) static ARED: &[Param] = &[
     MAX_P,
     W_Q,
     w_rule("paper"),
-    Param {
-        name: "adapt",
-        kind: Kind::Choice(&["aimd", "feng"]),
-        default: Default::Choice("aimd"),
-        aliases: &[ns2("feng_adaptive_")],
-        source: "Floyd, Gummadi, Shenker 2001, figure 1; Feng et al. 1999",
-        help: "how max_p moves: `aimd` towards the middle fifth between the thresholds, `feng` by 1/3 and 2 at crossings",
-    },
     Param {
         name: "interval",
         kind: Kind::Span { min: Span::ms(1), max: Span::s(3600) },
@@ -270,14 +271,7 @@ pub(super) static ARED: &[Param] = &[
         help: "when updates fall due: `timer` at every multiple of interval; `arrivals` at the first arrival more than \
                interval after the last change",
     },
-    Param {
-        name: "gentle_line",
-        kind: Kind::Choice(&["moving", "fixed"]),
-        default: Default::Choice("moving"),
-        aliases: &[],
-        source: "moving: the paper; fixed: ns-2.35",
-        help: "does the gentle slope start from the current or from the starting max_p",
-    },
+    GENTLE_LINE,
     gentle(true),
     ECN,
     ECN_REGION,
@@ -293,8 +287,8 @@ pub(super) static ARED: &[Param] = &[
 ];
 
 const LINUX_TITLE: &str = "Linux sch_red with the defaults of tc";
-const NS2_LIMIT: Value = Value::Size(Size::Packets(Packets::new(50)));
-const NS2_MEAN: Value = Value::Size(Size::Bytes(Bytes::new(500)));
+pub(super) const NS2_LIMIT: Value = Value::Size(Size::Packets(Packets::new(50)));
+pub(super) const NS2_MEAN: Value = Value::Size(Size::Bytes(Bytes::new(500)));
 
 /// RED's presets.
 pub(super) static RED_PRESETS: &[Preset] = &[

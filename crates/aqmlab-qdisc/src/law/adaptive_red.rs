@@ -10,9 +10,22 @@ use super::{RedLaw, Verdict};
 pub enum Adaptation {
     /// Towards a band around the middle between the thresholds, additively up, multiplicatively down.
     Aimd(AimdRule),
-    /// A third of it when the average falls below `min_th`, twice it when it rises above `max_th`; only at
-    /// crossings (Feng et al. 1999, with their factors 3 and 2).
-    Feng,
+    /// Divided when the average falls below `min_th`, multiplied when it rises above `max_th`, and only then.
+    Crossings(CrossingRule),
+}
+
+/// The rule of Self-Configuring RED (Feng et al. 1999).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CrossingRule {
+    /// Divisor of `max_p` when the average falls below `min_th`; 3 in the paper.
+    pub alpha: f64,
+    /// Factor of `max_p` when the average rises above `max_th`; 2 in the paper.
+    pub beta: f64,
+    /// Does the average count as above `max_th` before the first arrival, so that this divides `max_p`? So it does
+    /// in ns-2 and ns-3.
+    pub starts_above: bool,
+    /// Does the gentle slope start from the current `max_p`? In ns-2 it keeps the starting value.
+    pub move_gentle_foot: bool,
 }
 
 /// The rule of Adaptive RED.
@@ -45,16 +58,24 @@ pub enum When {
 
 /// Share of the span between the thresholds by which the band stays away from each: it is the middle fifth.
 const BAND_MARGIN: f64 = 0.4;
-/// Feng et al. 1999, section 4: divide by 3, multiply by 2.
-const FENG_DOWN: f64 = 3.0;
-const FENG_UP: f64 = 2.0;
 
-/// Where the average lies: in AIMD relative to the band, in Feng's rule relative to the thresholds.
+/// Where the average lies: in AIMD relative to the band, in the rule of crossings relative to the thresholds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Zone {
     Below,
     Inside,
     Above,
+}
+
+impl Zone {
+    /// The numbers for which [`zone`] gives this, ends included.
+    fn range(self, (low, high): (f64, f64)) -> (f64, f64) {
+        match self {
+            Zone::Below => (f64::NEG_INFINITY, low.next_down()),
+            Zone::Inside => (low, high),
+            Zone::Above => (high.next_up(), f64::INFINITY),
+        }
+    }
 }
 
 /// RED with a moving `max_p`.
@@ -65,8 +86,8 @@ pub struct AdaptiveRed {
     band: (f64, f64),
     /// Timer: when the next update is due. Arrivals: no update up to and including here.
     next: Instant,
-    /// Feng: where the last arrival's average was.
-    zone: Zone,
+    /// Crossings: the range of averages, ends included, in which the last arrival's lies and nothing is crossed.
+    stays: (f64, f64),
 }
 
 impl AdaptiveRed {
@@ -74,11 +95,13 @@ impl AdaptiveRed {
     pub fn new(red: RedLaw, rule: Adaptation) -> Self {
         let (min_th, max_th) = (red.params().min_th, red.params().max_th);
         let margin = BAND_MARGIN * (max_th - min_th);
-        let next = match rule {
-            Adaptation::Aimd(aimd) => Instant::ZERO + aimd.interval,
-            Adaptation::Feng => Instant::FAR_FUTURE,
+        let (next, zone) = match rule {
+            Adaptation::Aimd(aimd) => (Instant::ZERO + aimd.interval, Zone::Below),
+            Adaptation::Crossings(rule) if rule.starts_above => (Instant::FAR_FUTURE, Zone::Above),
+            Adaptation::Crossings(_) => (Instant::FAR_FUTURE, Zone::Below),
         };
-        AdaptiveRed { red, rule, band: (min_th + margin, max_th - margin), next, zone: Zone::Below }
+        let stays = zone.range((min_th, max_th));
+        AdaptiveRed { red, rule, band: (min_th + margin, max_th - margin), next, stays }
     }
 
     /// As [`RedLaw::on_arrival`]. An update due at `now` comes before the arrival.
@@ -99,10 +122,16 @@ impl AdaptiveRed {
     pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
         let avg = self.red.update_average(now, queued);
-        match self.rule {
-            Adaptation::Aimd(aimd) if aimd.when == When::Arrivals => self.update_at_arrival(aimd, now, avg),
+        match &self.rule {
+            Adaptation::Aimd(aimd) if aimd.when == When::Arrivals && now > self.next => {
+                self.update_at_arrival(*aimd, now, avg);
+            }
             Adaptation::Aimd(_) => {}
-            Adaptation::Feng => self.update_at_crossing(avg),
+            Adaptation::Crossings(rule) => {
+                if !(self.stays.0 <= avg && avg <= self.stays.1) {
+                    self.cross(*rule, avg);
+                }
+            }
         }
         avg
     }
@@ -185,11 +214,8 @@ impl AdaptiveRed {
 
     /// ns-2.35 `REDQueue::updateMaxP`: decrease tested first, strict comparisons, the time is noted only if
     /// `max_p` changes.
-    #[inline]
+    #[inline(never)]
     fn update_at_arrival(&mut self, rule: AimdRule, now: Instant, avg: f64) {
-        if now <= self.next {
-            return;
-        }
         let max_p = self.red.max_p();
         let moved = if avg < self.band.0 && max_p > rule.bottom {
             max_p * rule.beta
@@ -202,18 +228,20 @@ impl AdaptiveRed {
         self.next = now + rule.interval;
     }
 
-    fn update_at_crossing(&mut self, avg: f64) {
-        let params = self.red.params();
-        let zone = zone(avg, (params.min_th, params.max_th));
-        if zone == self.zone {
-            return;
-        }
-        self.zone = zone;
-        match zone {
-            Zone::Below => self.red.set_max_p(self.red.max_p() / FENG_DOWN, true),
-            Zone::Above => self.red.set_max_p((self.red.max_p() * FENG_UP).min(1.0), true),
-            Zone::Inside => {}
-        }
+    /// Feng et al. 1999, section 4.
+    #[cold]
+    fn cross(&mut self, rule: CrossingRule, avg: f64) {
+        let thresholds = (self.red.params().min_th, self.red.params().max_th);
+        let zone = zone(avg, thresholds);
+        self.stays = zone.range(thresholds);
+        let max_p = match zone {
+            // DEVIATES from the paper and ns-2, which have no bounds: a probability is at most 1, and from 0 no factor
+            // leads back; see docs/disciplines/self-configuring-red.md.
+            Zone::Below => (self.red.max_p() / rule.alpha).max(f64::MIN_POSITIVE),
+            Zone::Above => (self.red.max_p() * rule.beta).min(1.0),
+            Zone::Inside => return,
+        };
+        self.red.set_max_p(max_p, rule.move_gentle_foot);
     }
 
     fn band_zone(&self, avg: f64) -> Zone {
@@ -379,12 +407,21 @@ mod tests {
     }
 
     #[test]
-    fn feng_moves_only_at_crossings() {
-        let mut law = law(0.1, RULE);
-        law.rule = Adaptation::Feng;
+    fn self_configuring_red_moves_only_at_crossings() {
+        let rule = CrossingRule { alpha: 3.0, beta: 2.0, starts_above: false, move_gentle_foot: true };
+        let mut law = AdaptiveRed::new(*law(0.1, RULE).red(), Adaptation::Crossings(rule));
         let queues = [5.0, 20.0, 31.0, 40.0, 20.0, 5.0, 4.0, 20.0, 31.0];
         let seen = queues.map(|q| arrive(&mut law, ms(1), q));
         let expected = [0.1, 0.1, 0.2, 0.2, 0.2, 0.2 / 3.0, 0.2 / 3.0, 0.2 / 3.0, 0.4 / 3.0];
         seen.iter().zip(expected).for_each(|(s, e)| close(*s, e));
+    }
+
+    #[test]
+    fn in_ns2_self_configuring_red_starts_above() {
+        let rule = CrossingRule { alpha: 3.0, beta: 2.0, starts_above: true, move_gentle_foot: false };
+        let mut law = AdaptiveRed::new(*law(0.1, RULE).red(), Adaptation::Crossings(rule));
+        let seen = [5.0, 6.0, 31.0].map(|q| arrive(&mut law, ms(1), q));
+        seen.iter().zip([0.1 / 3.0, 0.1 / 3.0, 0.2 / 3.0]).for_each(|(s, e)| close(*s, e));
+        close(law.red().probability(law.red().params().max_th), 0.1);
     }
 }

@@ -11,7 +11,7 @@ mod fred;
 mod red;
 mod spacing;
 
-pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, When};
+pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
 pub use blue::{BlueIdle, BlueLaw, BlueParams};
 pub use byte_mode::ByteMode;

@@ -1,15 +1,21 @@
 # One slow Adaptive RED link of ns-2.35, its queue in bytes and byte mode on, under an open load of UDP datagrams of
 # 200 to 1000 bytes at Poisson instants.
 #
-#   ns adaptive_red.tcl LOAD WAIT SEED ARRIVALS
+#   ns adaptive_red.tcl LOAD WAIT SEED ARRIVALS FENG ON_S OFF_S
+#
+# FENG 1 is Self-Configuring RED with the factors 3 and 2. The load is on for ON_S and off for OFF_S by turns (OFF_S 0:
+# always on).
 #
 # Prints one line an arrival, `A arrival_ns size waiting_bytes avg prob max_p fate`, then the generator's draws, `U value`.
 
-lassign $argv load wait seed arrivals
+lassign $argv load wait seed arrivals feng on_s off_s
 set tcl_precision 17
 foreach {name value} {bytes_ true queue_in_bytes_ true gentle_ true adaptive_ 1 bottom_ 0.01 thresh_ 5 maxthresh_ 15
                       linterm_ 10 q_weight_ 0.02 mean_pktsize_ 1000} {
     Queue/RED set $name $value
+}
+if {$feng} {
+    foreach {name value} {feng_adaptive_ 1 alpha_ 3 beta_ 2} { Queue/RED set $name $value }
 }
 Queue/RED set wait_ [expr {$wait ? "true" : "false"}]
 Agent/UDP set packetSize_ 1000
@@ -60,7 +66,7 @@ proc arrive {at_ns size} {
 set at_s 0.0
 for {set i 0} {$i < $arrivals} {incr i} {
     set at_s  [expr {$at_s - log(1.0 - [$gaps uniform 0 1]) / ($load * 125.0)}]
-    set at_ns [expr {round($at_s * 1e9)}]
+    set at_ns [expr {round(($at_s + floor($at_s / $on_s) * $off_s) * 1e9)}]
     set size  [expr {200 + (($i * 37) % 5) * 200}]
     $ns at [format %d.%09d [expr {$at_ns / 1000000000}] [expr {$at_ns % 1000000000}]] "arrive $at_ns $size"
 }

@@ -12,8 +12,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MIN_TH_BYTES = 5000.0
-# name: offered load in packets of 1000 B, wait_, seed, arrivals
-TRACES = {"ared_rising": (2.2, 1, 13, 4000), "ared_falling": (1.66, 0, 14, 4000)}
+# name: offered load in packets of 1000 B, wait_, seed, arrivals, Self-Configuring RED?, seconds on and off
+TRACES = {
+    "ared_rising": (2.2, 1, 13, 4000, 0, 1, 0),
+    "ared_falling": (1.66, 0, 14, 4000, 0, 1, 0),
+    "feng": (4.0, 0, 15, 4000, 1, 1.5, 1.5),
+}
 
 for name, settings in TRACES.items():
     command = ["ns", str(HERE / "adaptive_red.tcl"), *map(str, settings)]
