@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use super::{Average, ByteMode, IdleRule, Spacing, SpacingRule};
+use super::{Average, ByteMode, IdleRule, Notice, Spacing, SpacingRule, Verdict};
 use crate::Reason;
 
 /// When the count of packets since the last notification runs, and which arrivals are never chosen.
@@ -42,26 +42,6 @@ pub struct RedParams {
     pub forced_region: bool,
     /// Mean packets that the link sends per second.
     pub packets_per_s: f64,
-}
-
-/// A packet is to be notified of congestion.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Notice {
-    /// [`Reason::Early`] or [`Reason::Forced`].
-    pub reason: Reason,
-    /// The probability before spacing.
-    pub pb: f64,
-    /// Is the average at `max_th` or above?
-    pub above_max_th: bool,
-}
-
-/// What the law says of an arrival.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Verdict {
-    /// It may join the queue, if there is room.
-    Admit,
-    /// It is to be marked or dropped.
-    Notify(Notice),
 }
 
 /// The law's state.
