@@ -21,6 +21,7 @@ const LINK: LinkContext = LinkContext {
     rate: Rate::mbit(100),
     delay: Span::ms(10),
     rtt: Some(Span::ms(100)),
+    flows: Some(20),
     mean_packet: Bytes::new(1500),
 };
 const PACKET_TIME: Span = Span::us(120);
@@ -56,6 +57,8 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::Red(queue) => through(queue, backlog, packets),
         Discipline::Blue(queue) => through(queue, backlog, packets),
         Discipline::Fred(queue) => through(queue, backlog, packets),
+        Discipline::Pi(queue) => through(queue, backlog, packets),
+        Discipline::Rem(queue) => through(queue, backlog, packets),
         other => through(other, backlog, packets),
     }
 }
@@ -127,6 +130,21 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
     if name == "fred" {
         // All packets are of one flow, and it is not cut off.
         set("max_q", packets(4 * backlog));
+    }
+    // A sample falls on an arrival that has not left yet: the queue is one packet longer than `backlog`, and stands
+    // at q_ref, so that the probability stays.
+    let standing = backlog + 1;
+    if name == "pi" {
+        set("q_ref", packets(standing));
+        // The kick of the first sample.
+        set("b", Value::Number(0.05 / standing as f64));
+        set("a", Value::Number(0.051 / standing as f64));
+    }
+    if name == "rem" {
+        set("q_ref", packets(standing));
+        // Twenty arrivals a period are what the link can send; the first period has `backlog` more.
+        set("period", Value::Span(PACKET_TIME * 20));
+        set("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64));
     }
     let draws = Stream::new(1, "bench");
     Registry::builtin().build(name, &settings, &LINK, draws).unwrap_or_else(|e| panic!("{e}"))

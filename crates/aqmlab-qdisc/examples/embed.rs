@@ -42,7 +42,8 @@ impl Observer<Frame> for Recycle {
 
 fn main() {
     let (rate, delay) = (Rate::mbit(10), Span::ms(5));
-    let link = LinkContext { rate, delay, rtt: Some(Span::ms(80)), mean_packet: Bytes::new(1500) };
+    let link =
+        LinkContext { rate, delay, rtt: Some(Span::ms(80)), flows: None, mean_packet: Bytes::new(1500) };
     let red = Registry::builtin()
         .build("red", &Settings::default(), &link, Stream::new(1, "red"))
         .expect("defaults fit");

@@ -16,6 +16,8 @@ pub struct LinkContext {
     /// Base round-trip time of the path that crosses the link: propagation only, no queueing. It gives
     /// `bdp` a meaning; `None` where no path is known.
     pub rtt: Option<Span>,
+    /// Long-lived TCP flows whose data crosses the link; `None` where none are known.
+    pub flows: Option<u64>,
     /// Mean packet size at the network layer, above zero.
     pub mean_packet: Bytes,
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{Blue, DropTail, Fred, Red};
+use crate::disc::{Blue, DropTail, Fred, Pi, Red, Rem};
 use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
@@ -25,6 +25,10 @@ pub enum Discipline<P: Packet> {
     Blue(Blue<P>),
     /// [`Fred`]
     Fred(Fred<P>),
+    /// [`Pi`]
+    Pi(Pi<P>),
+    /// [`Rem`]
+    Rem(Rem<P>),
     /// Anything else.
     Custom(Box<dyn Qdisc<P> + Send>),
 }
@@ -35,6 +39,8 @@ macro_rules! each {
         match $discipline {
             Discipline::DropTail($inner) => $call,
             Discipline::Red($inner) => $call,
+            Discipline::Pi($inner) => $call,
+            Discipline::Rem($inner) => $call,
             Discipline::Blue($inner) => $call,
             Discipline::Fred($inner) => $call,
             Discipline::Custom($inner) => $call,

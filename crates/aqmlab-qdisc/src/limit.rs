@@ -32,6 +32,11 @@ impl Limit {
         }
     }
 
+    /// Is there ever room for a packet of `size`?
+    pub fn admits_any(self, size: Bytes) -> bool {
+        self.admits(Backlog::default(), size)
+    }
+
     /// Is `backlog` one that this limit can have let through, with no packet above `largest`?
     pub fn holds(self, backlog: Backlog, largest: Bytes) -> bool {
         match self {

@@ -102,6 +102,8 @@ pub fn catalogue() -> &'static [Info] {
         disc::RED_INFO,
         disc::ARED_INFO,
         disc::SCRED_INFO,
+        disc::PI_INFO,
+        disc::REM_INFO,
         disc::BLUE_INFO,
         disc::FRED_INFO,
     ];
@@ -161,6 +163,14 @@ impl<P: Packet> Registry<P> {
             Entry {
                 info: disc::SCRED_INFO,
                 build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_scred(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::PI_INFO,
+                build: Box::new(|s, _, draws| Ok(Discipline::Pi(disc::build_pi(s, draws)?))),
+            },
+            Entry {
+                info: disc::REM_INFO,
+                build: Box::new(|s, link, draws| Ok(Discipline::Rem(disc::build_rem(s, link, draws)?))),
             },
             Entry {
                 info: disc::BLUE_INFO,

@@ -4,9 +4,10 @@ use alloc::borrow::Cow;
 use alloc::format;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
-use aqmlab_units::Bytes;
 use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets};
 
+use crate::disc::Measure;
 use crate::registry::Preset;
 use crate::{Limit, LinkContext};
 
@@ -75,6 +76,34 @@ pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     }
 }
 
+/// Whole packets or bytes, as the queue is measured, at least one, nearest to so many bytes.
+pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
+    match measure {
+        Measure::Packets => Size::Packets(Packets::new(whole(bytes / mean.as_f64()))),
+        Measure::Bytes => Size::Bytes(Bytes::new(whole(bytes))),
+    }
+}
+
+/// Turns a multiple of the bandwidth-delay product into the unit that the queue is measured in.
+pub(crate) fn absolute_in_queue_unit(
+    settings: &mut Settings,
+    name: &'static str,
+    link: &LinkContext,
+    measure: Measure,
+    mean: Bytes,
+) -> Result<(), ParamError> {
+    if settings.is_auto(name) {
+        return Ok(());
+    }
+    let written = settings.size(name)?;
+    if let Size::Bdp(multiple) = written {
+        let size = in_queue_unit(link.bdp_bytes(name, multiple)?, measure, mean);
+        let rule = format!("{written}, rounded to the nearest");
+        settings.set(name, Value::Size(size), Origin::Derived(rule.into()));
+    }
+    Ok(())
+}
+
 /// The nearest whole number, at least one.
 pub(crate) fn whole(x: f64) -> u64 {
     ((x + 0.5) as u64).max(1)
@@ -111,13 +140,19 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
 
 /// The limit that effective parameters describe.
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
+    // ns-2 with its queue in bytes takes a limit in packets for so many mean packets.
+    let mean_packets = |n: Packets| Ok(bytes(effective, "mean_packet")? * n.get());
+    let in_bytes = effective.choice("measure") == Ok("bytes");
+    let one_less = |n: u64| n.saturating_sub(1);
     match (effective.size("limit")?, effective.choice("limit_rule")?) {
-        // ns-2 with its queue in bytes takes a limit in packets for so many mean packets.
-        (Size::Packets(n), "reached") if effective.choice("measure") == Ok("bytes") => {
-            Ok(Limit::BytesReached(bytes(effective, "mean_packet")? * n.get()))
+        (Size::Packets(n), "reached") if in_bytes => Ok(Limit::BytesReached(mean_packets(n)?)),
+        (Size::Packets(n), "below") if in_bytes => {
+            Ok(Limit::Bytes(Bytes::new(one_less(mean_packets(n)?.get()))))
         }
+        (Size::Packets(n), "below") => Ok(Limit::Packets(Packets::new(one_less(n.get())))),
         (Size::Packets(n), _) => Ok(Limit::Packets(n)),
         (Size::Bytes(n), "reached") => Ok(Limit::BytesReached(n)),
+        (Size::Bytes(n), "below") => Ok(Limit::Bytes(Bytes::new(one_less(n.get())))),
         (Size::Bytes(n), _) => Ok(Limit::Bytes(n)),
         (size @ Size::Bdp(_), _) => {
             Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))

@@ -10,6 +10,7 @@ const LINK: LinkContext = LinkContext {
     rate: Rate::mbit(10),
     delay: Span::ms(1),
     rtt: Some(Span::ms(80)),
+    flows: Some(20),
     mean_packet: Bytes::new(615),
 };
 
@@ -148,4 +149,109 @@ fn what_does_not_fit_is_refused_with_both_values() {
     );
     let ends = [("bottom", Value::Number(0.6)), ("top", Value::Number(0.5))];
     assert_eq!(error("ared", &ends), "bottom `0.6` exceeds top `0.5`");
+}
+
+#[test]
+fn pi_is_the_paper_unless_said_otherwise() {
+    let pi = effective("pi", &[]);
+    let numbers = ["a", "b", "w"].map(|name| pi.number(name).unwrap());
+    assert_eq!(numbers, [1.822e-5, 1.816e-5, 160.0]);
+    assert_eq!(pi.size("q_ref"), Ok(Size::Packets(Packets::new(200))));
+    // The paper's buffer of 800 packets, more than the 162.6 of a bandwidth-delay product.
+    assert_eq!(pi.size("limit"), Ok(Size::Packets(Packets::new(800))));
+    assert_eq!(effective("pi", &[("limit", size("90p"))]).size("q_ref"), Ok(Size::Packets(Packets::new(45))));
+
+    let ns2 = effective("pi", &[("preset", Value::Choice("ns2"))]);
+    assert_eq!((ns2.number("w"), ns2.size("q_ref")), (Ok(170.0), Ok(Size::Packets(Packets::new(50)))));
+}
+
+/// The coefficient table that ns-2.35 ships (tcl/ex/pi), through the parameters of a scenario.
+#[test]
+fn the_design_rule_gives_the_coefficients_of_ns2() {
+    let link = LinkContext { rate: Rate::mbit(1), mean_packet: Bytes::new(100), flows: Some(10), ..LINK };
+    let values = [
+        ("gains", Value::Choice("auto")),
+        ("rtt", Value::Span(Span::ms(100))),
+        ("w_g", Value::Number(1.6)),
+        ("w", Value::Number(160.0)),
+    ];
+    let pi = (registry::info("pi").unwrap().resolve)(&given(&values), &link).unwrap();
+    assert!((pi.number("a").unwrap() - 2.084_418_985e-4).abs() < 1e-13);
+    assert!((pi.number("b").unwrap() - 2.063_678_498e-4).abs() < 1e-13);
+    assert_eq!(pi.integer("flows"), Ok(10));
+    let origin = pi.iter().find(|s| s.name == "a").map(|s| s.origin.clone());
+    let Some(Origin::Derived(rule)) = origin else { panic!("{origin:?}") };
+    // 90 - atan(0.16) - 0.16 rad - 1.6 / 320 rad: 71.5 degrees.
+    assert!(rule.ends_with("phase margin 71.5 degrees"), "{rule}");
+}
+
+#[test]
+fn the_design_rule_takes_flows_and_round_trip_time_of_the_link() {
+    let pi = effective("pi", &[("gains", Value::Choice("auto")), ("q_ref", size("20p"))]);
+    // R = 80 ms + 20 / 2032.52 s; the pole 2 * 20 / (R^2 C) = 2.44 rad/s is less than 0.4 / R.
+    let rtt = 0.08 + 20.0 / 2_032.520_325;
+    assert!((pi.span("rtt").unwrap().as_secs_f64() - rtt).abs() < 1e-9);
+    let pole = 40.0 / (rtt * rtt * 2_032.520_325);
+    assert!((pi.number("w_g").unwrap() / pole - 1.0).abs() < 1e-6);
+    assert!((pi.number("w").unwrap() / (100.0 * pole) - 1.0).abs() < 1e-6);
+    let written_out: Vec<_> = pi.iter().map(|s| (s.name, s.value.clone())).collect();
+    assert_eq!(effective("pi", &written_out).number("a"), pi.number("a"), "in full it is the same");
+    let few = effective("pi", &[("gains", Value::Choice("auto")), ("flows", Value::Integer(1))]);
+    assert_eq!(few.number("w"), Ok(160.0), "a slow loop is sampled no more slowly than the paper's");
+    let many = effective("pi", &[("gains", Value::Choice("auto")), ("flows", Value::Integer(1000))]);
+    let (w_g, rtt) = (many.number("w_g").unwrap(), many.span("rtt").unwrap().as_secs_f64());
+    assert!((w_g * rtt - 0.4).abs() < 1e-9, "{w_g} at {rtt} s");
+}
+
+/// The published gains at their own link, at a slower one, and at one that they cannot hold.
+#[test]
+fn the_phase_margin_of_given_gains() {
+    let margin = |values: &[(&'static str, Value)], link: &LinkContext| {
+        let settings = (registry::info("pi").unwrap().resolve)(&given(values), link).unwrap();
+        aqmlab_qdisc::disc::pi_phase_margin(&settings, link).unwrap().map(|(_, margin)| margin)
+    };
+    let paper = LinkContext { rate: Rate::mbit(15), mean_packet: Bytes::new(500), flows: Some(60), ..LINK };
+    let at = |ms| [("rtt", Value::Span(Span::ms(ms)))];
+    let own = margin(&at(246), &paper).unwrap();
+    assert!((74.0..76.0).contains(&own), "{own}");
+    assert!(margin(&at(2000), &paper).unwrap() < 0.0);
+    assert_eq!(margin(&[], &LinkContext { flows: None, ..paper }), None);
+}
+
+#[test]
+fn controllers_refuse_what_cannot_work() {
+    let tall = [("q_ref", size("30p")), ("limit", size("20p"))];
+    let told = "q_ref `30p` exceeds limit `20p`, so that no queue comes up to it; write at most the limit";
+    assert_eq!((error("pi", &tall), error("rem", &tall)), (told.into(), told.into()));
+    assert_eq!(
+        error("pi", &[("a", Value::Number(1e-5))]),
+        "b `0.00001816` is not below a `0.00001`, so that nothing leads the queue to q_ref; write a smaller b"
+    );
+    let twice = [("gains", Value::Choice("auto")), ("b", Value::Number(1e-5))];
+    let told = error("pi", &twice);
+    assert!(
+        told.starts_with("gains `auto` derives b `")
+            && told.ends_with("but `0.00001` is given; leave one of them out"),
+        "{told}"
+    );
+    let nobody = LinkContext { flows: None, ..LINK };
+    let auto = given(&[("gains", Value::Choice("auto"))]);
+    assert_eq!(
+        (registry::info("pi").unwrap().resolve)(&auto, &nobody).unwrap_err().message,
+        "gains `auto` needs the number of TCP flows of this link, which is not known; write flows"
+    );
+    let one = [("preset", Value::Choice("ns2")), ("limit", size("1p"))];
+    assert_eq!(error("rem", &one), "limit `1p` with limit_rule `below` lets nothing in; write more");
+}
+
+#[test]
+fn rem_decides_where_ns2_does_only_in_its_preset() {
+    let decide = |preset, ecn| {
+        let rem = effective("rem", &[("preset", Value::Choice(preset)), ("ecn", Value::Flag(ecn))]);
+        rem.choice("decide").unwrap()
+    };
+    assert_eq!(
+        [("paper", true), ("ns2", false), ("ns2", true)].map(|(p, e)| decide(p, e)),
+        ["enqueue", "enqueue", "dequeue"]
+    );
 }

@@ -32,6 +32,7 @@ impl Pass<'_, '_> {
                 rate: draft.rate,
                 delay: draft.delay,
                 rtt: crossing.rtt(&delays),
+                flows: crossing.flows(),
                 mean_packet: crossing.mean_packet(),
             };
             let queue = self.queue(&draft, context, crossing.largest_packet());
@@ -241,21 +242,29 @@ fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<String> {
 /// Who crosses a link: those whose data does, else those whose answers do, else everybody.
 struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
-    answers: bool,
+    crosses: Crosses,
+}
+
+/// What of them crosses it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Crosses {
+    Data,
+    Answers,
+    Nothing,
 }
 
 impl<'c> Crossing<'c> {
     fn of(link: usize, classes: &'c [ClassPlan]) -> Self {
         let data: Vec<_> = classes.iter().filter(|c| c.path.contains(&link)).collect();
         if !data.is_empty() {
-            return Crossing { classes: data, answers: false };
+            return Crossing { classes: data, crosses: Crosses::Data };
         }
         let answers: Vec<_> =
             classes.iter().filter(|c| c.return_path.contains(&link) && c.answer_packet().is_some()).collect();
         if !answers.is_empty() {
-            return Crossing { classes: answers, answers: true };
+            return Crossing { classes: answers, crosses: Crosses::Answers };
         }
-        Crossing { classes: classes.iter().collect(), answers: false }
+        Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing }
     }
 
     /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.
@@ -270,6 +279,16 @@ impl<'c> Crossing<'c> {
         (mean > 0).then_some(Span::ns(mean))
     }
 
+    /// TCP flows whose data crosses; `None` if there are none.
+    fn flows(&self) -> Option<u64> {
+        if self.crosses != Crosses::Data {
+            return None;
+        }
+        let responsive = self.classes.iter().filter(|c| matches!(c.workload, Workload::Bulk { .. }));
+        let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.count));
+        (flows > 0).then_some(flows)
+    }
+
     fn mean_packet(&self) -> Bytes {
         Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
     }
@@ -280,7 +299,11 @@ impl<'c> Crossing<'c> {
     }
 
     fn packet(&self, class: &ClassPlan) -> Bytes {
-        if self.answers { class.answer_packet().unwrap_or(Bytes::ZERO) } else { class.data_packet() }
+        if self.crosses == Crosses::Answers {
+            class.answer_packet().unwrap_or(Bytes::ZERO)
+        } else {
+            class.data_packet()
+        }
     }
 }
 

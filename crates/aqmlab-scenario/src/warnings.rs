@@ -1,6 +1,7 @@
 //! What is allowed but suspicious.
 
 use aqmlab_params::Value;
+use aqmlab_qdisc::disc::pi_phase_margin;
 use aqmlab_traffic::Distribution;
 use aqmlab_units::{Rate, Span};
 
@@ -15,6 +16,7 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
     small_buffers(plan, &mut all);
     floods(plan, &mut all);
     narrow_access(plan, &mut all);
+    unstable_controllers(plan, &mut all);
     all
 }
 
@@ -109,6 +111,25 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
             all.push(format!(
                 "the access links of `{}`, `{}`, are slower than its rate, `{rate}`",
                 class.name, access.rate
+            ));
+        }
+    }
+}
+
+/// PI whose gains make the loop with TCP swing by itself.
+fn unstable_controllers(plan: &Plan, all: &mut Vec<String>) {
+    for link in plan.links.iter().filter(|l| l.queue.kind == "pi") {
+        let Ok(Some((tcp, margin))) = pi_phase_margin(&link.queue.settings, &link.queue.link) else {
+            continue;
+        };
+        if margin <= 0.0 {
+            all.push(format!(
+                "the gains of PI at `{}` are unstable for {} flows, {:.0} packets/s and a round-trip time of {:.0} ms: the \
+                 phase margin is {margin:.0} degrees; write gains = \"auto\" or smaller a and b",
+                link.name,
+                tcp.flows,
+                tcp.packets_per_s,
+                1e3 * tcp.rtt_s
             ));
         }
     }

@@ -220,6 +220,13 @@ fn what_is_suspicious_is_told() {
     );
     let flood = format!("{SMALL}[[traffic]]\nname = \"u\"\nkind = \"cbr\"\nrate = \"11Mbit\"\n");
     assert!(warnings(&flood).contains("exceeds the `10Mbit`"));
+    let pi = |gains: &str| {
+        let text = queue(&format!("\"pi\", q_ref = \"20p\", {gains}")) + "rtt = \"100ms\"\ncount = 20\n";
+        warnings(&text)
+    };
+    assert_eq!(pi("gains = \"auto\""), "");
+    let told = pi("a = 0.01, b = 0.009");
+    assert!(told.contains("are unstable for 20 flows") && told.contains("the phase margin is -"), "{told}");
 }
 
 #[test]

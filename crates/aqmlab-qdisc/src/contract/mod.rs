@@ -121,6 +121,7 @@ pub const LINK: LinkContext = LinkContext {
     rate: Rate::mbit(10),
     delay: Span::ms(5),
     rtt: Some(Span::ms(80)),
+    flows: Some(20),
     mean_packet: Bytes::new(1500),
 };
 

@@ -56,8 +56,8 @@ pub trait EarlyLaw {
         false
     }
 
-    /// A packet of `size` is about to leave. What is notified here and not marked is dropped, or passes if
-    /// [`EarlyQueue::spares_not_ect`].
+    /// A packet of `size` is about to leave. If it is to be notified and cannot be marked, it is dropped and the
+    /// next one is asked about.
     #[inline(always)]
     fn on_departure(&mut self, _size: Bytes, _draw: impl FnOnce() -> f64) -> Verdict {
         Verdict::Admit
@@ -79,7 +79,7 @@ pub struct EarlyQueue {
     pub ecn: EcnPolicy,
     /// Is a packet that finds the buffer full lost to the limit, even if the law has chosen it too?
     pub overflow_first: bool,
-    /// Does a packet that is chosen at its departure and not ECN-capable pass untouched?
+    /// Does a chosen packet that is not ECN-capable pass untouched?
     pub spares_not_ect: bool,
 }
 
@@ -111,14 +111,17 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
     /// here, and the others need not be moved aside for them.
     #[inline(never)]
     fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
-        let overflow_first = full && self.queue.overflow_first;
-        if !overflow_first && !self.queue.ecn.marks(notice, pkt.ecn()) {
-            return self.drop_early(now, pkt, notice, obs);
-        }
-        if full {
+        let marks = self.queue.ecn.marks(notice, pkt.ecn());
+        let passes = marks || self.spared(pkt.ecn());
+        if full && (passes || self.queue.overflow_first) {
             return self.overflow(now, pkt, Some(notice), obs);
         }
-        mark(now, &mut pkt, notice, obs);
+        if !passes {
+            return self.drop_early(now, pkt, notice, obs);
+        }
+        if marks {
+            mark(now, &mut pkt, notice, obs);
+        }
         self.fifo.push(pkt);
     }
 
@@ -142,6 +145,10 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         obs.dropped(now, pkt, Cause::of(notice.reason));
     }
 
+    fn spared(&self, ecn: Ecn) -> bool {
+        self.queue.spares_not_ect && !ecn.is_capable()
+    }
+
     /// The next packet that the law lets leave; it has caught up.
     fn dequeue_asking(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         while let Some(mut pkt) = self.fifo.pop() {
@@ -155,7 +162,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
                 mark(now, &mut pkt, notice, obs);
                 return Some(pkt);
             }
-            if self.queue.spares_not_ect {
+            if self.spared(pkt.ecn()) {
                 return Some(pkt);
             }
             self.drop_early(now, pkt, notice, obs);

@@ -103,7 +103,7 @@ impl<'a> Resolver<'a> {
 
     fn run(mut self) -> Result<Settings, ParamError> {
         for name in ["limit", "min_th", "max_th"] {
-            self.absolute(name)?;
+            resolve::absolute_in_queue_unit(&mut self.all, name, self.link, self.measure, self.mean)?;
         }
         if self.linux {
             self.linux_sizes()?;
@@ -121,26 +121,8 @@ impl<'a> Resolver<'a> {
         self.link.rate.packets_per_s(self.mean)
     }
 
-    /// Turns a multiple of the bandwidth-delay product into the unit that the queue is measured in.
-    fn absolute(&mut self, name: &'static str) -> Result<(), ParamError> {
-        if self.all.is_auto(name) {
-            return Ok(());
-        }
-        let written = self.all.size(name)?;
-        if let Size::Bdp(multiple) = written {
-            let size = self.in_queue_unit(self.link.bdp_bytes(name, multiple)?);
-            let rule = format!("{written}, rounded to the nearest");
-            self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
-        }
-        Ok(())
-    }
-
-    /// Whole packets or bytes, at least one, nearest to so many bytes.
     fn in_queue_unit(&self, bytes: f64) -> Size {
-        match self.measure {
-            Measure::Packets => Size::Packets(Packets::new(whole(bytes / self.mean.as_f64()))),
-            Measure::Bytes => Size::Bytes(Bytes::new(whole(bytes))),
-        }
+        resolve::in_queue_unit(bytes, self.measure, self.mean)
     }
 
     fn derive(&mut self, name: &'static str, size: Size, rule: String) {

@@ -1,0 +1,167 @@
+//! What the controllers with a target queue share (PI, REM): parameters, and how they are resolved.
+
+use alloc::format;
+use alloc::string::String;
+
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets};
+
+use super::Measure;
+use super::table::{MAX_PACKET, MEASURE, ns2};
+use crate::LinkContext;
+use crate::law::ByteMode;
+use crate::registry::Preset;
+use crate::resolve::{self, in_bytes, whole};
+
+pub(super) const LIMIT: Param = Param {
+    name: "limit",
+    kind: Kind::Size { min: Packets::new(1) },
+    default: Default::Auto("one bandwidth-delay product, but at least 4 q_ref"),
+    aliases: &[ns2("limit_")],
+    source: "ours: the buffer of Hollot et al. 2001 is 4 q_ref",
+    help: "buffer size without the packet in transmission",
+};
+
+pub(super) const UNIT: Param = Param {
+    source: "ns-2.35",
+    help: "in what the queue is counted; `bytes` are then divided by mean_packet",
+    ..MEASURE
+};
+
+pub(super) const BYTE_MODE: Param = Param {
+    name: "byte_mode",
+    kind: Kind::Choice(&["off", "mean", "max"]),
+    default: Default::Choice("off"),
+    aliases: &[ns2("bytes_")],
+    source: "off: RFC 7141; mean: ns-2.35; Le et al. 2003 say \"average (or maximum)\"",
+    help: "scaling of the probability by packet size: by size over mean_packet or over max_packet",
+};
+
+pub(super) const LARGEST: Param = Param {
+    source: "Le, Aikat, Jeffay, Smith 2003, section 6.3",
+    help: "largest packet size, the reference of byte_mode `max`",
+    ..MAX_PACKET
+};
+
+/// Where the queue is to be held if nobody says it.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    /// Packets.
+    pub packets: u64,
+    /// Whose.
+    pub source: &'static str,
+}
+
+/// Settings on their way, and what sizes are counted in.
+pub(super) struct Controller<'a> {
+    pub all: Settings,
+    pub link: &'a LinkContext,
+    pub mean: Bytes,
+    measure: Measure,
+}
+
+impl<'a> Controller<'a> {
+    pub(super) fn new(
+        table: &'static [Param],
+        presets: &'static [Preset],
+        given: &Settings,
+        link: &'a LinkContext,
+    ) -> Result<Self, ParamError> {
+        let mut all = resolve::completed(table, given);
+        let preset = all.choice("preset")?;
+        if let Some(preset) = presets.iter().find(|p| p.name == preset) {
+            resolve::apply_preset(&mut all, preset);
+        }
+        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::from_settings(&all)?);
+        Ok(Controller { all, link, mean, measure })
+    }
+
+    /// limit and q_ref.
+    pub(super) fn sizes(&mut self, target: Target) -> Result<(), ParamError> {
+        for name in ["limit", "q_ref"] {
+            resolve::absolute_in_queue_unit(&mut self.all, name, self.link, self.measure, self.mean)?;
+        }
+        if self.all.is_auto("q_ref") {
+            self.automatic_q_ref(target)?;
+        }
+        if self.all.is_auto("limit") {
+            self.automatic_limit()?;
+        }
+        self.check()
+    }
+
+    fn automatic_q_ref(&mut self, target: Target) -> Result<(), ParamError> {
+        let limit = (!self.all.is_auto("limit")).then(|| self.packets("limit")).transpose()?;
+        let (packets, rule) = match limit.filter(|limit| *limit < 2.0 * target.packets as f64) {
+            Some(limit) => (whole(limit / 2.0), String::from("half the limit")),
+            None => (target.packets, target.source.into()),
+        };
+        self.derive("q_ref", Value::Size(Size::Packets(Packets::new(packets))), rule);
+        Ok(())
+    }
+
+    fn automatic_limit(&mut self) -> Result<(), ParamError> {
+        let least = 4.0 * self.packets("q_ref")? * self.mean.as_f64();
+        let bdp = self.link.rtt.map(|_| self.link.bdp_bytes("limit", 1.0)).transpose()?;
+        let (bytes, rule) = match bdp.filter(|bdp| *bdp > least) {
+            Some(bdp) => (bdp, "one bandwidth-delay product, rounded to the nearest"),
+            None => (least, "4 q_ref"),
+        };
+        let size = resolve::in_queue_unit(bytes, self.measure, self.mean);
+        self.derive("limit", Value::Size(size), rule.into());
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        resolve::check_buffer(&self.all, self.mean)?;
+        let (q_ref, limit) = (self.all.size("q_ref")?, self.all.size("limit")?);
+        if in_bytes(q_ref, self.mean) > in_bytes(limit, self.mean) {
+            let message = format!(
+                "q_ref `{q_ref}` exceeds limit `{limit}`, so that no queue comes up to it; write at most the limit"
+            );
+            return Err(ParamError::new("q_ref", message));
+        }
+        Ok(())
+    }
+
+    /// A size in packets of mean size.
+    pub(super) fn packets(&self, name: &'static str) -> Result<f64, ParamError> {
+        Ok(in_bytes(self.all.size(name)?, self.mean) / self.mean.as_f64())
+    }
+
+    pub(super) fn derive(&mut self, name: &'static str, value: Value, rule: String) {
+        self.all.set(name, value, Origin::Derived(rule.into()));
+    }
+}
+
+/// How the law and its queue are measured, from effective parameters.
+pub(super) struct Gauge {
+    pub measure: Measure,
+    pub mean: Bytes,
+    /// How much of `measure` makes a packet.
+    pub unit: f64,
+    /// In packets.
+    pub q_ref: f64,
+    pub byte_mode: ByteMode,
+}
+
+impl Gauge {
+    pub(super) fn new(s: &Settings) -> Result<Self, ParamError> {
+        let (measure, mean) = (Measure::from_settings(s)?, resolve::bytes(s, "mean_packet")?);
+        Ok(Gauge {
+            measure,
+            mean,
+            unit: match measure {
+                Measure::Packets => 1.0,
+                Measure::Bytes => mean.as_f64(),
+            },
+            q_ref: in_bytes(s.size("q_ref")?, mean) / mean.as_f64(),
+            byte_mode: match s.choice("byte_mode")? {
+                "mean" => ByteMode::Ns2 { mean },
+                "max" => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
+                _ => ByteMode::Off,
+            },
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! From what a scenario gives PI to effective parameters, and from those to a queue.
+
+use alloc::format;
+
+use aqmlab_params::{ParamError, Settings, Value};
+use aqmlab_random::Stream;
+use aqmlab_units::Span;
+
+use super::controller::{Controller, Gauge, Target};
+use super::pi_table::{PI, PI_PRESETS};
+use super::{EarlyQueue, Pi, PiControl};
+use crate::ecn_policy::EcnPolicy;
+use crate::law::{PiLaw, PiParams, Sampling, TcpLoop};
+use crate::registry::{Decides, Info, Maturity};
+use crate::{LinkContext, Packet, resolve};
+
+/// PI's entry in the catalogue.
+pub(crate) const PI_INFO: Info = Info {
+    name: "pi",
+    title: "PI",
+    summary: "proportional-integral controller: turns a drop or mark probability until the queue stands at q_ref",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: PI,
+    presets: PI_PRESETS,
+    resolve,
+};
+
+/// Hollot et al. 2001, section V.
+const PUBLISHED: (f64, f64) = (1.822e-5, 1.816e-5);
+const TARGET: Target = Target { packets: 200, source: "200 packets, as in the paper" };
+/// The paper's sampling frequency in Hz.
+const FREQUENCY: f64 = 160.0;
+/// ns-2.35 tcl/ex/pi: samples in a radian of the crossover.
+const SAMPLES_PER_RADIAN: f64 = 100.0;
+/// w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
+const CAUTIOUS: f64 = 0.4;
+
+fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut pi = Controller::new(PI, PI_PRESETS, given, link)?;
+    pi.sizes(TARGET)?;
+    let designed = pi.all.choice("gains")? == "auto";
+    the_loop(&mut pi, designed)?;
+    frequencies(&mut pi, designed)?;
+    gains(&mut pi, designed)?;
+    check(&pi.all)?;
+    Ok(pi.all)
+}
+
+/// N and R, which a design needs to know.
+fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
+    if pi.all.is_auto("flows") {
+        let (flows, rule) = match pi.link.flows {
+            Some(flows) => (flows, "TCP flows whose data crosses the link"),
+            None if designed => return Err(unknown("flows", "the number of TCP flows")),
+            None => (1, "no TCP flow is known to cross the link"),
+        };
+        pi.derive("flows", Value::Integer(flows.max(1)), rule.into());
+    }
+    if pi.all.is_auto("rtt") {
+        let base = match pi.link.rtt {
+            Some(rtt) => rtt,
+            None if designed => return Err(unknown("rtt", "the round-trip time")),
+            None => Span::ZERO,
+        };
+        let queue = pi.packets("q_ref")? / pi.link.rate.packets_per_s(pi.mean);
+        let queue = Span::try_from_secs_f64(queue).unwrap_or(Span::s(3600));
+        let rule = format!("base round-trip time {base} and {queue} for q_ref to leave");
+        pi.derive("rtt", Value::Span((base + queue).max(Span::us(1))), rule);
+    }
+    Ok(())
+}
+
+fn unknown(name: &'static str, what: &str) -> ParamError {
+    ParamError::new(name, format!("gains `auto` needs {what} of this link, which is not known; write {name}"))
+}
+
+/// w_g and w.
+fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
+    let tcp = tcp_loop(&pi.all, pi.link)?;
+    if pi.all.is_auto("w_g") {
+        let (pole, most) = (tcp.window_pole(), CAUTIOUS / tcp.rtt_s);
+        let rule = if pole <= most { "2N / (R^2 C)" } else { "0.4 / R, less than 2N / (R^2 C)" };
+        pi.derive("w_g", Value::Number(pole.min(most)), rule.into());
+    }
+    if pi.all.is_auto("w") {
+        let designed_for = SAMPLES_PER_RADIAN * pi.all.number("w_g")?;
+        if designed && designed_for > FREQUENCY {
+            pi.derive("w", Value::Number(designed_for.min(1e6)), format!("{SAMPLES_PER_RADIAN} w_g"));
+        } else {
+            pi.derive("w", Value::Number(FREQUENCY), format!("{FREQUENCY} Hz, as in the paper"));
+        }
+    }
+    Ok(())
+}
+
+/// a and b.
+fn gains(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
+    let tcp = tcp_loop(&pi.all, pi.link)?;
+    let w = pi.all.number("w")?;
+    let ((a, b), rule) = if designed {
+        let (a, b) = tcp.gains(pi.all.number("w_g")?, w);
+        for (name, derived) in [("a", a), ("b", b)] {
+            agrees(&pi.all, name, derived)?;
+        }
+        let margin = tcp.phase_margin(a, b, w);
+        let rule = format!(
+            "design rule for N = {} flows, C = {:.1} packets/s, R = {:.4} s: phase margin {margin:.1} degrees",
+            tcp.flows, tcp.packets_per_s, tcp.rtt_s
+        );
+        ((a, b), rule)
+    } else {
+        (PUBLISHED, "as published".into())
+    };
+    for (name, value) in [("a", a), ("b", b)] {
+        if pi.all.is_auto(name) {
+            pi.derive(name, Value::Number(value), rule.clone());
+        }
+    }
+    Ok(())
+}
+
+/// A gain that is given beside `auto` must be the derived one, as in a plan that is written out in full.
+fn agrees(all: &Settings, name: &'static str, derived: f64) -> Result<(), ParamError> {
+    if all.is_auto(name) || all.number(name)? == derived {
+        return Ok(());
+    }
+    let given = all.number(name)?;
+    let message =
+        format!("gains `auto` derives {name} `{derived}`, but `{given}` is given; leave one of them out");
+    Err(ParamError::new(name, message))
+}
+
+fn check(all: &Settings) -> Result<(), ParamError> {
+    let (a, b) = (all.number("a")?, all.number("b")?);
+    if b < a {
+        return Ok(());
+    }
+    let message =
+        format!("b `{b}` is not below a `{a}`, so that nothing leads the queue to q_ref; write a smaller b");
+    Err(ParamError::new("b", message))
+}
+
+/// The loop that effective flows and rtt describe.
+fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
+    Ok(TcpLoop {
+        flows: s.integer("flows")? as f64,
+        packets_per_s: link.rate.packets_per_s(resolve::bytes(s, "mean_packet")?),
+        rtt_s: s.span("rtt")?.as_secs_f64(),
+    })
+}
+
+/// The loop of TCP and a PI with effective parameters, and its phase margin in degrees: below zero, the queue
+/// swings by itself. `None` if flows or round-trip time are not known.
+///
+/// # Errors
+/// If a parameter is missing or still automatic.
+pub fn pi_phase_margin(
+    effective: &Settings,
+    link: &LinkContext,
+) -> Result<Option<(TcpLoop, f64)>, ParamError> {
+    let known = |name, value: bool| value || effective.is_given(name);
+    if !known("flows", link.flows.is_some()) || !known("rtt", link.rtt.is_some()) {
+        return Ok(None);
+    }
+    let tcp = tcp_loop(effective, link)?;
+    let (a, b, w) = (effective.number("a")?, effective.number("b")?, effective.number("w")?);
+    Ok(Some((tcp, tcp.phase_margin(a, b, w))))
+}
+
+/// A PI queue with effective parameters.
+pub(crate) fn build_pi<P: Packet>(s: &Settings, draws: Stream) -> Result<Pi<P>, ParamError> {
+    let gauge = Gauge::new(s)?;
+    let law = PiLaw::new(PiParams {
+        a: s.number("a")?,
+        b: s.number("b")?,
+        q_ref: gauge.q_ref,
+        q_old: if s.choice("q_old")? == "q_ref" { gauge.q_ref } else { 0.0 },
+        unit: gauge.unit,
+        sampling: Sampling::at_millihertz(libm::rint(1000.0 * s.number("w")?) as u64),
+        byte_mode: gauge.byte_mode,
+    });
+    let queue = EarlyQueue {
+        limit: resolve::limit(s)?,
+        ecn: if s.flag("ecn")? { EcnPolicy::Always } else { EcnPolicy::Never },
+        // Hollot et al. and ns-2: a full buffer comes first.
+        overflow_first: true,
+        spares_not_ect: false,
+    };
+    Ok(Pi::new(PiControl { law, measure: gauge.measure }, queue, draws))
+}

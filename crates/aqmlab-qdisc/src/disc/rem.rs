@@ -1,0 +1,67 @@
+//! REM: the [`Early`] queue with a [`RemLaw`], which decides at arrivals or at departures.
+
+use aqmlab_units::{Bytes, Instant, Rate};
+
+use super::{Early, EarlyLaw, Measure};
+use crate::law::{RemLaw, Verdict};
+use crate::{Backlog, LawSamples};
+
+/// REM.
+pub type Rem<P> = Early<P, RemControl>;
+
+/// REM's law over a real queue.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RemControl {
+    /// The law.
+    pub law: RemLaw,
+    /// In what queue and arrivals are measured.
+    pub measure: Measure,
+    /// Mean packet size: turns the link's rate into packets per second.
+    pub mean_packet: Bytes,
+    /// Are packets chosen as they leave, instead of as they arrive?
+    pub at_departure: bool,
+}
+
+impl EarlyLaw for RemControl {
+    #[inline]
+    fn catch_up(&mut self, now: Instant, backlog: Backlog) {
+        self.law.catch_up(now, || self.measure.of(backlog));
+    }
+
+    /// ns-2.35: arrivals count whether they find room or not.
+    #[inline]
+    fn on_arrival(
+        &mut self,
+        _now: Instant,
+        _backlog: Backlog,
+        size: Bytes,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        self.law.on_arrival(match self.measure {
+            Measure::Packets => 1,
+            Measure::Bytes => size.get(),
+        });
+        if self.at_departure { Verdict::Admit } else { self.law.judge(size, draw) }
+    }
+
+    #[inline]
+    fn decides_at_departure(&self) -> bool {
+        self.at_departure
+    }
+
+    #[inline]
+    fn on_departure(&mut self, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+        self.law.judge(size, draw)
+    }
+
+    fn rate_changed(&mut self, _now: Instant, rate: Rate) {
+        self.law.rate_changed(rate.packets_per_s(self.mean_packet));
+    }
+
+    /// `price`, `p`.
+    fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
+        let mut copy = *self;
+        copy.catch_up(now, backlog);
+        out.extend([("price", copy.law.price()), ("p", copy.law.probability())]);
+    }
+}

@@ -1,0 +1,124 @@
+//! The parameters of REM, and their presets.
+
+use aqmlab_params::{Default, Kind, Param, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets, Span};
+
+use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
+use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, word};
+use crate::registry::Preset;
+use crate::resolve::LIMIT_RULE;
+
+const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
+
+/// REM's parameters.
+pub(super) static REM: &[Param] = &[
+    Param {
+        name: "preset",
+        kind: Kind::Choice(&["paper", "ns2"]),
+        default: Default::Choice("paper"),
+        aliases: &[],
+        source: "ours",
+        help: "whose variants apply where nothing else is given",
+    },
+    LIMIT,
+    Param {
+        kind: Kind::Choice(&["fits", "reached", "below"]),
+        source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's REM",
+        help: "`below` refuses a packet that would bring the backlog up to the limit, so that the buffer holds one less; \
+               byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
+               has come up to it",
+        ..LIMIT_RULE
+    },
+    Param {
+        name: "q_ref",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Auto("20 packets, but at most half of a given limit"),
+        aliases: &[ns2("pbo_")],
+        source: PAPER,
+        help: "the queue to be held, b*",
+    },
+    Param {
+        name: "gamma",
+        kind: Kind::NumberAbove { above: 0.0, max: 1000.0 },
+        default: Default::Number(0.001),
+        aliases: &[ns2("gamma_")],
+        source: PAPER,
+        help: "step size of the price",
+    },
+    Param {
+        name: "alpha",
+        kind: Kind::NumberAbove { above: 0.0, max: 1000.0 },
+        default: Default::Number(0.1),
+        aliases: &[],
+        source: "Athuraliya, Li, Low, Yin 2001; a constant in ns-2",
+        help: "weight of the queue's distance from q_ref against the mismatch of input and capacity",
+    },
+    Param {
+        name: "phi",
+        kind: Kind::NumberAbove { above: 1.0, max: 1000.0 },
+        default: Default::Number(1.001),
+        aliases: &[ns2("phi_")],
+        source: PAPER,
+        help: "base of the exponential: the probability is 1 - phi^-price",
+    },
+    Param {
+        name: "period",
+        kind: Kind::Span { min: Span::us(1), max: Span::s(3600) },
+        default: Default::Span(Span::ms(2)),
+        aliases: &[ns2("pupdtime_")],
+        source: "ns-2.35",
+        help: "time between updates of the price",
+    },
+    Param {
+        name: "inw",
+        kind: Kind::Number { min: 0.01, max: 1.0 },
+        default: Default::Number(1.0),
+        aliases: &[ns2("inw_")],
+        source: "ns-2.35; 1 is the paper's rule",
+        help: "weight of a period's arrivals in their average",
+    },
+    Param {
+        name: "decide",
+        kind: Kind::Choice(&["enqueue", "dequeue"]),
+        default: Default::Auto("enqueue; preset `ns2` with ecn: dequeue"),
+        aliases: &[],
+        source: "ns-2.35 drops at enqueue and marks at dequeue; the paper does not say",
+        help: "when packets are chosen",
+    },
+    Param {
+        aliases: &[ns2("markpkts_")],
+        ..ecn("RFC 3168", "mark ECN-capable packets instead of dropping them")
+    },
+    Param {
+        name: "not_ect",
+        kind: Kind::Choice(&["drop", "pass"]),
+        default: Default::Choice("drop"),
+        aliases: &[],
+        source: "drop: RFC 3168, section 5; pass: ns-2.35",
+        help: "where ecn is on, what becomes of a chosen packet that is not ECN-capable",
+    },
+    Param {
+        aliases: &[ns2("qib_")],
+        help: "in what queue and arrivals are counted; `bytes` are then divided by mean_packet",
+        ..UNIT
+    },
+    MEAN_PACKET,
+    Param { aliases: &[], ..BYTE_MODE },
+    LARGEST,
+];
+
+/// REM's presets.
+pub(super) static REM_PRESETS: &[Preset] = &[
+    Preset { name: "paper", title: "Athuraliya, Li, Low and Yin 2001", values: &[] },
+    Preset {
+        name: "ns2",
+        title: NS2_TITLE,
+        values: &[
+            ("limit", Value::Size(Size::Packets(Packets::new(50)))),
+            word("limit_rule", "below"),
+            word("not_ect", "pass"),
+            ("mean_packet", Value::Size(Size::Bytes(Bytes::new(1000)))),
+        ],
+    },
+];
