@@ -59,6 +59,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::Fred(queue) => through(queue, backlog, packets),
         Discipline::Pi(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
+        Discipline::RedPd(queue) => through(queue, backlog, packets),
         other => through(other, backlog, packets),
     }
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{Blue, DropTail, Fred, Pi, Red, Rem};
+use crate::disc::{Blue, DropTail, Fred, Pi, Red, RedPd, Rem};
 use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
@@ -29,6 +29,8 @@ pub enum Discipline<P: Packet> {
     Pi(Pi<P>),
     /// [`Rem`]
     Rem(Rem<P>),
+    /// [`RedPd`]
+    RedPd(RedPd<P>),
     /// Anything else.
     Custom(Box<dyn Qdisc<P> + Send>),
 }
@@ -43,6 +45,7 @@ macro_rules! each {
             Discipline::Rem($inner) => $call,
             Discipline::Blue($inner) => $call,
             Discipline::Fred($inner) => $call,
+            Discipline::RedPd($inner) => $call,
             Discipline::Custom($inner) => $call,
         }
     };

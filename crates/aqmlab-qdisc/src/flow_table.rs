@@ -73,6 +73,16 @@ impl<V: Default> FlowTable<V> {
         }
     }
 
+    /// All flows, in an order that depends on their hashes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
+        self.slots.iter().flatten().map(|(key, state)| (*key, state))
+    }
+
+    /// As [`FlowTable::iter`], to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
+        self.slots.iter_mut().flatten().map(|(key, state)| (*key, state))
+    }
+
     /// How many flows there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {
@@ -155,6 +165,11 @@ mod tests {
                 assert_eq!(table.get_mut(asked).copied(), map.get(&asked).copied());
                 assert_eq!(table.len(), map.len());
             }
+            let mut all: Vec<(u64, u64)> = table.iter().map(|(key, state)| (key, *state)).collect();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(map.clone()));
+            table.iter_mut().for_each(|(_, state)| *state += 1);
+            assert!(map.iter().all(|(key, state)| table.get(*key) == Some(&(state + 1))));
         }
     }
 

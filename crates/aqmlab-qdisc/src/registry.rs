@@ -106,6 +106,7 @@ pub fn catalogue() -> &'static [Info] {
         disc::REM_INFO,
         disc::BLUE_INFO,
         disc::FRED_INFO,
+        disc::RED_PD_INFO,
     ];
     ALL
 }
@@ -179,6 +180,10 @@ impl<P: Packet> Registry<P> {
             Entry {
                 info: disc::FRED_INFO,
                 build: Box::new(|s, link, draws| Ok(Discipline::Fred(disc::build_fred(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::RED_PD_INFO,
+                build: Box::new(|s, link, draws| Ok(Discipline::RedPd(disc::build_red_pd(s, link, draws)?))),
             },
         ];
         Registry { entries }

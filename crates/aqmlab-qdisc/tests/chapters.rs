@@ -15,6 +15,7 @@ fn chapter(name: &str) -> PathBuf {
     let file = match name {
         "ared" => "adaptive-red",
         "scred" => "self-configuring-red",
+        "redpd" => "red-pd",
         _ => name,
     };
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/disciplines").join(format!("{file}.md"))

@@ -64,9 +64,15 @@ fn every_word_of_every_choice_keeps_the_contract() {
                     ("d1", Value::Number(0.3)),
                     ("d2", Value::Number(0.05)),
                     ("freeze_time", Value::Span(Span::us(500))),
+                    ("start", Value::Span(Span::ms(1))),
+                    ("hits", Value::Integer(1)),
+                    ("min_interval", Value::Span(Span::ms(2))),
+                    ("max_interval", Value::Span(Span::ms(20))),
+                    ("min_change", Value::Span(Span::ZERO)),
                 ] {
                     // Gains `auto` are derived instead.
-                    if *word != "auto" && entry.info.params.iter().any(|p| p.name == name) {
+                    let known = entry.info.params.iter().find(|p| p.name == name);
+                    if *word != "auto" && known.is_some_and(|p| !matches!(p.kind, Kind::Choice(_))) {
                         set(&mut given, name, value);
                     }
                 }

@@ -2,72 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{
-    Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Qdisc, Reason, Registry, Side,
-};
+use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Reason, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Span};
+use aqmlab_units::{Instant, Span};
 
-/// 1500 bytes, which take 1.2 ms at 10 Mbit/s.
-const SIZE: Bytes = Bytes::new(1500);
-const PACKET_TIME: Span = Span::us(1200);
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pkt {
-    number: u64,
-    flow: u64,
-}
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        SIZE
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        (self.flow + 1).wrapping_mul(salt | 1)
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        Ecn::NotEct
-    }
-    fn mark_ce(&mut self) {
-        panic!("a packet that is not ECN-capable is marked");
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {}
-
-#[derive(Default)]
-struct Lost(Vec<(Pkt, Reason)>);
-
-impl Observer<Pkt> for Lost {
-    fn dropped(&mut self, _: Instant, pkt: Pkt, at: Cause) {
-        self.0.push((pkt, at.reason));
-    }
-    fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {
-        panic!("nothing can be marked");
-    }
-}
-
-fn settings(values: &[(&'static str, Value)]) -> Settings {
-    let mut settings = Settings::default();
-    for (name, value) in values {
-        settings.set(name, value.clone(), Origin::Given);
-    }
-    settings
-}
-
-fn packets(n: u64) -> Value {
-    Value::Size(Size::Packets(Packets::new(n)))
-}
+#[path = "support/flows.rs"]
+mod flows;
+use flows::{Lost, PACKET_TIME, Pkt, packets, settings};
 
 const LIMIT: usize = 60;
 

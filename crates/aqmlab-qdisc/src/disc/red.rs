@@ -29,6 +29,16 @@ pub enum RedRule {
     Adaptive(AdaptiveRed),
 }
 
+impl RedControl {
+    /// RED itself, as of the last call.
+    pub const fn law(&self) -> &RedLaw {
+        match &self.rule {
+            RedRule::Fixed(law) => law,
+            RedRule::Adaptive(law) => law.red(),
+        }
+    }
+}
+
 impl EarlyLaw for RedControl {
     #[inline]
     fn on_arrival(

@@ -77,7 +77,7 @@ fn resolve_ared(given: &Settings, link: &LinkContext) -> Result<Settings, ParamE
 }
 
 /// Settings on their way, and what they are resolved by.
-struct Resolver<'a> {
+pub(super) struct Resolver<'a> {
     all: Settings,
     link: &'a LinkContext,
     linux: bool,
@@ -86,7 +86,7 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(
+    pub(super) fn new(
         table: &'static [Param],
         presets: &'static [Preset],
         given: &Settings,
@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
         Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
     }
 
-    fn run(mut self) -> Result<Settings, ParamError> {
+    pub(super) fn run(mut self) -> Result<Settings, ParamError> {
         for name in ["limit", "min_th", "max_th"] {
             resolve::absolute_in_queue_unit(&mut self.all, name, self.link, self.measure, self.mean)?;
         }

@@ -290,6 +290,22 @@ const LINUX_TITLE: &str = "Linux sch_red with the defaults of tc";
 pub(super) const NS2_LIMIT: Value = Value::Size(Size::Packets(Packets::new(50)));
 pub(super) const NS2_MEAN: Value = Value::Size(Size::Bytes(Bytes::new(500)));
 
+/// RED's values in ns-2.35.
+pub(super) const RED_NS2: &[(&str, Value)] = &[
+    ("limit", NS2_LIMIT),
+    word("limit_rule", "reached"),
+    word("w_rule", "ns2"),
+    ("gentle", Value::Flag(true)),
+    word("measure", "bytes"),
+    ("mean_packet", NS2_MEAN),
+    word("byte_mode", "ns2"),
+    word("uniformisation", "ns2_wait"),
+    word("idle", "ns2"),
+    word("counting", "ns2"),
+    word("ecn_region", "ns2_mark_p"),
+    ("target", Value::Span(Span::ms(5))),
+];
+
 /// RED's presets.
 pub(super) static RED_PRESETS: &[Preset] = &[
     Preset {
@@ -297,24 +313,7 @@ pub(super) static RED_PRESETS: &[Preset] = &[
         title: "Floyd and Jacobson 1993 with max_p as Floyd advised in 1997",
         values: &[],
     },
-    Preset {
-        name: "ns2",
-        title: NS2_TITLE,
-        values: &[
-            ("limit", NS2_LIMIT),
-            word("limit_rule", "reached"),
-            word("w_rule", "ns2"),
-            ("gentle", Value::Flag(true)),
-            word("measure", "bytes"),
-            ("mean_packet", NS2_MEAN),
-            word("byte_mode", "ns2"),
-            word("uniformisation", "ns2_wait"),
-            word("idle", "ns2"),
-            word("counting", "ns2"),
-            word("ecn_region", "ns2_mark_p"),
-            ("target", Value::Span(Span::ms(5))),
-        ],
-    },
+    Preset { name: "ns2", title: NS2_TITLE, values: RED_NS2 },
     Preset {
         name: "linux",
         title: LINUX_TITLE,

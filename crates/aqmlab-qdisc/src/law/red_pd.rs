@@ -1,0 +1,474 @@
+//! RED with Preferential Dropping (Mahajan and Floyd, ICNP 2001; ns-2.35 and its scripts).
+//!
+//! RED drops of each flow in proportion to its rate, so the flows with drops in most of the last congestion epochs
+//! are those that send much more than a TCP with the target round-trip time would at this drop rate. Such flows
+//! are monitored: a filter before the queue drops of them until their drops in the queue are like those of others.
+
+use alloc::vec::Vec;
+
+use aqmlab_units::{Bytes, Instant, Span};
+
+use super::red_pd_flow::{MOST_LISTS, Monitored, PdFlow};
+use crate::flow_table::FlowTable;
+
+/// Parameters of the law.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RedPdParams {
+    /// R: flows that send more than a TCP of this round-trip time are sought.
+    pub target_rtt: Span,
+    /// M: lists in the drop history, at most eight.
+    pub lists: usize,
+    /// K: a flow on so many of them is sought.
+    pub hits: usize,
+    /// Flows on a list: those of most dropped bytes.
+    pub list_flows: usize,
+    /// Shortest interval between identifications.
+    pub min_interval: Span,
+    /// Longest interval between identifications, also where nothing is dropped.
+    pub max_interval: Span,
+    /// The first identification.
+    pub start: Span,
+    /// Weight of an interval's drop rate in the average.
+    pub drop_rate_weight: f64,
+    /// No flow's probability is raised while RED drops no more than this.
+    pub min_drop_rate: f64,
+    /// Least time between two changes of a flow's probability.
+    pub min_change: Span,
+    /// Most that one step takes from a probability.
+    pub max_reduction: f64,
+    /// Flows whose probability is no more than this are released, unresponsive ones at half of it.
+    pub release: f64,
+    /// Is it tested whether monitored flows respond?
+    pub unresponsive_test: bool,
+    /// Are unresponsive flows, too, spared while not more than one unit waits (ns-2 `noidle_`)?
+    pub no_idle: bool,
+}
+
+/// Intervals whose lengths are remembered.
+const REMEMBERED: usize = 8;
+/// ns-2: probabilities are lowered this long after each identification.
+const LOWERING_DELAY: Span = Span::ms(1);
+/// ns-2: a flow is first monitored with at most this, and twice the drop rate.
+const FIRST_AT_MOST: f64 = 0.5;
+/// An average drop rate below this is none.
+const NO_DROPS: f64 = 1e-12;
+
+/// The law's state.
+#[derive(Clone, Debug)]
+pub struct RedPdLaw {
+    params: RedPdParams,
+    flows: FlowTable<PdFlow>,
+    /// Bytes that came to RED, and those that it dropped, in the current interval.
+    arrived: u64,
+    dropped: u64,
+    drop_rate: Option<f64>,
+    /// The last intervals, the newest first.
+    intervals: [Span; REMEMBERED],
+    /// Number of the next list.
+    list: usize,
+    identified: Instant,
+    identify_at: Instant,
+    lower_at: Option<Instant>,
+    /// Room for the lists, kept so that nothing is allocated when steady.
+    scratch: Vec<(u64, u64)>,
+}
+
+impl RedPdLaw {
+    /// The law over an empty queue, at time zero.
+    pub fn new(params: RedPdParams) -> Self {
+        assert!(params.lists <= MOST_LISTS, "the history has at most eight lists");
+        RedPdLaw {
+            params,
+            flows: FlowTable::with_room(0),
+            arrived: 0,
+            dropped: 0,
+            drop_rate: None,
+            intervals: [Span::ZERO; REMEMBERED],
+            list: 0,
+            identified: Instant::ZERO,
+            identify_at: Instant::ZERO + params.start,
+            lower_at: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A packet of a flow arrives. Is it dropped before it comes to RED? `above_min_th` tells of RED's average,
+    /// `waits` whether more than one unit (packet or byte) waits. `draw` gives a number in [0, 1).
+    #[inline]
+    pub fn on_arrival(
+        &mut self,
+        now: Instant,
+        flow: u64,
+        size: Bytes,
+        above_min_th: bool,
+        waits: bool,
+        draw: impl FnOnce() -> f64,
+    ) -> bool {
+        self.catch_up(now);
+        let Some(state) = self.flows.get_mut(flow) else { return false };
+        state.arrived += size.get();
+        let Some(monitored) = &mut state.monitored else { return false };
+        let may_drop = match monitored.unresponsive {
+            false => above_min_th && waits,
+            true => waits || !self.params.no_idle,
+        };
+        let drops = monitored.drops(may_drop, size, draw);
+        if drops {
+            state.lost += size.get();
+        }
+        drops
+    }
+
+    /// The packet came to RED, which dropped it or not.
+    #[inline]
+    pub fn on_red(&mut self, flow: u64, size: Bytes, dropped: bool) {
+        self.arrived += size.get();
+        if dropped {
+            self.on_drop(flow, size.get());
+        }
+    }
+
+    #[inline(never)]
+    fn on_drop(&mut self, flow: u64, size: u64) {
+        self.dropped += size;
+        let known = self.flows.get(flow).is_some();
+        let state = self.flows.get_or_default(flow);
+        if !known {
+            state.arrived = size;
+        }
+        state.dropped += size;
+        state.lost += size;
+    }
+
+    /// Identifies and lowers at every instant at which that was due, up to and including `now`.
+    #[inline]
+    pub fn catch_up(&mut self, now: Instant) {
+        if now >= self.lower_at.unwrap_or(self.identify_at) {
+            self.run_timer(now);
+        }
+    }
+
+    /// In a silence no flow is on a list after `lists` intervals, and every probability falls: after some hundred
+    /// intervals nothing is left that could change, and the rest of the silence is one step.
+    #[cold]
+    fn run_timer(&mut self, now: Instant) {
+        loop {
+            if let Some(at) = self.lower_at.filter(|at| *at <= now) {
+                self.lower_at = None;
+                self.lower(at);
+            } else if self.lower_at.is_none() && self.identify_at <= now {
+                self.leap(now);
+                self.identify(self.identify_at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Skips identifications that change nothing, but for the last one.
+    fn leap(&mut self, now: Instant) {
+        let longest = self.params.max_interval;
+        let settled = self.flows.len() == 0
+            && self.arrived == 0
+            && self.drop_rate == Some(0.0)
+            && self.intervals == [longest; REMEMBERED];
+        if settled {
+            let skipped = (now - self.identify_at).div_span(longest);
+            self.identified += longest * skipped;
+            self.identify_at += longest * skipped;
+            self.list += skipped as usize % self.params.lists;
+        }
+    }
+
+    /// ns-2 `do_detect`.
+    fn identify(&mut self, now: Instant) {
+        let elapsed = now - self.identified;
+        let (current, average) = self.drop_rates();
+        let usable = current.min(average);
+        self.make_list();
+        if current > self.params.min_drop_rate {
+            self.raise(now, elapsed, usable);
+        }
+        let interval = self.interval(average);
+        self.intervals.rotate_right(1);
+        self.intervals[0] = interval;
+        self.begin_interval(now);
+        self.identified = now;
+        self.identify_at = now + interval;
+        self.lower_at = Some(now + LOWERING_DELAY);
+    }
+
+    /// The drop rate in RED of this interval, and the average with it.
+    fn drop_rates(&mut self) -> (f64, f64) {
+        let current = if self.arrived == 0 { 0.0 } else { self.dropped as f64 / self.arrived as f64 };
+        let weight = self.params.drop_rate_weight;
+        let average = match self.drop_rate {
+            None => current,
+            Some(average) => weight * current + (1.0 - weight) * average,
+        };
+        let average = if average < NO_DROPS { 0.0 } else { average };
+        self.drop_rate = Some(average);
+        (current, average)
+    }
+
+    /// Puts the flows with most dropped bytes of this interval on the newest list, which takes the oldest one's place.
+    fn make_list(&mut self) {
+        self.scratch.clear();
+        let dropped = self.flows.iter().filter(|(_, state)| state.dropped > 0);
+        self.scratch.extend(dropped.map(|(flow, state)| (state.dropped, flow)));
+        if self.scratch.len() > self.params.list_flows {
+            self.scratch.sort_unstable_by(|a, b| b.cmp(a));
+            self.scratch.truncate(self.params.list_flows);
+        }
+        let newest = self.list % self.params.lists;
+        self.list = newest + 1;
+        self.flows.iter_mut().for_each(|(_, state)| state.lists[newest] = 0);
+        for (dropped, flow) in &self.scratch {
+            if let Some(state) = self.flows.get_mut(*flow) {
+                state.lists[newest] = *dropped;
+            }
+        }
+    }
+
+    /// Monitors the flows that are on enough lists, and raises the probability of those that were monitored.
+    fn raise(&mut self, now: Instant, elapsed: Span, usable: f64) {
+        let RedPdParams { hits, unresponsive_test, .. } = self.params;
+        let sought = |state: &PdFlow| state.hits() >= hits;
+        let (mut flows, mut dropped) = (0u64, 0u64);
+        for (_, state) in self.flows.iter().filter(|(_, state)| sought(state)) {
+            flows += 1;
+            dropped += state.in_history();
+        }
+        let mean = dropped as f64 / flows as f64;
+        let least = self.least_between_changes(4);
+        for (_, state) in self.flows.iter_mut().filter(|(_, state)| sought(state)) {
+            // Who lost nothing in this interval is not punished for earlier ones.
+            if since_change(state, now) < least || state.lost == 0 {
+                continue;
+            }
+            let share = usable * state.in_history() as f64 / mean;
+            let monitored = match &mut state.monitored {
+                Some(monitored) => {
+                    monitored.unresponsive |= unresponsive_test && monitored.does_not_respond();
+                    monitored.raise(share);
+                    monitored
+                }
+                vacant => vacant.insert(Monitored::new(share.min(2.0 * usable).min(FIRST_AT_MOST))),
+            };
+            let arrived = state.arrived as f64;
+            monitored.note(arrived / elapsed.as_secs_f64(), state.lost as f64 / arrived);
+            state.changed = Some(now);
+        }
+    }
+
+    /// `B`, the time to the next identification: `hits / lists` of a congestion epoch of the target flow, which has one
+    /// drop in `R / sqrt(1.5 p)` seconds at the drop rate p.
+    fn interval(&self, drop_rate: f64) -> Span {
+        let RedPdParams { min_interval, max_interval, .. } = self.params;
+        if drop_rate == 0.0 {
+            return max_interval;
+        }
+        let part = self.params.hits as f64 / self.params.lists as f64;
+        let seconds = part * self.params.target_rtt.as_secs_f64() / libm::sqrt(1.5 * drop_rate);
+        Span::try_from_secs_f64(seconds).map_or(max_interval, |b| b.clamp(min_interval, max_interval))
+    }
+
+    /// Forgets what was counted, and the flows of which nothing is to be known any more.
+    fn begin_interval(&mut self, now: Instant) {
+        (self.arrived, self.dropped) = (0, 0);
+        let least = self.least_between_changes(4);
+        self.scratch.clear();
+        for (flow, state) in self.flows.iter_mut() {
+            (state.arrived, state.dropped, state.lost) = (0, 0, 0);
+            if state.hits() == 0 && state.monitored.is_none() && since_change(state, now) >= least {
+                self.scratch.push((0, flow));
+            }
+        }
+        for (_, flow) in &self.scratch {
+            self.flows.remove(*flow);
+        }
+    }
+
+    /// ns-2 `do_reward`: lowers the probability of monitored flows that are on no list.
+    fn lower(&mut self, now: Instant) {
+        let params = self.params;
+        let (responsive, unresponsive) = (self.least_between_changes(3), self.least_between_changes(5));
+        for (_, state) in self.flows.iter_mut().filter(|(_, state)| state.hits() == 0) {
+            let since = since_change(state, now);
+            let Some(monitored) = &mut state.monitored else { continue };
+            if since < if monitored.unresponsive { unresponsive } else { responsive } {
+                continue;
+            }
+            if !monitored.lower(&params) {
+                state.monitored = None;
+            }
+            state.changed = Some(now);
+        }
+    }
+
+    /// The last `intervals` together, and at least `min_change`.
+    fn least_between_changes(&self, intervals: usize) -> Span {
+        let sum = self.intervals[..intervals].iter().fold(Span::ZERO, |sum, b| sum + *b);
+        sum.max(self.params.min_change)
+    }
+
+    /// The probability with which the filter drops the packets of a flow, without spreading; 0 if it is not monitored.
+    pub fn probability(&self, flow: u64) -> f64 {
+        self.flows.get(flow).and_then(|state| state.monitored.as_ref()).map_or(0.0, |m| m.p)
+    }
+
+    /// Is this flow taken for one that does not respond to drops?
+    pub fn is_unresponsive(&self, flow: u64) -> bool {
+        self.flows.get(flow).and_then(|state| state.monitored.as_ref()).is_some_and(|m| m.unresponsive)
+    }
+
+    /// How many flows are monitored, and the greatest probability among them.
+    pub fn monitored(&self) -> (usize, f64) {
+        let monitored = self.flows.iter().filter_map(|(_, state)| state.monitored.as_ref());
+        monitored.fold((0, 0.0), |(n, most): (usize, f64), m| (n + 1, most.max(m.p)))
+    }
+
+    /// The average drop rate in RED, as of the last identification.
+    pub fn drop_rate(&self) -> f64 {
+        self.drop_rate.unwrap_or(0.0)
+    }
+
+    /// This law as of `now`.
+    pub fn at(&self, now: Instant) -> RedPdLaw {
+        let mut caught_up = self.clone();
+        caught_up.catch_up(now);
+        caught_up
+    }
+}
+
+fn since_change(state: &PdFlow, now: Instant) -> Span {
+    now.saturating_since(state.changed.unwrap_or(Instant::ZERO))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) const PARAMS: RedPdParams = RedPdParams {
+        target_rtt: Span::ms(40),
+        lists: 5,
+        hits: 3,
+        list_flows: 50,
+        min_interval: Span::ms(80),
+        max_interval: Span::ms(400),
+        start: Span::ms(100),
+        drop_rate_weight: 0.5,
+        min_drop_rate: 0.001,
+        min_change: Span::ms(400),
+        max_reduction: 0.05,
+        release: 0.005,
+        unresponsive_test: true,
+        no_idle: false,
+    };
+    const SIZE: Bytes = Bytes::new(1000);
+
+    fn ms(n: u64) -> Instant {
+        Instant::ZERO + Span::ms(n)
+    }
+
+    /// Per millisecond one packet of each of ten flows, and `heavy` of flow 0; RED drops every 20th packet.
+    fn load(law: &mut RedPdLaw, from: u64, to: u64, heavy: u64, number: &mut u64) {
+        for at in from..to {
+            for flow in (0..heavy).map(|_| 0).chain(1..=10) {
+                *number += 1;
+                if !law.on_arrival(ms(at), flow, SIZE, true, true, || 0.999) {
+                    law.on_red(flow, SIZE, number.is_multiple_of(20));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_interval_is_a_part_of_the_epoch_of_a_tcp() {
+        let law = RedPdLaw::new(PARAMS);
+        // 3/5 * 40 ms / sqrt(1.5 * 0.01) = 195.96 ms.
+        let seconds = |p: f64| law.interval(p).as_secs_f64();
+        assert!((seconds(0.01) - 0.195_959_18).abs() < 1e-8, "{}", seconds(0.01));
+        assert_eq!((seconds(0.0), seconds(1e-4), seconds(0.9)), (0.4, 0.4, 0.08));
+    }
+
+    #[test]
+    fn a_flow_on_three_of_five_lists_is_monitored() {
+        let (mut law, mut number) = (RedPdLaw::new(PARAMS), 0);
+        load(&mut law, 0, 2000, 30, &mut number);
+        assert!(law.probability(0) > 0.0, "{:?}", law.monitored());
+        assert!((law.drop_rate() - 0.05).abs() < 0.01, "{}", law.drop_rate());
+        assert_eq!(law.probability(99), 0.0);
+    }
+
+    #[test]
+    fn the_first_probability_is_the_flows_share_of_the_drop_rate() {
+        // One flow alone on the lists: its share is the drop rate of 0.1 itself, for it is the mean.
+        let mut law = RedPdLaw::new(PARAMS);
+        for n in 0..1500u64 {
+            assert!(!law.on_arrival(ms(n), 0, SIZE, true, true, || 0.999));
+            law.on_red(0, SIZE, n % 10 == 5);
+            if law.probability(0) > 0.0 {
+                assert!((law.probability(0) - 0.1).abs() < 0.03, "{}", law.probability(0));
+                // Identified at 100 ms and then each 80 ms; on the third list at 260 ms, but 400 ms must have passed.
+                assert_eq!(n, 420);
+                return;
+            }
+        }
+        panic!("never monitored");
+    }
+
+    #[test]
+    fn responsive_flows_are_spared_when_the_queue_is_short_and_unresponsive_ones_are_not() {
+        let mut law = RedPdLaw::new(PARAMS);
+        let state = law.flows.get_or_default(7);
+        state.monitored = Some(Monitored::new(1.0));
+        let asked = |law: &mut RedPdLaw, above, waits| law.on_arrival(ms(0), 7, SIZE, above, waits, || 0.5);
+        assert!(asked(&mut law, true, true));
+        assert!(!asked(&mut law, false, true) && !asked(&mut law, true, false));
+        law.flows.get_or_default(7).monitored.as_mut().unwrap().unresponsive = true;
+        assert!(asked(&mut law, false, true) && asked(&mut law, false, false));
+        law.params.no_idle = true;
+        assert!(asked(&mut law, false, true) && !asked(&mut law, false, false));
+    }
+
+    #[test]
+    fn a_constant_flood_is_found_unresponsive_and_is_released_in_a_silence() {
+        let (mut law, mut number) = (RedPdLaw::new(PARAMS), 0);
+        load(&mut law, 0, 20_000, 30, &mut number);
+        assert!(law.is_unresponsive(0));
+        let p = law.probability(0);
+        assert!(p > 0.2, "{p}");
+        load(&mut law, 20_000, 40_000, 0, &mut number);
+        assert!(law.probability(0) < p);
+        law.catch_up(ms(200_000));
+        assert_eq!((law.monitored(), law.flows.len()), ((0, 0.0), 0));
+    }
+
+    #[test]
+    fn a_leap_over_a_silence_equals_waking_at_every_instant() {
+        for silence in [1u64, 79, 500, 5000, 100_000, 3_600_000] {
+            let (mut leaping, mut number) = (RedPdLaw::new(PARAMS), 0);
+            load(&mut leaping, 0, 5000, 30, &mut number);
+            let mut woken = leaping.clone();
+            (1..=silence).for_each(|n| woken.catch_up(ms(4999 + n)));
+            let end = ms(4999 + silence);
+            leaping = leaping.at(end);
+            assert_eq!(leaping.drop_rate, woken.drop_rate);
+            assert_eq!((leaping.identified, leaping.identify_at), (woken.identified, woken.identify_at));
+            assert_eq!((leaping.intervals, leaping.monitored()), (woken.intervals, woken.monitored()));
+        }
+    }
+
+    #[test]
+    fn a_long_list_keeps_the_flows_of_most_dropped_bytes() {
+        let mut law = RedPdLaw::new(RedPdParams { list_flows: 3, ..PARAMS });
+        for flow in 0..10 {
+            law.on_red(flow, Bytes::new(100 * (1 + flow * 7 % 10)), true);
+        }
+        law.make_list();
+        let mut listed: Vec<u64> = law.flows.iter().map(|(_, state)| state.in_history()).collect();
+        listed.sort_unstable();
+        assert_eq!(listed[6..], [0, 800, 900, 1000]);
+    }
+}

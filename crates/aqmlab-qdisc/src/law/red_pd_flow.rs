@@ -1,0 +1,206 @@
+//! What RED-PD knows of one flow, and how it treats a flow that it monitors.
+
+use aqmlab_units::{Bytes, Instant};
+
+use super::{ByteMode, RedPdParams, Spacing, SpacingRule};
+
+/// The longest drop history, in lists.
+pub(super) const MOST_LISTS: usize = 8;
+/// Intervals of a monitored flow that the test for unresponsive flows looks at (ns-2 `Hist_Max_`).
+const INTERVALS: usize = 5;
+/// The test ignores pairs of intervals of which one has less than a tenth of the other's drop rate.
+const COMPARABLE: f64 = 0.1;
+
+/// A flow that RED has dropped packets of lately, or that is monitored.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PdFlow {
+    /// Bytes that RED dropped in each interval of the history; 0 where the flow is not on the list.
+    pub lists: [u64; MOST_LISTS],
+    /// In the current interval: bytes that arrived, were dropped by RED, and were dropped by RED or the filter.
+    pub arrived: u64,
+    pub dropped: u64,
+    pub lost: u64,
+    /// When its treatment last changed.
+    pub changed: Option<Instant>,
+    pub monitored: Option<Monitored>,
+}
+
+/// How a monitored flow is treated.
+#[derive(Clone, Debug)]
+pub(super) struct Monitored {
+    /// Its packets are dropped with this probability before they come to the queue.
+    pub p: f64,
+    pub unresponsive: bool,
+    spacing: Spacing,
+    history: [Interval; INTERVALS],
+    intervals: usize,
+}
+
+/// The flow's load and its drop rate in one interval.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Interval {
+    bytes_per_s: f64,
+    drop_rate: f64,
+}
+
+impl PdFlow {
+    /// On how many lists it is.
+    pub(super) fn hits(&self) -> usize {
+        self.lists.iter().filter(|dropped| **dropped > 0).count()
+    }
+
+    /// Bytes that RED dropped in the whole history.
+    pub(super) fn in_history(&self) -> u64 {
+        self.lists.iter().sum()
+    }
+}
+
+impl Monitored {
+    /// Begins to drop with probability `p`.
+    pub(super) fn new(p: f64) -> Self {
+        let mut spacing = Spacing::new(SpacingRule::Paper, ByteMode::Off);
+        spacing.notified();
+        Monitored { p, unresponsive: false, spacing, history: Default::default(), intervals: 0 }
+    }
+
+    /// Is this packet dropped? Only if `may_drop`; gaps are spread as RED's. ns-2.35 `RedPDQueue::enque`: the count
+    /// goes up after the decision.
+    pub(super) fn drops(&mut self, may_drop: bool, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
+        let hit = may_drop && self.spacing.hit(self.p, size, draw);
+        if !hit {
+            self.spacing.step(size);
+        }
+        hit
+    }
+
+    /// The flow is still among those with many drops; `share` is its part of the ambient drop rate. The step is at most
+    /// a doubling (threefold for an unresponsive flow).
+    pub(super) fn raise(&mut self, share: f64) {
+        let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
+        let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
+        // ns-2 keeps what passes, 1 - p: when that would become negative it is divided.
+        self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
+    }
+
+    /// The flow had no drops in the whole history. Is it still monitored?
+    pub(super) fn lower(&mut self, params: &RedPdParams) -> bool {
+        let (divisor, release) =
+            if self.unresponsive { (1.5, params.release / 2.0) } else { (2.0, params.release) };
+        if self.p <= release {
+            return false;
+        }
+        let step = params.max_reduction;
+        self.p = if self.p > divisor * step { self.p - step } else { self.p / divisor };
+        true
+    }
+
+    /// Notes an interval in which the flow's treatment changed.
+    pub(super) fn note(&mut self, bytes_per_s: f64, drop_rate: f64) {
+        if self.intervals == INTERVALS {
+            self.history.rotate_left(1);
+            self.intervals -= 1;
+        }
+        self.history[self.intervals] = Interval { bytes_per_s, drop_rate };
+        self.intervals += 1;
+    }
+
+    /// Does the flow keep its rate when its drop rate rises? A TCP's rate falls as the square root of the drop rate
+    /// rises; each pair of noted intervals speaks for or against the flow.
+    pub(super) fn does_not_respond(&self) -> bool {
+        let noted = &self.history[..self.intervals];
+        let (mut good, mut bad) = (0, 0);
+        for few in noted {
+            for many in noted.iter().filter(|many| few.drop_rate < many.drop_rate) {
+                let drops = few.drop_rate / many.drop_rate;
+                if drops <= COMPARABLE {
+                    continue;
+                }
+                let rates = many.bytes_per_s / few.bytes_per_s;
+                if rates > libm::sqrt(drops) { bad += 1 } else { good += 1 }
+            }
+        }
+        match good {
+            0 => bad >= 3,
+            1 => bad >= 4,
+            _ => bad >= 4 * good,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::red_pd::tests::PARAMS;
+
+    fn raised(p: f64, unresponsive: bool, share: f64) -> f64 {
+        let mut flow = Monitored { unresponsive, ..Monitored::new(p) };
+        flow.raise(share);
+        flow.p
+    }
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} against {b}");
+    }
+
+    #[test]
+    fn a_step_upwards_is_the_share_but_at_most_a_doubling() {
+        close(raised(0.1, false, 0.03), 0.13);
+        close(raised(0.1, false, 0.3), 0.2);
+        close(raised(0.1, true, 0.03), 0.16);
+        close(raised(0.1, true, 0.3), 0.3);
+        // Beyond 1 what passes is halved, or a third of it stays.
+        close(raised(0.8, false, 0.9), 0.9);
+        close(raised(0.7, true, 0.9), 0.9);
+    }
+
+    #[test]
+    fn a_step_downwards_is_a_half_but_at_most_five_hundredths() {
+        let mut flow = Monitored::new(0.12);
+        for p in [0.07, 0.035, 0.0175, 0.00875, 0.004375] {
+            assert!(flow.lower(&PARAMS));
+            close(flow.p, p);
+        }
+        assert!(!flow.lower(&PARAMS), "below 0.005 it is released");
+        let mut flow = Monitored { unresponsive: true, ..Monitored::new(0.09) };
+        for p in [0.04, 0.04 / 1.5] {
+            assert!(flow.lower(&PARAMS));
+            close(flow.p, p);
+        }
+    }
+
+    #[test]
+    fn drops_are_spread_as_reds_with_a_count_from_nought() {
+        // 1/p packets after a drop the next one is certain; the first after it has p.
+        let mut flow = Monitored::new(0.25);
+        let size = Bytes::new(1000);
+        for chance in [0.25, 1.0 / 3.0, 0.5, 1.0] {
+            assert!(flow.clone().drops(true, size, || chance - 1e-9), "{chance}");
+            assert!(!flow.drops(true, size, || chance + 1e-9), "{chance}");
+        }
+        assert!(flow.drops(true, size, || 0.999));
+        assert!(!flow.drops(true, size, || 0.26), "and the count begins again");
+        assert!(!flow.drops(false, size, || 0.0));
+    }
+
+    #[test]
+    fn a_flow_responds_if_its_rate_falls_as_the_root_of_its_drop_rate_rises() {
+        let verdict = |intervals: &[(f64, f64)]| {
+            let mut flow = Monitored::new(0.1);
+            intervals.iter().for_each(|(rate, drops)| flow.note(*rate, *drops));
+            flow.does_not_respond()
+        };
+        let constant = [(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)];
+        assert!(!verdict(&constant[..2]), "one pair is too little");
+        assert!(verdict(&constant));
+        assert!(!verdict(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
+        assert!(!verdict(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");
+        // One pair for it, two or five against.
+        assert!(!verdict(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
+        assert!(verdict(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
+        // Only the last five count.
+        let mut six = [(1e6, 0.01), (0.5e6, 0.04), (1e6, 0.01), (1e6, 0.015), (1e6, 0.02), (1e6, 0.03)];
+        assert!(!verdict(&six));
+        six[1].0 = 1e6;
+        assert!(verdict(&six));
+    }
+}

@@ -1,0 +1,106 @@
+//! RED-PD over real queues: who is held back, and who is not.
+
+use aqmlab_params::Value;
+use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Registry};
+use aqmlab_random::Stream;
+use aqmlab_units::{Instant, Span};
+
+#[path = "support/flows.rs"]
+mod flows;
+use flows::{Lost, PACKET_TIME, Pkt, packets, settings};
+
+/// How a source sets its rate.
+#[derive(Clone, Copy)]
+enum Source {
+    /// So many packets a packet time, always.
+    Constant(f64),
+    /// As TCP: each round trip one packet more a round trip, or half the rate if any packet was lost in it.
+    Tcp { round_trip: Span, rate: f64, lost: bool, due: Instant },
+}
+
+impl Source {
+    fn tcp(ms: u64) -> Self {
+        Source::Tcp { round_trip: Span::ms(ms), rate: 0.1, lost: false, due: Instant::ZERO }
+    }
+
+    /// Packets in the next packet time.
+    fn rate(&mut self, now: Instant) -> f64 {
+        match self {
+            Source::Constant(rate) => *rate,
+            Source::Tcp { round_trip, rate, lost, due } => {
+                while *due <= now {
+                    let packet = PACKET_TIME.as_secs_f64() / round_trip.as_secs_f64();
+                    *rate = if *lost { (*rate / 2.0).max(packet) } else { *rate + packet };
+                    (*lost, *due) = (false, *due + *round_trip);
+                }
+                *rate
+            }
+        }
+    }
+}
+
+/// What each source got of the link in the second half of five minutes, and which the queue takes for unresponsive.
+fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) -> (Vec<f64>, Vec<bool>) {
+    let red = [("limit", packets(100)), ("min_th", packets(10)), ("max_th", packets(40))];
+    let given = settings(&[red.as_slice(), values].concat());
+    let link = LinkContext { rtt: None, ..LINK };
+    let mut queue: Discipline<Pkt> =
+        Registry::builtin().build(name, &given, &link, Stream::new(1, "queue")).unwrap();
+    let (mut now, mut lost, mut number) = (Instant::ZERO, Lost::default(), 0);
+    let (mut sent, mut draws) = (vec![0.0; sources.len()], Stream::new(2, "sources"));
+    for slot in 0..250_000 {
+        for (flow, source) in sources.iter_mut().enumerate() {
+            // A random number of packets, one more or less, with the rate as its mean.
+            let packets = source.rate(now) + draws.unit();
+            for _ in 0..packets as u64 {
+                queue.enqueue(now, Pkt { number, flow: flow as u64 }, &mut lost);
+                number += 1;
+            }
+        }
+        for (pkt, _) in lost.0.drain(..) {
+            if let Source::Tcp { lost, .. } = &mut sources[pkt.flow as usize] {
+                *lost = true;
+            }
+        }
+        now += PACKET_TIME;
+        let left = queue.dequeue(now, &mut lost);
+        if let Some(pkt) = left.filter(|_| slot >= 125_000) {
+            sent[pkt.flow as usize] += 1.0;
+        }
+    }
+    let flows = (0..sources.len() as u64).map(|flow| Pkt { number: 0, flow });
+    let unresponsive = match &queue {
+        Discipline::RedPd(queue) => {
+            flows.map(|pkt| queue.filter().is_unresponsive(queue.flow_of(&pkt))).collect()
+        }
+        _ => Vec::new(),
+    };
+    let all: f64 = sent.iter().sum();
+    (sent.into_iter().map(|n| n / all).collect(), unresponsive)
+}
+
+#[test]
+fn a_flood_is_held_back_to_its_share_and_found_unresponsive() {
+    let sources =
+        || [Source::Constant(1.0), Source::tcp(40), Source::tcp(40), Source::tcp(40), Source::tcp(40)];
+    let (red, _) = shares("red", &mut sources(), &[]);
+    for (test, no_idle) in [(true, false), (true, true), (false, false)] {
+        let values = [("unresponsive_test", Value::Flag(test)), ("no_idle", Value::Flag(no_idle))];
+        let (pd, unresponsive) = shares("redpd", &mut sources(), &values);
+        println!("RED {red:.3?}, RED-PD {pd:.3?} {unresponsive:?}");
+        assert!(red[0] > 0.5, "RED leaves the link to the flood: {red:?}");
+        // Five flows.
+        assert!(pd[0] < 0.3, "{pd:?}");
+        assert_eq!(unresponsive[0], test);
+    }
+}
+
+#[test]
+fn a_tcp_with_a_short_round_trip_is_held_back() {
+    let sources = || [Source::tcp(10), Source::tcp(80), Source::tcp(80), Source::tcp(80), Source::tcp(80)];
+    let (red, _) = shares("red", &mut sources(), &[]);
+    let (pd, _) = shares("redpd", &mut sources(), &[]);
+    println!("RED {red:.3?}, RED-PD {pd:.3?}");
+    assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
+}
