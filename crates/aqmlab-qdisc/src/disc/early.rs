@@ -107,6 +107,11 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         &self.law
     }
 
+    /// What it has besides its law.
+    pub const fn queue(&self) -> &EarlyQueue {
+        &self.queue
+    }
+
     /// Marks or drops the arrival `pkt`, as the law wants it to be notified. Not inlined: few packets come
     /// here, and the others need not be moved aside for them.
     #[inline(never)]

@@ -86,7 +86,8 @@ fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError
     if pi.all.is_auto("w") {
         let designed_for = SAMPLES_PER_RADIAN * pi.all.number("w_g")?;
         if designed && designed_for > FREQUENCY {
-            pi.derive("w", Value::Number(designed_for.min(1e6)), format!("{SAMPLES_PER_RADIAN} w_g"));
+            let w = libm::rint(1000.0 * designed_for.min(1e6)) / 1000.0;
+            pi.derive("w", Value::Number(w), format!("{SAMPLES_PER_RADIAN} w_g, to the nearest millihertz"));
         } else {
             pi.derive("w", Value::Number(FREQUENCY), format!("{FREQUENCY} Hz, as in the paper"));
         }

@@ -1,0 +1,91 @@
+# One slow link of ns-2.35 with a PI or REM queue under an open load: packets at given instants, and nobody reacts to a
+# drop or a mark.
+#
+#   ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE [NAME VALUE]..
+#
+# Each line of ARRIVALS_FILE is `at_ns size ect`; NAME VALUE set the queue's variables (`w_ 160`). ECN-capable packets
+# come from a TCP sender whose window never ends and which never hears an answer, the others from UDP.
+#
+# Prints one line an arrival, `A at_ns packets bytes prob lost`: the queue before the arrival without the packet in
+# transmission, the probability and how many packets have been lost after it. Then `R flags` for each packet that came
+# through, in order, and the uniform draws of the queue's generator, `U value`.
+
+if {$argc < 4 || $argc % 2} {
+    puts stderr "usage: ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE \[NAME VALUE\].."
+    exit 2
+}
+lassign $argv kind limit seed arrivals_file
+set tcl_precision 17
+foreach {name value} [lrange $argv 4 end] { Queue/$kind set $name $value }
+
+Agent/TCP set useHeaders_ false
+Agent/TCP set ecn_ 1
+Agent/TCP set syn_ false
+Agent/TCP set window_ 1000000
+Agent/TCP set windowInit_ 1000000
+Agent/TCP set minrto_ 1e8
+Agent/TCP set maxrto_ 1e9
+Agent/TCP set rtxcur_init_ 1e8
+
+# A twin with the seed of the default generator, which the queue draws from, gives the same sequence.
+set twin [new RNG]
+$twin seed $seed
+
+set ns [new Simulator]
+set traced [open $arrivals_file.tr w]
+$ns trace-all $traced
+set near [$ns node]
+set far  [$ns node]
+$ns simplex-link $near $far 1e6 0.001 $kind
+$ns simplex-link $far $near 1e6 0.001 DropTail
+$ns queue-limit $near $far $limit
+set queue [[$ns link $near $far] queue]
+set monitor [$ns monitor-queue $near $far ""]
+
+set udp [new Agent/UDP]
+set tcp [new Agent/TCP]
+foreach source [list $udp $tcp] {
+    set drain [new Agent/Null]
+    $ns attach-agent $near $source
+    $ns attach-agent $far $drain
+    $ns connect $source $drain
+}
+$udp set packetSize_ 100000
+
+proc arrive {at_ns size ect} {
+    global udp tcp queue monitor
+    set packets [$monitor set pkts_]
+    set bytes   [$monitor set size_]
+    if {$ect} {
+        $tcp set packetSize_ $size
+        $tcp advanceby 1
+    } else {
+        $udp send $size
+    }
+    puts "A $at_ns $packets $bytes [$queue set prob_] [$monitor set pdrops_]"
+}
+
+# Not earlier: making agents and routes takes draws too.
+$ns at 0.0 "$defaultRNG seed $seed"
+
+set arrivals 0
+set file [open $arrivals_file]
+while {[gets $file line] >= 0} {
+    lassign $line at_ns size ect
+    $ns at [format %d.%09d [expr {$at_ns / 1000000000}] [expr {$at_ns % 1000000000}]] "arrive $at_ns $size $ect"
+    incr arrivals
+}
+proc finish {} {
+    global ns traced arrivals_file twin arrivals
+    $ns flush-trace
+    close $traced
+    set file [open $arrivals_file.tr]
+    while {[gets $file line] >= 0} {
+        if {[lindex $line 0] eq "r"} { puts "R [lindex $line 6]" }
+    }
+    # A draw an arrival at most, or two a departure.
+    for {set i 0} {$i < 3 * $arrivals} {incr i} { puts "U [$twin uniform 0 1]" }
+    exit 0
+}
+$ns at [expr {$at_ns / 1e9 + 10.0}] finish
+$ns run
