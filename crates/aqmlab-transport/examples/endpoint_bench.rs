@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, Segment, profile_settings};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, Segment, StreamEvent, profile_settings};
 use aqmlab_units::{Instant, Span};
 
 /// 1500 B on 100 Mbit/s.
@@ -50,78 +50,134 @@ enum Fault {
     Mark,
 }
 
-fn profile(ack_every: u64, ecn: bool) -> Profile {
+/// Sends endless data from one endpoint to the other; how many segments were sent again.
+fn through_endpoints(segments: u64, ack_every: u64, fault: Fault) -> u32 {
     let mut settings = profile_settings("rfc").expect("built in");
     let mut set = |name, value| settings.set(name, value, Origin::Given);
     set("ack_every", Value::Integer(ack_every));
     set("max_window", Value::Integer(WINDOW));
     set("initial_ssthresh", Value::Choice("max_window"));
-    set("ecn", Value::Flag(ecn));
-    Profile::from_settings(&settings).expect("consistent")
-}
-
-/// Data segments and acknowledgments on their way, oldest first.
-#[derive(Default)]
-struct InFlight {
-    data: VecDeque<Segment>,
-    acks: VecDeque<Segment>,
-}
-
-/// Delivers `segments` segments with their acknowledgments; how many were sent again.
-fn through_endpoints(segments: u64, ack_every: u64, fault: Fault) -> u32 {
-    let profile = profile(ack_every, fault == Fault::Mark);
-    let (mut sender, mut receiver) =
-        (Endpoint::new(Role::Active, &profile), Endpoint::new(Role::Passive, &profile));
-    let (mut now, mut net) = (Instant::ZERO, InFlight::default());
+    set("ecn", Value::Flag(fault == Fault::Mark));
+    let profile = Profile::from_settings(&settings).expect("consistent");
+    let [mut sender, receiver] = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
     sender.write(ENDLESS);
-    sender.open(now, &profile);
-    drain(&mut sender, now, &profile, &mut net.data);
-    for n in 1..=segments {
-        now += SEGMENT_TIME;
-        let Some(segment) = net.data.pop_front() else {
-            now = now.max(sender.deadline().expect("a sender that waits has a timer"));
-            sender.on_timer(now, &profile);
-            drain(&mut sender, now, &profile, &mut net.data);
-            continue;
-        };
-        let struck = n % SELDOM == 0;
-        if struck && fault == Fault::Loss {
-            continue;
-        }
-        receiver.on_segment(now, &segment, struck && fault == Fault::Mark, &profile);
-        drain(&mut receiver, now, &profile, &mut net.acks);
-        while let Some(ack) = net.acks.pop_front() {
-            sender.on_segment(now, &ack, false, &profile);
-            drain(&mut sender, now, &profile, &mut net.data);
-        }
-    }
-    sender.counters().retransmitted
+    sender.open(Instant::ZERO, &profile);
+    drive([sender, receiver], &profile, segments, fault).counters().retransmitted
 }
 
-/// As a host does after each call (see the crate's documentation).
-fn drain(endpoint: &mut Endpoint, now: Instant, profile: &Profile, out: &mut VecDeque<Segment>) {
-    while let Some(segment) = endpoint.poll_transmit(now, profile) {
-        out.push_back(segment);
-    }
-    while let Some(event) = endpoint.poll_event() {
-        std::hint::black_box(&event);
-    }
-    std::hint::black_box(&endpoint.deadline());
-}
-
-/// The queues alone.
+/// The same with endpoints that answer each segment by one, whatever it is.
 fn through_nothing(segments: u64) -> u32 {
-    let profile = profile(1, false);
+    let profile = Profile::named("rfc").expect("built in");
     let mut endpoint = Endpoint::new(Role::Active, &profile);
     endpoint.open(Instant::ZERO, &profile);
     let segment = endpoint.poll_transmit(Instant::ZERO, &profile).expect("a SYN");
-    let mut net = InFlight { data: (0..WINDOW).map(|_| segment).collect(), acks: VecDeque::new() };
+    let [sender, receiver] = [WINDOW, 0].map(|due| Echo { segment, due, told: false });
+    drive([sender, receiver], &profile, segments, Fault::Nothing);
+    0
+}
+
+/// What a host calls.
+trait End {
+    fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
+    fn on_timer(&mut self, now: Instant, profile: &Profile);
+    fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment>;
+    fn poll_event(&mut self) -> Option<StreamEvent>;
+    fn deadline(&self) -> Option<Instant>;
+}
+
+/// Delivers `segments` segments with their acknowledgments, in order, one in each [`SEGMENT_TIME`]; the sender.
+fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -> E {
+    let [mut sender, mut receiver] = ends;
+    let (mut data, mut acks) = (VecDeque::new(), VecDeque::new());
+    let mut now = Instant::ZERO;
+    drain(&mut sender, now, profile, &mut data);
+    let mut until_fault = SELDOM;
     for _ in 0..segments {
-        let segment = net.data.pop_front().expect("as many go in as come out");
-        net.acks.push_back(std::hint::black_box(segment));
-        while let Some(ack) = net.acks.pop_front() {
-            net.data.push_back(std::hint::black_box(ack));
+        now += SEGMENT_TIME;
+        let Some(segment) = data.pop_front() else {
+            now = now.max(sender.deadline().expect("a sender that waits has a timer"));
+            sender.on_timer(now, profile);
+            drain(&mut sender, now, profile, &mut data);
+            continue;
+        };
+        until_fault -= 1;
+        let struck = until_fault == 0;
+        if struck {
+            until_fault = SELDOM;
+            if fault == Fault::Loss {
+                continue;
+            }
+        }
+        receiver.on_segment(now, &segment, struck && fault == Fault::Mark, profile);
+        drain(&mut receiver, now, profile, &mut acks);
+        while let Some(ack) = acks.pop_front() {
+            sender.on_segment(now, &ack, false, profile);
+            drain(&mut sender, now, profile, &mut data);
         }
     }
-    0
+    sender
+}
+
+/// As a host does after each call (see the crate's documentation).
+fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut VecDeque<Segment>) {
+    while let Some(segment) = end.poll_transmit(now, profile) {
+        out.push_back(segment);
+    }
+    while let Some(event) = end.poll_event() {
+        std::hint::black_box(&event);
+    }
+    std::hint::black_box(&end.deadline());
+}
+
+impl End for Endpoint {
+    fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile) {
+        self.on_segment(now, segment, ce, profile);
+    }
+
+    fn on_timer(&mut self, now: Instant, profile: &Profile) {
+        self.on_timer(now, profile);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        self.poll_transmit(now, profile)
+    }
+
+    fn poll_event(&mut self) -> Option<StreamEvent> {
+        self.poll_event()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline()
+    }
+}
+
+/// Answers each segment by one, and has one thing to tell about it.
+struct Echo {
+    segment: Segment,
+    due: u64,
+    told: bool,
+}
+
+impl End for Echo {
+    fn on_segment(&mut self, _now: Instant, segment: &Segment, _ce: bool, _profile: &Profile) {
+        self.segment = *segment;
+        self.due += 1;
+        self.told = false;
+    }
+
+    fn on_timer(&mut self, _now: Instant, _profile: &Profile) {}
+
+    fn poll_transmit(&mut self, _now: Instant, _profile: &Profile) -> Option<Segment> {
+        self.due = self.due.checked_sub(1)?;
+        Some(self.segment)
+    }
+
+    fn poll_event(&mut self) -> Option<StreamEvent> {
+        let told = std::mem::replace(&mut self.told, true);
+        (!told).then_some(StreamEvent::Acked(1))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(Instant::ZERO)
+    }
 }

@@ -49,12 +49,16 @@ impl RtoTimer {
         self.deadline = now.saturating_add(self.rto(profile));
     }
 
-    /// Starts the timer if it is not running (RFC 6298, 5.1).
+    /// Does the timer run?
     #[inline]
-    pub(crate) fn arm_if_idle(&mut self, now: Instant, profile: &Profile) {
-        if self.deadline == NEVER {
-            self.arm(now, profile);
-        }
+    pub(crate) fn is_running(&self) -> bool {
+        self.deadline != NEVER
+    }
+
+    /// Starts the timer: data leaves (RFC 6298, 5.1).
+    #[cold]
+    pub(crate) fn start(&mut self, now: Instant, profile: &Profile) {
+        self.arm(now, profile);
     }
 
     /// Lets the timer fire `span` from now, whatever the estimate: TIME-WAIT uses the same timer.
@@ -92,14 +96,16 @@ impl RtoTimer {
         self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0
     }
 
-    /// New data up to `ack` is acknowledged: takes a sample if the timed segment is among it.
-    /// `keep_backoff`: see [`crate::profile::EcnAtOne::Ns2`].
+    /// New data up to `ack` is acknowledged. True if the timed segment is among it.
     #[inline]
-    pub(crate) fn acked(&mut self, now: Instant, ack: u64, keep_backoff: bool, profile: &Profile) {
+    pub(crate) fn acked(&mut self, ack: u64) -> bool {
         self.fired = false;
-        if !self.covers_timed(ack) {
-            return;
-        }
+        self.covers_timed(ack)
+    }
+
+    /// The timed segment is acknowledged: takes the sample.
+    /// `keep_backoff`: see [`crate::profile::EcnAtOne::Ns2`].
+    pub(crate) fn measured(&mut self, now: Instant, keep_backoff: bool, profile: &Profile) {
         let sent = core::mem::replace(&mut self.timed_at, NEVER);
         if !keep_backoff {
             self.doublings = 0;
@@ -149,9 +155,16 @@ impl RtoTimer {
     #[inline]
     pub(crate) fn rto(&self, profile: &Profile) -> Span {
         let base = self.unbounded_rto(profile).max(profile.min_rto);
-        base.saturating_mul(1 << self.doublings).min(profile.max_rto).max(least(profile))
+        let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
+        let bounded = backed_off.min(profile.max_rto);
+        match profile.rtt_arithmetic {
+            RttArithmetic::Rfc6298 => bounded,
+            // It never lets the timer fire within two ticks of its clock.
+            RttArithmetic::Ns2 => bounded.max(profile.granularity.saturating_mul(2)),
+        }
     }
 
+    #[inline]
     fn unbounded_rto(&self, profile: &Profile) -> Span {
         if self.rttvar4 == 0 {
             return if self.syn_timed_out { profile.syn_fallback_rto } else { profile.initial_rto };
@@ -208,13 +221,5 @@ impl RtoTimer {
     /// The smoothed round-trip time, once there is one.
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))
-    }
-}
-
-/// ns-2 never lets the timer fire within two ticks of its clock.
-fn least(profile: &Profile) -> Span {
-    match profile.rtt_arithmetic {
-        RttArithmetic::Rfc6298 => Span::ZERO,
-        RttArithmetic::Ns2 => profile.granularity.saturating_mul(2),
     }
 }

@@ -54,25 +54,26 @@ impl Window {
     /// New data is acknowledged outside fast recovery.
     #[inline]
     pub(crate) fn increase(&mut self, acked: u32, after_timeout: impl FnOnce() -> bool, profile: &Profile) {
-        let (acked, mss) = (f64::from(acked), f64::from(profile.mss));
+        let segments = || f64::from(acked) / f64::from(profile.mss);
         match (self.cwnd < self.ssthresh, profile.increase) {
             // RFC 5681, equation 2: min(N, SMSS)
-            (true, Increase::PerAck) => self.cwnd += (acked / mss).min(1.0),
+            (true, Increase::PerAck) => self.cwnd += segments().min(1.0),
             (true, Increase::ByteCounting) => {
                 // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
                 let limit = if after_timeout() { 1 } else { profile.abc_limit };
-                self.cwnd += (acked / mss).min(f64::from(limit));
+                self.cwnd += segments().min(f64::from(limit));
             }
             // RFC 5681, equation 3
             (false, Increase::PerAck) => self.cwnd += 1.0 / self.cwnd,
-            (false, Increase::ByteCounting) => self.count_bytes(acked, mss),
+            (false, Increase::ByteCounting) => self.count_bytes(acked, profile),
         }
     }
 
     /// RFC 3465, 2.1: one segment for each window of acknowledged bytes.
-    fn count_bytes(&mut self, acked: f64, mss: f64) {
-        let credit = f64::from(self.credit) + acked;
-        let window = self.cwnd * mss;
+    #[inline(never)] // keeps the way of an ACK short without it
+    fn count_bytes(&mut self, acked: u32, profile: &Profile) {
+        let credit = f64::from(self.credit) + f64::from(acked);
+        let window = self.cwnd * f64::from(profile.mss);
         if credit >= window {
             self.cwnd += 1.0;
             self.credit = (credit - window).min(window) as u32;

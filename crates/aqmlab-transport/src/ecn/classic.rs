@@ -64,6 +64,12 @@ impl ClassicEcn {
         }
     }
 
+    /// Is there anything for ECE or CWR to tell the other side, or to be forgotten once told?
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
+    }
+
     /// Receiving half: an acknowledgment leaves. Its ECE flag.
     #[inline]
     pub(crate) fn take_echo(&mut self) -> bool {

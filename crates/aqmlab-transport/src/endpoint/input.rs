@@ -97,7 +97,9 @@ impl Endpoint {
     fn establish(&mut self, now: Instant, profile: &Profile) {
         let syn_lost = self.syn_was_lost();
         (self.una, self.flight, self.unacked) = (1, 0, 0); // all that was sent is the SYN
-        self.rto.acked(now, 1, false, profile);
+        if self.rto.acked(1) {
+            self.rto.measured(now, false, profile);
+        }
         self.rto.handshake_done(syn_lost, profile);
         self.window.established(syn_lost, profile);
         self.events.established();
@@ -154,15 +156,20 @@ impl Endpoint {
     }
 
     /// Everything below `ack` has arrived. The bytes of the stream among it.
-    #[inline]
-    pub(super) fn advance(&mut self, ack: u64) -> u32 {
+    fn advance(&mut self, ack: u64) -> u32 {
         let acked = (ack - self.una) as u32;
         let bytes = acked - u32::from(ack > self.stream_end);
-        self.una = ack;
+        self.advance_by(acked, bytes);
+        bytes
+    }
+
+    /// So many sequence numbers beyond `una` have arrived, `bytes` of the stream among them.
+    #[inline]
+    pub(super) fn advance_by(&mut self, acked: u32, bytes: u32) {
+        self.una += u64::from(acked);
         self.unacked -= acked;
         self.flight = self.flight.saturating_sub(acked);
         self.events.acked(bytes);
-        bytes
     }
 
     /// A SYN for a connection that knows it already: our answer was lost.
@@ -243,7 +250,7 @@ impl Endpoint {
     fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
         let acked = (ack - self.una) as u32;
         let bytes = self.advance(ack);
-        self.last_activity = self.activity_on_ack(now, profile);
+        self.note_activity_on_ack(now, profile);
         match self.verdict_on_new_ack(ack, profile) {
             Verdict::Partial { restart_timer } => {
                 self.window.deflate(acked, profile);
@@ -277,7 +284,22 @@ impl Endpoint {
     /// New data is acknowledged and nothing is missing: `bytes` of the stream, up to `una`.
     #[inline]
     pub(super) fn go_on(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
-        self.rto.acked(now, self.una, self.ecn.keeps_backoff(), profile);
+        if self.rto.acked(self.una) {
+            self.go_on_with_sample(now, bytes, opens, profile);
+        } else {
+            self.go_on_without_sample(now, bytes, opens, profile);
+        }
+    }
+
+    /// Once in a round trip.
+    #[cold]
+    fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
+        self.rto.measured(now, self.ecn.keeps_backoff(), profile);
+        self.go_on_without_sample(now, bytes, opens, profile);
+    }
+
+    #[inline]
+    fn go_on_without_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.restart_timer(now, profile);
         if opens {
             let after_timeout = || self.troubles.get().recovery.after_timeout();

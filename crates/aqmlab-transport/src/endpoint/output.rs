@@ -16,14 +16,39 @@ impl Endpoint {
         if self.notes.any(DUE) || !self.state.is_synchronised() {
             return self.transmit_seldom(now, profile);
         }
-        if self.burst > 0 && self.has_data() && !self.ecn.is_waiting() {
-            self.restart_after_idle(now, profile);
-            if self.fits(0, profile) {
-                self.burst -= 1;
-                return Some(self.new_data(now, profile));
-            }
+        self.transmit_ordinary(now, profile)
+    }
+
+    /// Data, or else an acknowledgment of its own.
+    #[inline]
+    fn transmit_ordinary(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.burst > 0
+            && self.has_data()
+            && let Some(segment) = self.transmit_data(now, profile)
+        {
+            return Some(segment);
         }
         self.receiver.owes_ack().then(|| self.pure_ack(profile))
+    }
+
+    /// New data, if the windows let it out.
+    #[inline(never)] // its registers would be saved for the many calls that have nothing to send
+    fn transmit_data(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.ecn.is_waiting() {
+            return None;
+        }
+        self.restart_after_idle(now, profile);
+        let window = self.usable_window(0, profile);
+        if !self.fits(window, profile) {
+            return None;
+        }
+        let segment = self.new_data(now, profile);
+        self.burst -= 1;
+        let following = self.flight + self.segment_len(self.next(), profile);
+        if u64::from(following) > window {
+            self.burst = 0; // what could open the window gives a new burst: the next call need not look
+        }
+        Some(segment)
     }
 
     /// What is urgent, and what begins and ends a connection.
@@ -69,19 +94,19 @@ impl Endpoint {
         if self.notes.take(HANDSHAKE_ACK) {
             return Some(self.pure_ack(profile));
         }
-        if self.ecn.is_waiting() {
-            return self.receiver.owes_ack().then(|| self.pure_ack(profile));
+        if !self.ecn.is_waiting() {
+            if self.notes.take(RETRANSMISSION) {
+                return Some(self.data(now, 0, profile).0);
+            }
+            let extra = self.troubles.get().limited;
+            if self.notes.take(LIMITED) && self.fits(self.usable_window(extra, profile), profile) {
+                let segment = self.new_data(now, profile);
+                self.troubles.note().recovery.sent_limited(segment.len);
+                self.unsettled = true;
+                return Some(segment);
+            }
         }
-        if self.notes.take(RETRANSMISSION) {
-            return Some(self.data(now, self.una, profile));
-        }
-        if self.notes.take(LIMITED) && self.fits(self.troubles.get().limited.into(), profile) {
-            let segment = self.new_data(now, profile);
-            self.troubles.note().recovery.sent_limited(segment.len);
-            self.unsettled = true;
-            return Some(segment);
-        }
-        self.poll_transmit(now, profile)
+        self.transmit_ordinary(now, profile)
     }
 
     /// Is there anything to send at `next`: a byte, or the FIN?
@@ -91,18 +116,27 @@ impl Endpoint {
         next < self.stream_end || (self.notes.any(CLOSING) && next == self.stream_end)
     }
 
-    /// Does the segment at `next` fit into the windows, the congestion window enlarged by `extra` segments?
+    /// Bytes that may be in flight, by the congestion window enlarged by `extra` segments and by the other
+    /// side's window.
     #[inline]
-    fn fits(&self, extra: u64, profile: &Profile) -> bool {
+    fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
+        let segments = (self.window.usable(profile) + u64::from(extra)).min(u64::from(profile.max_window));
+        (segments * u64::from(profile.mss)).min(u64::from(self.peer_window))
+    }
+
+    /// Does the segment at `next` fit into `window` bytes?
+    #[inline]
+    fn fits(&self, window: u64, profile: &Profile) -> bool {
         let len = self.segment_len(self.next(), profile);
         if len == 0 {
             // A FIN of its own; it takes no window.
             return self.has_data() && self.state.is_synchronised();
         }
-        let segments = (self.window.usable(profile) + extra).min(u64::from(profile.max_window));
-        let window = (segments * u64::from(profile.mss)).min(u64::from(self.peer_window));
+        if u64::from(self.flight + len) > window {
+            return false;
+        }
         let held_back = profile.nagle && len < profile.mss && !self.notes.any(CLOSING) && self.flight > 0;
-        u64::from(self.flight) + u64::from(len) <= window && !held_back
+        !held_back
     }
 
     /// Payload of the segment at `from`.
@@ -111,37 +145,35 @@ impl Endpoint {
         self.stream_end.saturating_sub(from).min(u64::from(profile.mss)) as u32
     }
 
-    #[inline]
+    #[inline(always)]
     fn new_data(&mut self, now: Instant, profile: &Profile) -> Segment {
-        let segment = self.data(now, self.next(), profile);
-        self.flight += segment.sequence_len() as u32;
+        let (segment, end) = self.data(now, self.flight, profile);
+        self.flight = end;
         segment
     }
 
-    /// The segment at `from` with what the stream holds there, and its bookkeeping.
-    fn data(&mut self, now: Instant, from: u64, profile: &Profile) -> Segment {
+    /// The segment `ahead` of `una` with what the stream holds there, and its bookkeeping. Beside it how far
+    /// ahead its end is.
+    #[inline(always)] // once for new data, once for what is seldom
+    fn data(&mut self, now: Instant, ahead: u32, profile: &Profile) -> (Segment, u32) {
+        let from = self.una + u64::from(ahead);
         let len = self.segment_len(from, profile);
         let last = from + u64::from(len) == self.stream_end;
         let fin = last && self.notes.any(CLOSING) && self.stream_end != ENDLESS;
-        let end = from + u64::from(len) + u64::from(fin);
-        if self.unacked == 0 {
-            self.rto.arm(now, profile);
-        } else {
-            self.rto.arm_if_idle(now, profile);
+        let end = ahead + len + u32::from(fin);
+        if self.unacked == 0 || !self.rto.is_running() {
+            self.rto.start(now, profile);
         }
-        let again = from < self.sent();
+        let again = ahead < self.unacked;
         if again {
             self.count_again(from, len);
         } else {
-            self.rto.time_segment(now, end);
+            self.rto.time_segment(now, self.una + u64::from(end));
         }
-        if len == 0 {
-            self.count_empty(fin && !again);
-        }
+        self.unacked = self.unacked.max(end);
         if fin {
             self.enter(now, self.state.fin_sent(), profile);
         }
-        self.unacked = self.unacked.max((end - self.una) as u32);
         if profile.idle_restart != IdleRestart::Ns2 {
             self.last_activity = now;
         }
@@ -150,9 +182,13 @@ impl Endpoint {
             self.tally.data_segments += 1;
             segment.len = len;
             segment.ect = self.ecn.ect(again, fin, profile);
-            segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
+            if self.ecn.has_news() {
+                segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
+            }
+        } else {
+            self.count_empty(fin && !again);
         }
-        segment
+        (segment, end)
     }
 
     /// Counts `len` bytes at `from`, some or all of which have been sent before.
@@ -183,6 +219,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {
@@ -204,16 +241,20 @@ impl Endpoint {
     /// When the pause that may follow this acknowledgment begins: with the last sending by RFC 5681, with
     /// the last acknowledgment in ns-2, whose timer keeps running.
     #[inline]
-    pub(super) fn activity_on_ack(&self, now: Instant, profile: &Profile) -> Instant {
-        if profile.idle_restart == IdleRestart::Ns2 { now } else { self.last_activity }
+    pub(super) fn note_activity_on_ack(&mut self, now: Instant, profile: &Profile) {
+        if profile.idle_restart == IdleRestart::Ns2 {
+            self.last_activity = now;
+        }
     }
 
+    #[inline]
     fn pure_ack(&mut self, profile: &Profile) -> Segment {
         self.tally.acks += 1;
         self.control(Flags::ACK, self.sent(), profile)
     }
 
     /// A segment without payload at `from`; whatever has the ACK bit acknowledges all that has arrived.
+    #[inline]
     fn control(&mut self, flags: Flags, from: u64, profile: &Profile) -> Segment {
         let mut segment = Segment {
             seq: to_wire(profile.initial_sequence, from),
@@ -225,7 +266,7 @@ impl Endpoint {
         };
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();
-            if !flags.has(Flags::SYN) {
+            if self.ecn.has_news() && !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
             }
             self.receiver.ack_sent();

@@ -62,11 +62,13 @@ impl Endpoint {
                 self.receiver.on_next_segment(now, seg.len, profile);
                 self.events.delivered(seg.len);
             }
-            Predicted::Ack { bytes } => {
-                self.advance(self.una + u64::from(bytes));
-                self.last_activity = self.activity_on_ack(now, profile);
-                self.go_on(now, bytes, true, profile);
-            }
+            Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }
+    }
+
+    fn on_predicted_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        self.advance_by(bytes, bytes);
+        self.note_activity_on_ack(now, profile);
+        self.go_on(now, bytes, true, profile);
     }
 }
