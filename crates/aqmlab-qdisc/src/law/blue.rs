@@ -245,6 +245,8 @@ mod tests {
         });
         assert_eq!(idles, [false, true]);
         assert!((law.probability() - 0.00725).abs() < 1e-15);
+        assert!(!law.on_loss(ms(550)), "a decrement holds increments back");
+        assert!(law.on_loss(ms(551)));
     }
 
     #[test]

@@ -419,6 +419,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_flow_is_first_monitored_with_its_share_in_bounds() {
+        for (usable, large, small) in [(0.1, 0.2, 0.1 * 300.0 / 780.0), (0.4, 0.5, 0.4 * 300.0 / 780.0)] {
+            let mut law = RedPdLaw::new(PARAMS);
+            for flow in 0..5 {
+                let state = law.flows.get_or_default(flow);
+                let dropped = if flow == 0 { 900 } else { 100 };
+                (state.arrived, state.lost) = (1000, dropped);
+                state.lists[..3].fill(dropped);
+            }
+            // The mean of 2700 and four times 300 bytes is 780; the share of flow 0 is 3.46 times the drop rate.
+            law.raise(ms(1000), Span::ms(100), usable);
+            assert_eq!(law.probability(0), large);
+            assert!((law.probability(1) - small).abs() < 1e-12, "{}", law.probability(1));
+        }
+    }
+
+    #[test]
     fn responsive_flows_are_spared_when_the_queue_is_short_and_unresponsive_ones_are_not() {
         let mut law = RedPdLaw::new(PARAMS);
         let state = law.flows.get_or_default(7);
