@@ -25,6 +25,7 @@ mod ecn_policy;
 mod fifo;
 mod flow_table;
 mod histogram;
+mod keyed;
 pub mod law;
 mod limit;
 mod pipe;

@@ -5,6 +5,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::ecn_policy::EcnPolicy;
 use crate::flow_table::FlowTable;
+use crate::keyed::Keyed;
 use crate::law::{FredFlow, FredLaw, Notice, Verdict};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
@@ -24,7 +25,7 @@ pub struct FredQueue {
 pub struct Fred<P> {
     law: FredLaw,
     queue: FredQueue,
-    fifo: Fifo<P>,
+    fifo: Fifo<Keyed<P>>,
     /// The flows that have packets waiting, and no others.
     flows: FlowTable<FredFlow>,
     /// Makes this queue's hashes its own.
@@ -67,11 +68,10 @@ impl<P: Packet> Fred<P> {
         self.arrivals += 1;
         let draw = || unit_from_bits(self.draws.at(number));
         let active = self.flows.len() as u64;
-        match self.flows.get_mut(key) {
-            Some(flow) => self.law.on_arrival(now, flow, active, size, draw),
-            // A flow without waiting packets gets no strike, so nothing is to be kept of it.
-            None => self.law.on_arrival(now, &mut FredFlow::default(), active, size, draw),
-        }
+        // A flow without waiting packets gets no strike, so nothing is to be kept of it.
+        let mut unknown = FredFlow::default();
+        let flow = self.flows.get_mut(key).unwrap_or(&mut unknown);
+        self.law.on_arrival(now, flow, active, size, draw)
     }
 
     /// Queues `pkt`, or loses it if there is no room.
@@ -83,7 +83,7 @@ impl<P: Packet> Fred<P> {
         }
         self.flows.get_or_default(key).queued += 1;
         self.law.on_queued(now, backlog.packets.as_f64(), self.flows.len() as u64);
-        self.fifo.push(pkt);
+        self.fifo.push(Keyed { key, packet: pkt });
     }
 
     /// Marks or drops `pkt`.
@@ -113,18 +113,17 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
 
     #[inline]
     fn dequeue(&mut self, now: Instant, _obs: &mut dyn Observer<P>) -> Option<P> {
-        let Some(pkt) = self.fifo.pop() else {
+        let Some(Keyed { key, packet }) = self.fifo.pop() else {
             self.law.on_idle(now);
             return None;
         };
-        let key = pkt.flow_hash(self.salt);
         self.law.on_departure(self.fifo.backlog().packets.as_f64(), self.flows.len() as u64);
         let flow = self.flows.get_mut(key).expect("a flow with a waiting packet is known");
         flow.queued -= 1;
         if flow.queued == 0 {
             self.flows.remove(key);
         }
-        Some(pkt)
+        Some(packet)
     }
 
     fn deadline(&self) -> Option<Instant> {
