@@ -66,7 +66,8 @@ pub trait Packet {
 pub enum Reason {
     /// Chosen at random by the discipline's probability.
     Early,
-    /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond `max_th`).
+    /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond `max_th`), or every
+    /// one of a flow that has more than it may (FRED).
     Forced,
     /// The buffer's limit was reached: tail drop.
     Overflow,

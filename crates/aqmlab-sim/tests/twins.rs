@@ -68,6 +68,10 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "red", limit = "30p", min_th = "3p", max_th = "9p", ecn = true }"#),
         Just(r#"{ kind = "red", preset = "ns2", limit = "50p", min_th = "5p", max_th = "15p" }"#),
         Just(r#"{ kind = "ared", limit = "60p", ecn = true }"#),
+        Just(r#"{ kind = "blue", limit = "20p", freeze_time = "10ms", ecn = true }"#),
+        Just(r#"{ kind = "blue", preset = "altq", limit = "20p" }"#),
+        Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
+        Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
     ];
     let network = (100u64..20_000, 0u64..30_000, queue, 1u32..12, (1u64..80, 0u64..200), 1u32..4);
     let flows =
