@@ -50,8 +50,8 @@ impl Average {
         self.value
     }
 
-    /// Not inlined: a busy link's arrivals do not come here.
-    #[inline(never)]
+    /// Cold: a busy link's arrivals do not come here.
+    #[cold]
     fn end_idle(&mut self, since: Instant, now: Instant, queued: f64) {
         self.idle_since = None;
         if self.value == 0.0 {
