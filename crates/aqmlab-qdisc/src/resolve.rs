@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Setting, Settings, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
@@ -34,10 +34,16 @@ pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
     all
 }
 
-/// Puts the preset's values wherever the scenario gave none.
+/// Puts the preset's values wherever the scenario gave none. What an earlier resolution has derived from a value that
+/// was given (packets from bandwidth-delay products) stays.
 pub(crate) fn apply_preset(settings: &mut Settings, preset: &Preset) {
     for (name, value) in preset.values {
-        if !settings.is_given(name) {
+        let untouched = |s: &Setting| match s.origin {
+            Origin::Given => false,
+            Origin::Derived(_) => s.value == Value::Auto,
+            _ => true,
+        };
+        if settings.iter().find(|s| s.name == *name).is_none_or(untouched) {
             settings.set(name, value.clone(), Origin::Profile(Cow::Borrowed(preset.name)));
         }
     }

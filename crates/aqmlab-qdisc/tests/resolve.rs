@@ -88,6 +88,16 @@ fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
             }
             assert_eq!(once.iter().count(), info.params.len());
             assert_eq!(resolve(info.name, &once), Ok(once), "{} {preset}", info.name);
+            // A size that is derived from what was given is no default for a preset to replace.
+            let given = effective(info.name, &[("preset", Value::Choice(preset)), ("limit", size("2bdp"))]);
+            let Ok(Size::Bytes(mean)) = given.size("mean_packet") else { panic!("{}", info.name) };
+            let limit = match given.size("limit").unwrap() {
+                Size::Packets(n) => n.as_f64() * mean.as_f64(),
+                Size::Bytes(n) => n.as_f64(),
+                Size::Bdp(_) => panic!("not resolved"),
+            };
+            assert!((limit - 200_000.0).abs() <= mean.as_f64() / 2.0, "{} {preset}: {limit}", info.name);
+            assert_eq!(resolve(info.name, &given), Ok(given), "{} {preset}", info.name);
         }
     }
 }
