@@ -1,0 +1,175 @@
+//! BLUE, slowly: a model written from the paper's text (Feng, Kandlur, Saha, Shin: "The BLUE active queue management
+//! algorithms", 2002, section III) by somebody who had not read the law that it judges, and sharing nothing with it.
+//!
+//! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then
+//! > `p_m` = `p_m` + d1; `last_update` = now.
+//! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then `p_m` = `p_m` - d2; `last_update` = now.
+//!
+//! It has no state to be wrong in: first the whole history of the link is worked out from the list of arrivals, by the
+//! definition of a first-in first-out link; then the events that the paper names are read off that history; then
+//! `p_m` is their sum, in integers. The packets that BLUE's random draws notify are told to the model, for a draw
+//! is not part of the text.
+
+/// What the judged queue's random decision did to an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// No notification, or one that marks: the packet meets the buffer.
+    Goes,
+    /// The notification is a drop.
+    Dropped,
+}
+
+/// What counts as a packet loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The paper: a packet that finds the buffer full.
+    Overflow,
+    /// ns-3: BLUE's own random drops too.
+    OwnDropsToo,
+}
+
+/// When the link having been idle lowers `p_m`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idle {
+    /// The paper: once as the link runs out of packets.
+    AsItBegins,
+    /// ns-3: with the arrival that ends it, if it has lasted a freeze time.
+    AsItEndsAfterAFreezeTime,
+    /// ALTQ: with the arrival that ends it; after more than a second `p_m` is set to this instead.
+    AsItEndsOrReset(u64),
+}
+
+/// One queue. Times are in nanoseconds, probabilities in whole parts of `one`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// waiting packets, without the one in transmission
+    pub limit: usize,
+    /// L, in waiting packets
+    pub threshold: Option<usize>,
+    /// what a packet occupies the link
+    pub service: u64,
+    pub freeze_time: u64,
+    pub d1: u64,
+    pub d2: u64,
+    /// `p_m` = 1
+    pub one: u64,
+    pub loss: Loss,
+    pub idle: Idle,
+}
+
+/// An event that the paper, or a variant, names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    Overflow,
+    AboveThreshold,
+    OwnDrop,
+    /// the link is idle, or was for so long
+    Idle(u64),
+}
+
+/// An event, when it was, at which arrival (or after which), and `p_m` after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    pub at: u64,
+    pub arrival: usize,
+    pub what: What,
+    /// did it move `last_update`, or was it frozen?
+    pub counted: bool,
+    pub p: u64,
+}
+
+/// All events of the arrivals (time, what the draw did), which are in the order of time, to the end of the last
+/// transmission.
+pub fn history(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<Event> {
+    sum(rules, events(rules, arrivals))
+}
+
+/// A packet that was let in.
+struct Carried {
+    arrival: usize,
+    starts: u64,
+    ends: u64,
+}
+
+/// The events of the paper, in the order of time; a departure comes before an arrival of the same instant.
+fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
+    let mut carried: Vec<Carried> = Vec::new();
+    let mut found = Vec::new();
+    for (number, (at, told)) in arrivals.iter().enumerate() {
+        let waiting = carried.iter().rev().take_while(|pkt| pkt.starts > *at).count();
+        if rules.threshold.is_some_and(|l| waiting > l) {
+            found.push((*at, number, What::AboveThreshold));
+        }
+        if *told == Told::Dropped {
+            found.push((*at, number, What::OwnDrop));
+        } else if waiting >= rules.limit {
+            found.push((*at, number, What::Overflow));
+        } else {
+            let starts = carried.last().map_or(*at, |last| last.ends.max(*at));
+            carried.push(Carried { arrival: number, starts, ends: starts + rules.service });
+        }
+    }
+    for (number, pkt) in carried.iter().enumerate() {
+        if carried.get(number + 1).is_some_and(|next| arrivals[next.arrival].0 < pkt.ends) {
+            continue;
+        }
+        let ending = arrivals.iter().position(|(at, _)| *at >= pkt.ends);
+        match (rules.idle, ending) {
+            (Idle::AsItBegins, _) => {
+                found.push((pkt.ends, ending.unwrap_or(arrivals.len()), What::Idle(0)));
+            }
+            (_, Some(by)) => found.push((arrivals[by].0, by, What::Idle(arrivals[by].0 - pkt.ends))),
+            (_, None) => {}
+        }
+    }
+    // Among events of one arrival the end of the idle time comes first: it was the departure's.
+    found.sort_by_key(|(at, number, what)| (*at, *number, !matches!(what, What::Idle(_))));
+    found
+}
+
+/// `p_m` after each of the events.
+fn sum(rules: &Rules, events: Vec<(u64, usize, What)>) -> Vec<Event> {
+    let (mut p, mut last_update) = (0_u64, None);
+    let judge = |(at, arrival, what)| {
+        let frozen = last_update.is_some_and(|last| at - last <= rules.freeze_time);
+        let next = match what {
+            What::Overflow | What::AboveThreshold if !frozen => Some((p + rules.d1).min(rules.one)),
+            What::OwnDrop if !frozen && rules.loss == Loss::OwnDropsToo => {
+                Some((p + rules.d1).min(rules.one))
+            }
+            What::Idle(lasted) => match rules.idle {
+                Idle::AsItEndsOrReset(to) if lasted > 1_000_000_000 => Some(to),
+                Idle::AsItEndsAfterAFreezeTime if lasted < rules.freeze_time => None,
+                _ if !frozen => Some(p.saturating_sub(rules.d2)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(next) = next {
+            (p, last_update) = (next, Some(at));
+        }
+        Event { at, arrival, what, counted: next.is_some(), p }
+    };
+    events.into_iter().map(judge).collect()
+}
+
+/// The paper's law on the events of the known answer: losses at 0, 50, 110, 150 and 300 ms, an idle link at 350 and
+/// 450 ms, in steps of 0.0025 and 0.00025 with a freeze time of 100 ms, leave 0.0075 and then 0.00725.
+#[test]
+fn the_model_knows_the_known_answer() {
+    let rules = Rules {
+        limit: 1,
+        threshold: None,
+        service: 1,
+        freeze_time: 100_000_000,
+        d1: 250,
+        d2: 25,
+        one: 100_000,
+        loss: Loss::Overflow,
+        idle: Idle::AsItBegins,
+    };
+    let losses = [0, 50, 110, 150, 300].map(|ms| (ms * 1_000_000, 0, What::Overflow));
+    let idle = [350, 450].map(|ms| (ms * 1_000_000, 0, What::Idle(0)));
+    let p: Vec<u64> = sum(&rules, [&losses[..], &idle].concat()).iter().map(|event| event.p).collect();
+    assert_eq!(p, [250, 250, 500, 500, 750, 750, 725]);
+}
