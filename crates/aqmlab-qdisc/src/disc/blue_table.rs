@@ -20,7 +20,7 @@ pub(crate) const BLUE_INFO: Info = Info {
     name: "blue",
     title: "BLUE",
     summary: "one probability of dropping or marking, raised by lost packets and lowered by an idle link",
-    maturity: Maturity::Experimental,
+    maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
     params: BLUE,
     presets: PRESETS,

@@ -28,15 +28,13 @@ pub enum Loss {
     OwnDropsToo,
 }
 
-/// When the link having been idle lowers `p_m`.
+/// What is a link idle event?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
-    /// The paper: once as the link runs out of packets.
-    AsItBegins,
-    /// ns-3: with the arrival that ends it, if it has lasted a freeze time.
-    AsItEndsAfterAFreezeTime,
-    /// ALTQ: with the arrival that ends it; after more than a second `p_m` is set to this instead.
-    AsItEndsOrReset(u64),
+    /// The link runs out of packets.
+    RunsOut,
+    /// That, and each arrival that BLUE drops while the link is idle and that so leaves it idle.
+    RunsOutOrStaysSo,
 }
 
 /// One queue. Times are in nanoseconds, probabilities in whole parts of `one`.
@@ -63,8 +61,10 @@ pub enum What {
     Overflow,
     AboveThreshold,
     OwnDrop,
-    /// the link is idle, or was for so long
-    Idle(u64),
+    /// the link runs out of packets
+    Idle,
+    /// the link stays idle after an own drop
+    StillIdle,
 }
 
 /// An event, when it was, at which arrival (or after which), and `p_m` after it.
@@ -91,7 +91,8 @@ struct Carried {
     ends: u64,
 }
 
-/// The events of the paper, in the order of time; a departure comes before an arrival of the same instant.
+/// The events of the paper, in the order of time; a departure comes before an arrival of the same instant, and an
+/// arrival's events in the order in which the text has them.
 fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     let mut carried: Vec<Carried> = Vec::new();
     let mut found = Vec::new();
@@ -102,6 +103,9 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
         }
         if *told == Told::Dropped {
             found.push((*at, number, What::OwnDrop));
+            if rules.idle == Idle::RunsOutOrStaysSo && carried.last().is_none_or(|last| last.ends <= *at) {
+                found.push((*at, number, What::StillIdle));
+            }
         } else if waiting >= rules.limit {
             found.push((*at, number, What::Overflow));
         } else {
@@ -110,20 +114,14 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
         }
     }
     for (number, pkt) in carried.iter().enumerate() {
-        if carried.get(number + 1).is_some_and(|next| arrivals[next.arrival].0 < pkt.ends) {
-            continue;
-        }
-        let ending = arrivals.iter().position(|(at, _)| *at >= pkt.ends);
-        match (rules.idle, ending) {
-            (Idle::AsItBegins, _) => {
-                found.push((pkt.ends, ending.unwrap_or(arrivals.len()), What::Idle(0)));
-            }
-            (_, Some(by)) => found.push((arrivals[by].0, by, What::Idle(arrivals[by].0 - pkt.ends))),
-            (_, None) => {}
+        let next = carried.get(number + 1).map(|next| arrivals[next.arrival].0);
+        if next.is_none_or(|next| next >= pkt.ends) {
+            // It comes before the first arrival that is not before it.
+            let before = (pkt.arrival..arrivals.len()).find(|n| arrivals[*n].0 >= pkt.ends);
+            found.push((pkt.ends, before.unwrap_or(arrivals.len()), What::Idle));
         }
     }
-    // Among events of one arrival the end of the idle time comes first: it was the departure's.
-    found.sort_by_key(|(at, number, what)| (*at, *number, !matches!(what, What::Idle(_))));
+    found.sort_by_key(|(at, number, what)| (*at, *number, *what != What::Idle));
     found
 }
 
@@ -133,17 +131,10 @@ fn sum(rules: &Rules, events: Vec<(u64, usize, What)>) -> Vec<Event> {
     let judge = |(at, arrival, what)| {
         let frozen = last_update.is_some_and(|last| at - last <= rules.freeze_time);
         let next = match what {
-            What::Overflow | What::AboveThreshold if !frozen => Some((p + rules.d1).min(rules.one)),
-            What::OwnDrop if !frozen && rules.loss == Loss::OwnDropsToo => {
-                Some((p + rules.d1).min(rules.one))
-            }
-            What::Idle(lasted) => match rules.idle {
-                Idle::AsItEndsOrReset(to) if lasted > 1_000_000_000 => Some(to),
-                Idle::AsItEndsAfterAFreezeTime if lasted < rules.freeze_time => None,
-                _ if !frozen => Some(p.saturating_sub(rules.d2)),
-                _ => None,
-            },
-            _ => None,
+            _ if frozen => None,
+            What::Overflow | What::AboveThreshold => Some((p + rules.d1).min(rules.one)),
+            What::OwnDrop => (rules.loss == Loss::OwnDropsToo).then(|| (p + rules.d1).min(rules.one)),
+            What::Idle | What::StillIdle => Some(p.saturating_sub(rules.d2)),
         };
         if let Some(next) = next {
             (p, last_update) = (next, Some(at));
@@ -166,10 +157,10 @@ fn the_model_knows_the_known_answer() {
         d2: 25,
         one: 100_000,
         loss: Loss::Overflow,
-        idle: Idle::AsItBegins,
+        idle: Idle::RunsOut,
     };
     let losses = [0, 50, 110, 150, 300].map(|ms| (ms * 1_000_000, 0, What::Overflow));
-    let idle = [350, 450].map(|ms| (ms * 1_000_000, 0, What::Idle(0)));
+    let idle = [350, 450].map(|ms| (ms * 1_000_000, 0, What::Idle));
     let p: Vec<u64> = sum(&rules, [&losses[..], &idle].concat()).iter().map(|event| event.p).collect();
     assert_eq!(p, [250, 250, 500, 500, 750, 750, 725]);
 }
