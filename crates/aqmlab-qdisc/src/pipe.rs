@@ -1,7 +1,7 @@
 //! The arithmetic of one flow's path outside the bottleneck: rate, constant delay, loss.
 
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 /// What becomes of a packet that enters a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,30 +12,73 @@ pub enum Passage {
     Lost,
 }
 
+/// A link with a rate and an unbounded queue in front of it, as far as arithmetic needs it: when it will be free.
+/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate is told at each call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Line {
+    free_at: Instant,
+    /// Of the train of packets under way: see [`aqmlab_units::LinkClock`].
+    remainder: u64,
+}
+
+impl Line {
+    /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[inline]
+    pub fn pass(&mut self, now: Instant, rate: Rate, size: Bytes) -> Instant {
+        if self.free_at < now {
+            *self = Line { free_at: now, remainder: 0 };
+        }
+        self.free_at += rate.serialise(size, &mut self.remainder);
+        self.free_at
+    }
+
+    /// When all that has entered will have been sent.
+    #[inline]
+    pub const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+}
+
 /// A dedicated path: an optional rate, then a constant delay, with an optional loss probability at the
-/// entrance. It holds no packets, it only says when each comes out, so that the simulator needs no event
-/// of its own for an access link. What enters first comes out first.
+/// entrance. It holds no packets, it only says when each comes out. What enters first comes out first.
 ///
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
 pub struct Pipe {
-    clock: Option<LinkClock>,
+    rate: Option<Rate>,
     overhead: Bytes,
-    free_at: Instant,
+    line: Line,
     delay: Span,
     loss: Option<Loss>,
 }
 
+/// Independent losses with one probability.
 #[derive(Clone, Debug)]
-struct Loss {
+pub struct Loss {
     probability: f64,
     draws: Stream,
+}
+
+impl Loss {
+    /// One draw a packet, whatever comes of it.
+    pub const fn new(probability: f64, draws: Stream) -> Self {
+        Loss { probability, draws }
+    }
+
+    /// Is the next packet lost?
+    #[inline]
+    pub fn hits(&mut self) -> bool {
+        self.draws.hit(self.probability)
+    }
 }
 
 impl Pipe {
     /// A pipe of constant delay.
     pub fn new(delay: Span) -> Self {
-        Pipe { clock: None, overhead: Bytes::ZERO, free_at: Instant::ZERO, delay, loss: None }
+        Pipe { rate: None, overhead: Bytes::ZERO, line: Line::default(), delay, loss: None }
     }
 
     /// The same with a rate; each packet occupies it for `overhead` more than its length.
@@ -43,43 +86,34 @@ impl Pipe {
     /// # Panics
     /// If the rate is zero.
     pub fn with_rate(mut self, rate: Rate, overhead: Bytes) -> Self {
-        self.clock = Some(LinkClock::new(rate));
+        assert!(rate.as_bps() > 0, "a pipe needs a rate above zero");
+        self.rate = Some(rate);
         self.overhead = overhead;
         self
     }
 
-    /// The same with losses, independent with `probability`. One draw a packet, whatever comes of it; a
-    /// lost packet does not occupy the rate.
+    /// The same with losses, independent with `probability`; a lost packet does not occupy the rate.
     pub fn with_loss(mut self, probability: f64, draws: Stream) -> Self {
-        self.loss = Some(Loss { probability, draws });
+        self.loss = Some(Loss::new(probability, draws));
         self
     }
 
     /// A packet of `size` enters; `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
-        if let Some(loss) = &mut self.loss
-            && loss.draws.hit(loss.probability)
-        {
+        if self.loss.as_mut().is_some_and(Loss::hits) {
             return Passage::Lost;
         }
-        let sent = match &mut self.clock {
+        let sent = match self.rate {
             None => now,
-            Some(clock) => {
-                if self.free_at < now {
-                    clock.restart();
-                    self.free_at = now;
-                }
-                self.free_at += clock.serialise(size + self.overhead);
-                self.free_at
-            }
+            Some(rate) => self.line.pass(now, rate, size + self.overhead),
         };
         Passage::Due(sent + self.delay)
     }
 
     /// When a packet that enters now would begin to be sent.
     pub fn free_at(&self, now: Instant) -> Instant {
-        self.free_at.max(now)
+        self.line.free_at().max(now)
     }
 
     /// The constant delay.

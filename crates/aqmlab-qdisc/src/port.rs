@@ -1,5 +1,7 @@
 //! A port: a discipline, the link behind it, and the books of both.
 
+use alloc::collections::VecDeque;
+
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
 
 use crate::books::{Books, Imbalance};
@@ -17,6 +19,11 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 ///    and starts the next one; else (only shapers): [`Port::wake`].
 ///
 /// A host of real time passes the ideal instants, those that `next_event` told, not its own lateness.
+///
+/// A simulator can do with fewer calls if the discipline [settles everything at
+/// enqueue](Qdisc::settles_at_enqueue): after [`Port::look_ahead`], [`Port::arrive_ahead`] says when the packet will
+/// have been sent, and the port catches up with its departures, each at its own instant, when it is next called. The
+/// discipline sees the same calls at the same instants either way.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,
@@ -28,12 +35,26 @@ struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
     sending: Option<Sending<P>>,
+    looks_ahead: bool,
+    /// Looking ahead: when the transmissions of the waiting packets will end, in their order.
+    ends: VecDeque<Instant>,
+    /// Looking ahead: the end of the last transmission that is settled.
+    last_end: Instant,
     books: Books,
 }
 
 struct Sending<P> {
     pkt: Stamped<P>,
     ends: Instant,
+}
+
+/// What becomes of a packet that a port which looks ahead has kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prospect {
+    /// When its transmission will have ended.
+    pub sent: Instant,
+    /// It has been marked on arrival.
+    pub marked: bool,
 }
 
 /// A packet that has been transmitted.
@@ -55,7 +76,9 @@ impl<P: Classed> Port<P> {
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
         let (clock, books) = (LinkClock::new(rate), Books::new(classes));
-        Port { discipline, link: Link { clock, overhead, sending: None, books } }
+        let (ends, last_end) = (VecDeque::new(), Instant::ZERO);
+        let link = Link { clock, overhead, sending: None, looks_ahead: false, ends, last_end, books };
+        Port { discipline, link }
     }
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
@@ -70,6 +93,38 @@ impl<P: Classed> Port<P> {
     /// If nothing is being sent.
     pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
         each!(&mut self.discipline, queue => self.link.free(queue, now, obs))
+    }
+
+    /// Makes an empty port look ahead, if its discipline [settles everything at
+    /// enqueue](Qdisc::settles_at_enqueue). Does it now?
+    ///
+    /// # Panics
+    /// If the port holds a packet.
+    pub fn look_ahead(&mut self) -> bool {
+        assert!(!self.is_sending() && self.backlog() == Backlog::default(), "only an empty port changes its ways");
+        self.link.looks_ahead = self.discipline.settles_at_enqueue();
+        self.link.looks_ahead
+    }
+
+    /// Does it look ahead?
+    #[inline]
+    pub const fn looks_ahead(&self) -> bool {
+        self.link.looks_ahead
+    }
+
+    /// `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
+    /// called by none of the other three, its backlog and law are up to date after [`Port::catch_up`] only, and its
+    /// rate must not change while packets wait.
+    pub fn arrive_ahead(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Prospect> {
+        debug_assert!(self.link.looks_ahead, "a port is told once to look ahead");
+        each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
+    }
+
+    /// A port that looks ahead: all transmissions that end up to `now` have ended. Elsewhere it changes nothing.
+    pub fn catch_up(&mut self, now: Instant) {
+        if self.link.looks_ahead {
+            each!(&mut self.discipline, queue => self.link.catch_up(queue, now));
+        }
     }
 
     /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
@@ -99,6 +154,7 @@ impl<P: Classed> Port<P> {
 
     /// Completes the books' integrals up to `now`; without it they end at the port's last event.
     pub fn settle(&mut self, now: Instant) {
+        self.catch_up(now);
         self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
     }
 
@@ -166,7 +222,7 @@ impl<P: Classed> Link<P> {
     {
         self.books.settle(now, queue.backlog(), self.sending.is_some());
         self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
-        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
         queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
         if self.sending.is_some() {
             return None;
@@ -198,13 +254,73 @@ impl<P: Classed> Link<P> {
         self.start(queue, now, obs)
     }
 
+    #[inline]
+    fn arrive_ahead<Q>(
+        &mut self,
+        queue: &mut Q,
+        now: Instant,
+        pkt: P,
+        obs: &mut dyn Observer<P>,
+    ) -> Option<Prospect>
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
+        self.catch_up(queue, now);
+        self.books.settle(now, queue.backlog(), self.sending.is_some());
+        let size = pkt.wire_len();
+        self.books.arrived(pkt.class(), size, pkt.ecn());
+        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
+        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
+        let Clerk { lost, marked, .. } = clerk;
+        if lost {
+            if self.sending.is_none() {
+                stay_idle(queue, now);
+            }
+            return None;
+        }
+        if self.sending.is_some() {
+            self.last_end += self.clock.serialise(size + self.overhead);
+            self.ends.push_back(self.last_end);
+        } else {
+            self.clock.restart();
+            self.last_end = now + self.clock.serialise(size + self.overhead);
+            self.begin(queue, now, self.last_end);
+        }
+        Some(Prospect { sent: self.last_end, marked })
+    }
+
+    /// Ends what has ended by `now`, and begins what follows it.
+    #[inline]
+    fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
+        while let Some(sending) = &self.sending
+            && sending.ends <= now
+        {
+            let ends = sending.ends;
+            self.books.settle(ends, queue.backlog(), true);
+            self.books.departed(sending.pkt.packet.class(), sending.pkt.wire_len());
+            self.sending = None;
+            match self.ends.pop_front() {
+                Some(next) => self.begin(queue, ends, next),
+                None => stay_idle(queue, ends),
+            }
+        }
+    }
+
+    /// Puts the next packet on the idle link; its transmission ends at `ends`.
+    #[inline(always)]
+    fn begin<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant, ends: Instant) {
+        let pkt = queue.dequeue(now, &mut Nobody).expect("what was kept leaves in its turn");
+        self.books.began_transmission(pkt.packet.class(), now.saturating_since(pkt.arrived));
+        self.sending = Some(Sending { pkt, ends });
+    }
+
     /// Asks the discipline for a packet and puts it on the idle link.
     #[inline(always)]
     fn start<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant>
     where
         Q: Qdisc<Stamped<P>>,
     {
-        let mut clerk = Clerk { books: &mut self.books, host: obs };
+        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
         let pkt = queue.dequeue(now, &mut clerk)?;
         let (class, sojourn) = (pkt.packet.class(), now.saturating_since(pkt.arrived));
         let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
@@ -214,20 +330,46 @@ impl<P: Classed> Link<P> {
     }
 }
 
+/// The idle link asks and gets nothing: that is how the discipline learns of it.
+#[inline]
+fn stay_idle<P: Classed, Q: Qdisc<Stamped<P>>>(queue: &mut Q, now: Instant) {
+    let next = queue.dequeue(now, &mut Nobody);
+    assert!(next.is_none(), "the discipline said that everything is settled at enqueue");
+}
+
 /// Enters each fate into the books and hands it on to the host.
 struct Clerk<'a, P> {
     books: &'a mut Books,
     host: &'a mut dyn Observer<P>,
+    /// A packet was dropped.
+    lost: bool,
+    /// A packet was marked.
+    marked: bool,
 }
 
 impl<P: Classed> Observer<Stamped<P>> for Clerk<'_, P> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
+        self.lost = true;
         self.books.dropped(pkt.packet.class(), pkt.wire_len(), at);
         self.host.dropped(now, pkt.packet, at);
     }
 
     fn marked(&mut self, now: Instant, pkt: &Stamped<P>, at: Cause) {
+        self.marked = true;
         self.books.marked(pkt.packet.class(), pkt.wire_len(), at);
         self.host.marked(now, &pkt.packet, at);
+    }
+}
+
+/// Listens to a dequeue at which nothing can be reported.
+struct Nobody;
+
+impl<P> Observer<P> for Nobody {
+    fn dropped(&mut self, _now: Instant, _pkt: P, _at: Cause) {
+        unreachable!("the discipline said that everything is settled at enqueue");
+    }
+
+    fn marked(&mut self, _now: Instant, _pkt: &P, _at: Cause) {
+        unreachable!("the discipline said that everything is settled at enqueue");
     }
 }

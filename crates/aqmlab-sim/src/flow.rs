@@ -1,12 +1,12 @@
 //! Flows: two endpoints or a packet source, their access links and counters, in slots that are used again.
 
-use aqmlab_qdisc::Pipe;
+use aqmlab_qdisc::{Line, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::PacketSource;
 use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use crate::event::{End, FlowRef, Turns};
+use crate::event::{End, FlowRef};
 use crate::packet::{FlowId, Toward};
 
 /// One flow that is alive.
@@ -21,16 +21,16 @@ pub struct Flow {
     pub over: bool,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had got everything.
-    pub completed: Option<Instant>,
+    /// When its receiver had got everything; far future before.
+    pub completed: Instant,
     /// Twice the propagation delay of path and access links.
     pub base_rtt: Span,
     /// The four dedicated access links, if it has any.
-    pub access: Option<Box<AccessLinks>>,
+    pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
-    /// Counts at the end of the warm-up; zero before, and for flows that started later.
-    pub at_warmup: FlowCounts,
+    /// Counts at the end of the warm-up; none before, and for flows that started later.
+    pub at_warmup: Option<Box<FlowCounts>>,
 }
 
 /// What a flow is.
@@ -38,7 +38,7 @@ pub enum Body {
     /// A TCP connection.
     Tcp(Box<Connection>),
     /// A one-way stream of datagrams.
-    Packets(Datagrams),
+    Packets(Box<Datagrams>),
 }
 
 /// The two endpoints of a connection and the timer event that each waits for.
@@ -93,20 +93,42 @@ impl Datagrams {
     }
 }
 
-/// A flow's own links: it feeds each alone, and none of them drops for want of room.
+/// A flow's own links: it feeds each alone, and none of them drops for want of room. All four have one rate and
+/// one delay; packets get lost at the entrance of the sender's outgoing one.
 pub struct AccessLinks {
+    rate: Rate,
+    delay: Span,
     /// In the order of [`AccessLink`].
-    pub pipes: [Pipe; 4],
-    /// Packets that come out of each at one instant, for the order of simultaneous arrivals.
-    pub turns: [Turns; 4],
+    lines: [Line; 4],
+    /// How many packets before the last one came out of each at the same instant.
+    turns: [u32; 4],
+    loss: Option<Box<Loss>>,
 }
 
 impl AccessLinks {
-    /// Four links of one rate and delay; packets get lost at the entrance of the sender's outgoing one.
+    /// Four idle links.
     pub fn new(rate: Rate, delay: Span, loss: f64, losses: Stream) -> Self {
-        let pipe = || Pipe::new(delay).with_rate(rate, Bytes::ZERO);
-        let out = if loss > 0.0 { pipe().with_loss(loss, losses) } else { pipe() };
-        AccessLinks { pipes: [out, pipe(), pipe(), pipe()], turns: [Turns::default(); 4] }
+        let loss = (loss > 0.0).then(|| Box::new(Loss::new(loss, losses)));
+        AccessLinks { rate, delay, lines: [Line::default(); 4], turns: [0; 4], loss }
+    }
+
+    /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
+    /// if it is lost.
+    #[inline]
+    pub fn pass(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
+        if which == AccessLink::SenderOut
+            && let Some(loss) = &mut self.loss
+            && loss.hits()
+        {
+            return None;
+        }
+        let line = &mut self.lines[which as usize];
+        let before = line.free_at();
+        let sent = line.pass(now, self.rate, size);
+        // The delay is constant: what is sent at one instant comes out at one instant.
+        let turn = &mut self.turns[which as usize];
+        *turn = if sent == before { *turn + 1 } else { 0 };
+        Some((sent + self.delay, u64::from(*turn)))
     }
 }
 
@@ -280,7 +302,7 @@ impl FlowTable {
 
     /// Bytes that the table takes.
     pub fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * (size_of::<Slot>() + size_of::<Connection>() + size_of::<AccessLinks>())
+        self.slots.capacity() * (size_of::<Slot>() + size_of::<Connection>())
     }
 
     /// Takes out all that still live.
@@ -298,18 +320,18 @@ mod tests {
         let draws = Stream::new(1, "test");
         let sizes = PacketSizes::Fixed(Bytes::new(100));
         let source = PacketSource::new(Rate::mbit(1), sizes, Spacing::Constant, Instant::ZERO, draws, draws);
-        let body = Body::Packets(Datagrams::new(source));
+        let body = Body::Packets(Box::new(Datagrams::new(source)));
         Flow {
             id: FlowId { slot, number, class: 0 },
             index: number,
             in_flight: 0,
             over: false,
             start: Instant::ZERO,
-            completed: None,
+            completed: Instant::FAR_FUTURE,
             base_rtt: Span::ZERO,
             access: None,
             body,
-            at_warmup: FlowCounts::default(),
+            at_warmup: None,
         }
     }
 

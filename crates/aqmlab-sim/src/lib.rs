@@ -7,6 +7,7 @@
 //! The physics lives elsewhere: queues and access links in `aqmlab-qdisc`, endpoints in
 //! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and keeps time.
 
+mod agenda;
 mod control;
 mod event;
 mod fates;

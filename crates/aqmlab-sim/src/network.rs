@@ -9,7 +9,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::event::Turns;
 use crate::faults::FaultInjector;
-use crate::flow::AccessLinks;
+use crate::flow::{AccessLink, AccessLinks};
 use crate::packet::{PortPacket, SimPacket, Toward};
 
 /// One directed link.
@@ -49,6 +49,32 @@ impl Class {
         match toward {
             Toward::Receiver => &self.path,
             Toward::Sender => &self.return_path,
+        }
+    }
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Into the queue of this link.
+    Queue(u32),
+    /// Over the last of its flow's own links.
+    Access(AccessLink),
+    /// To its host.
+    Host,
+}
+
+impl Class {
+    /// Where a packet of this class goes next.
+    #[inline]
+    pub fn next(&self, packet: &SimPacket) -> Next {
+        let toward = packet.toward();
+        let path = self.path(toward);
+        let passed = usize::from(packet.hops()) - usize::from(self.has_access);
+        match path.get(passed) {
+            Some(&link) => Next::Queue(link),
+            None if self.has_access && passed == path.len() => Next::Access(AccessLink::last(toward)),
+            None => Next::Host,
         }
     }
 }
@@ -147,7 +173,7 @@ pub fn access(
     propagation: Span,
     index: u32,
     seed: u64,
-) -> (Span, Option<Box<AccessLinks>>) {
+) -> (Span, Option<AccessLinks>) {
     let Some(Access { rate, rtt }) = &class.access else { return (propagation, None) };
     let index = u64::from(index);
     let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);
@@ -156,5 +182,5 @@ pub fn access(
     let losses = Stream::indexed(seed, &format!("traffic/{}/loss", class.name), index);
     let links = AccessLinks::new(*rate, delay, class.access_loss, losses);
     // What the division by four cut off is not made up for: the base RTT is what the links really take.
-    (propagation + delay * 4, Some(Box::new(links)))
+    (propagation + delay * 4, Some(links))
 }

@@ -161,10 +161,10 @@ impl Recorder {
             class: flow.id.class,
             index: flow.index,
             start: flow.start,
-            end: flow.completed,
+            end: Some(flow.completed).filter(|&at| at != Instant::FAR_FUTURE),
             base_rtt: flow.base_rtt,
             counts: flow.counts(),
-            at_warmup: flow.at_warmup,
+            at_warmup: flow.at_warmup.as_deref().copied().unwrap_or_default(),
         });
     }
 

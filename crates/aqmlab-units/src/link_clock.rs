@@ -45,14 +45,27 @@ impl LinkClock {
     /// The time that the next packet of `size` occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
-        let rate = self.rate.as_bps();
+        self.rate.serialise(size, &mut self.remainder)
+    }
+}
+
+impl Rate {
+    /// The time that `size` takes after what left `remainder`, which is in units of `1 / rate` ns, below the rate,
+    /// and zero before the first packet of a train. [`LinkClock`] keeps it; a host with very many links keeps it
+    /// itself.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[inline]
+    pub fn serialise(self, size: Bytes, remainder: &mut u64) -> Span {
+        let rate = self.as_bps();
         // 8 * 10^9 * size fits 64 bits up to 2 GB less the remainder; real packets are below 64 kB.
-        if let Some(work) = size.get().checked_mul(8 * NS_PER_S).and_then(|w| w.checked_add(self.remainder)) {
-            self.remainder = work % rate;
+        if let Some(work) = size.get().checked_mul(8 * NS_PER_S).and_then(|w| w.checked_add(*remainder)) {
+            *remainder = work % rate;
             return Span::ns(work / rate);
         }
-        let work = size.bits() * u128::from(NS_PER_S) + u128::from(self.remainder);
-        self.remainder = (work % u128::from(rate)) as u64;
+        let work = size.bits() * u128::from(NS_PER_S) + u128::from(*remainder);
+        *remainder = (work % u128::from(rate)) as u64;
         Span::ns(u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX))
     }
 }

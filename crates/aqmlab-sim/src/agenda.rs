@@ -1,0 +1,90 @@
+//! Events to come and the packets that they carry.
+
+use aqmlab_qdisc::Packet;
+use aqmlab_units::Instant;
+
+use crate::event::{Event, EventQueue, Key, Rank};
+use crate::flow::{AccessLink, AccessLinks};
+use crate::packet::{SimPacket, Slab};
+
+/// Events to come and the packets that they carry.
+pub struct Agenda<Q: EventQueue> {
+    /// The events.
+    pub queue: Q,
+    /// The packets on their way from one place to the next.
+    pub slab: Slab,
+    /// The number of links: flows' objects are numbered behind them.
+    links: u64,
+}
+
+/// What of a flow has timers: the low bits of its object's number in the order of events. A flow's access links
+/// ([`AccessLink`]) have the same low bits in the rank of arrivals; ranks keep them apart.
+#[derive(Clone, Copy)]
+pub enum FlowObject {
+    /// the sending endpoint
+    Sender = 0,
+    /// the receiving endpoint
+    Receiver = 1,
+    /// a packet source
+    Source = 2,
+    /// the start of the flow
+    Start = 3,
+    /// the end of its sending
+    Stop = 4,
+}
+
+const OBJECTS_PER_FLOW: u64 = 8;
+
+impl<Q: EventQueue> Agenda<Q> {
+    /// Nothing to come yet, in a network of so many links.
+    pub fn new(queue: Q, links: usize) -> Self {
+        Agenda { queue, slab: Slab::default(), links: links as u64 }
+    }
+
+    #[inline]
+    fn flow_object(&self, number: u32, object: u64) -> u64 {
+        self.links + u64::from(number) * OBJECTS_PER_FLOW + object
+    }
+
+    /// A packet comes out of a link: the `turn`-th at that instant.
+    #[inline]
+    pub fn arrival_from_link(&mut self, at: Instant, link: u32, turn: u64, packet: SimPacket) {
+        self.arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
+    }
+
+    #[inline]
+    fn arrival(&mut self, key: Key, packet: SimPacket) {
+        let packet = self.slab.put(packet);
+        self.queue.push(key, Event::Arrive { packet });
+    }
+
+    /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0; a
+    /// superseded one may share its key with its successor, and is the same event.
+    #[inline]
+    pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, event: Event) {
+        let object = self.flow_object(number, object as u64);
+        self.queue.push(Key::new(at, Rank::Timer, object, 0), event);
+    }
+
+    /// A packet enters one of its flow's own links at `at`: its arrival at the other end is scheduled. False
+    /// if the link lost it.
+    #[inline]
+    pub fn over_access(
+        &mut self,
+        access: &mut AccessLinks,
+        which: AccessLink,
+        at: Instant,
+        mut packet: SimPacket,
+    ) -> bool {
+        let Some((due, turn)) = access.pass(which, at, packet.wire_len()) else { return false };
+        packet.pass();
+        let object = self.flow_object(packet.flow().number, which as u64);
+        self.arrival(Key::new(due, Rank::Arrival, object, turn), packet);
+        true
+    }
+
+    /// Bytes that events and packets take.
+    pub fn memory_bytes(&self) -> usize {
+        self.queue.memory_bytes() + self.slab.memory_bytes()
+    }
+}

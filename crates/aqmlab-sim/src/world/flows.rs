@@ -1,0 +1,229 @@
+//! Flows: they start, send, wait for their timers and end.
+
+use aqmlab_qdisc::Packet;
+use aqmlab_random::Stream;
+use aqmlab_scenario::Workload;
+use aqmlab_traffic::PacketSource;
+use aqmlab_transport::{ENDLESS, Endpoint, Role, StreamEvent};
+use aqmlab_units::{Bytes, Instant};
+
+use super::{StoppedBy, World};
+use crate::agenda::FlowObject;
+use crate::event::{End, Event, EventQueue, FlowRef};
+use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
+use crate::network;
+use crate::packet::{FlowId, SimPacket, Toward};
+
+impl<Q: EventQueue> World<'_, Q> {
+    pub(super) fn schedule_next_start(&mut self, class: u32) {
+        let c = &self.classes[class as usize];
+        if let Some(&(at, index)) = c.starts.last() {
+            let number = c.first_number + index;
+            self.agenda.timer(at, number, FlowObject::Start, Event::Start { class });
+        }
+    }
+
+    /// The next flow of a class begins.
+    pub(super) fn start(&mut self, class: u32) {
+        let c = &mut self.classes[class as usize];
+        let (_, index) = c.starts.pop().expect("a start event has a start");
+        let number = c.first_number + index;
+        let plan = &self.plan.classes[class as usize];
+        let (base_rtt, access) = network::access(plan, c.propagation, index, self.seed);
+        let body = match (&plan.workload, &c.tcp) {
+            (Workload::Packets { rate, sizes, spacing }, _) => {
+                let draws = |what| {
+                    Stream::indexed(self.seed, &format!("traffic/{}/{what}", plan.name), u64::from(index))
+                };
+                let source =
+                    PacketSource::new(*rate, *sizes, *spacing, self.now, draws("gap"), draws("size"));
+                Body::Packets(Box::new(Datagrams::new(source)))
+            }
+            (Workload::Bulk { tcp, .. }, _) => Body::Tcp(Box::new(Connection {
+                sender: Endpoint::new(Role::Active, tcp),
+                receiver: Endpoint::new(Role::Passive, tcp),
+                armed: [Instant::FAR_FUTURE; 2],
+                closed: [false; 2],
+            })),
+        };
+        let flow = self.flows.insert(|slot| Flow {
+            id: FlowId { slot, number, class: class as u16 },
+            index,
+            in_flight: 0,
+            over: false,
+            start: self.now,
+            completed: Instant::FAR_FUTURE,
+            base_rtt,
+            access,
+            body,
+            at_warmup: None,
+        });
+        if let Some(stop_at) = plan.stop_at {
+            let at = (Instant::ZERO + stop_at).max(self.now);
+            self.agenda.timer(at, number, FlowObject::Stop, Event::StopSending { flow });
+        }
+        self.begin(flow);
+        self.schedule_next_start(class);
+    }
+
+    /// The application's first act.
+    fn begin(&mut self, flow: FlowRef) {
+        let f = self.flows.of_packet(flow.slot);
+        let workload = &self.plan.classes[usize::from(f.id.class)].workload;
+        match (&mut f.body, workload) {
+            (Body::Tcp(connection), Workload::Bulk { bytes, tcp, .. }) => {
+                connection.sender.write(bytes.map_or(ENDLESS, Bytes::get));
+                if bytes.is_some() {
+                    connection.sender.close();
+                }
+                connection.sender.open(self.now, tcp);
+                self.drain(flow.slot, End::Sender);
+            }
+            (Body::Packets(d), _) => {
+                let at = d.source.next_at();
+                let number = f.id.number;
+                self.agenda.timer(at, number, FlowObject::Source, Event::Emit { flow });
+            }
+            _ => unreachable!("a flow's body is made from its workload"),
+        }
+    }
+
+    /// A source's packet is due.
+    pub(super) fn emit(&mut self, flow: FlowRef) {
+        let Some(f) = self.flows.get_mut(flow) else { return };
+        let Body::Packets(d) = &mut f.body else { return };
+        if d.stopped {
+            return;
+        }
+        let wire_len = d.emit();
+        self.agenda.timer(d.source.next_at(), f.id.number, FlowObject::Source, Event::Emit { flow });
+        let packet = SimPacket::datagram(f.id, wire_len);
+        f.in_flight += 1;
+        self.fates.sent.count(wire_len);
+        match &mut f.access {
+            None => self.forward(packet),
+            Some(access) => {
+                if !self.agenda.over_access(access, AccessLink::SenderOut, self.now, packet) {
+                    self.lose(packet);
+                }
+            }
+        }
+    }
+
+    pub(super) fn stop_sending(&mut self, flow: FlowRef) {
+        let Some(f) = self.flows.get_mut(flow) else { return };
+        match &mut f.body {
+            Body::Packets(d) => d.stopped = true,
+            Body::Tcp(connection) => {
+                connection.sender.close();
+                self.drain(flow.slot, End::Sender);
+                self.reap();
+            }
+        }
+    }
+
+    pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
+        let Some(f) = self.flows.get_mut(flow) else { return };
+        let class = f.id.class;
+        let Body::Tcp(connection) = &mut f.body else { return };
+        if connection.armed[end as usize] != self.now {
+            return; // superseded by an earlier one
+        }
+        connection.armed[end as usize] = Instant::FAR_FUTURE;
+        let endpoint = connection.endpoint(end);
+        if endpoint.deadline().is_some_and(|at| at <= self.now) {
+            let tcp = self.classes[usize::from(class)].tcp.as_deref().expect("a class of connections");
+            endpoint.on_timer(self.now, tcp);
+        }
+        self.drain(flow.slot, end);
+        self.reap();
+    }
+
+    /// After each change of an endpoint: sends what it has to send, hears what it has to tell, and sees to
+    /// its timer.
+    pub(super) fn drain(&mut self, slot: u32, end: End) {
+        let reference = self.flows.reference(slot);
+        let flow = self.flows.of_packet(slot);
+        let id = flow.id;
+        let tcp = self.classes[usize::from(id.class)].tcp.as_deref().expect("a class of connections");
+        let Body::Tcp(connection) = &mut flow.body else { return };
+        let (toward, out) = match end {
+            End::Sender => (Toward::Receiver, AccessLink::SenderOut),
+            End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
+        };
+        let mut lost = 0;
+        let mut completed = false;
+        loop {
+            let endpoint = connection.endpoint(end);
+            while let Some(segment) = endpoint.poll_transmit(self.now, tcp) {
+                let packet = SimPacket::tcp(id, toward, &segment, tcp.header);
+                flow.in_flight += 1;
+                self.fates.sent.count(packet.wire_len());
+                match &mut flow.access {
+                    None => self.outbox.push(packet),
+                    Some(access) => {
+                        if !self.agenda.over_access(access, out, self.now, packet) {
+                            self.fates.dropped.count(packet.wire_len());
+                            lost += 1;
+                        }
+                    }
+                }
+            }
+            // The receiving application closes when it has been told that its peer has.
+            let mut peer_closed = false;
+            while let Some(event) = endpoint.poll_event() {
+                match event {
+                    StreamEvent::PeerClosed => peer_closed = true,
+                    StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => {
+                        connection.closed[end as usize] = true;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            if !peer_closed {
+                break;
+            }
+            connection.endpoint(end).close();
+            if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
+                flow.completed = self.now;
+                completed = true;
+            }
+        }
+        flow.in_flight -= lost;
+        // One valid timer event an endpoint: made when the deadline comes before the pending one; when that
+        // fires early, it is made again.
+        if let Some(at) = connection.endpoint(end).deadline() {
+            let at = at.max(self.now);
+            let armed = &mut connection.armed[end as usize];
+            if at < *armed {
+                *armed = at;
+                let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+                let event = Event::EndpointTimer { flow: reference, end };
+                self.agenda.timer(at, id.number, object, event);
+            }
+        }
+        let over = connection.closed == [true; 2];
+        if over {
+            self.flows.end(slot);
+        }
+        if completed {
+            self.count_completed(id.class);
+        }
+        self.send_outbox();
+    }
+
+    /// A receiver has got all that its sender had to send.
+    fn count_completed(&mut self, class: u16) {
+        if !self.measuring {
+            return;
+        }
+        self.completed[usize::from(class)] += 1;
+        if let Some(stop) = &self.plan.stop.completed
+            && stop.class == usize::from(class)
+            && self.completed[stop.class] >= stop.count
+        {
+            self.stopped_by = Some(StoppedBy::Completed);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Links: packets into their queues, out of them, and over to the next place.
+
+use aqmlab_qdisc::Packet;
+use aqmlab_scenario::QueueCount;
+use aqmlab_units::Instant;
+
+use super::{StoppedBy, World};
+use crate::event::{Event, EventQueue, Key, Rank};
+use crate::fates::Witness;
+use crate::network::Next;
+use crate::packet::SimPacket;
+
+impl<Q: EventQueue> World<'_, Q> {
+    /// A packet reaches the queue of a link.
+    #[inline]
+    pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
+        let port = &mut self.links[link as usize].port;
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        if port.looks_ahead() {
+            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut witness) {
+                let mut packet = packet;
+                if prospect.marked {
+                    packet.mark_ce();
+                }
+                self.leave(link, prospect.sent, packet);
+            }
+            self.reap();
+        } else {
+            let free_at = port.arrive(self.now, packet, &mut witness);
+            self.schedule_link(link, free_at);
+        }
+    }
+
+    /// The link has sent a packet to the last bit: it travels on, and the next one starts.
+    pub(super) fn link_free(&mut self, link: u32) {
+        let port = &mut self.links[link as usize].port;
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let departure = port.link_free(self.now, &mut witness);
+        self.leave(link, self.now, departure.packet);
+        self.schedule_link(link, departure.next_end);
+    }
+
+    /// A packet has left a link's port, or will have, at `sent`: it is on its way over the link.
+    #[inline]
+    fn leave(&mut self, link: u32, sent: Instant, mut packet: SimPacket) {
+        packet.pass();
+        let l = &mut self.links[link as usize];
+        let at = sent + l.delay;
+        let next = self.classes[usize::from(packet.flow().class)].next(&packet);
+        if self.fused && let Next::Access(last) = next {
+            let flow = self.flows.of_packet(packet.flow().slot);
+            let access = flow.access.as_mut().expect("the class has access links");
+            let arrives = self.agenda.over_access(access, last, at, packet);
+            debug_assert!(arrives, "the last access link does not lose");
+        } else {
+            let turn = l.turns.take(at);
+            self.agenda.arrival_from_link(at, link, turn, packet);
+        }
+    }
+
+    /// Ports that look ahead do what is due by now.
+    pub(super) fn catch_up(&mut self) {
+        for link in &mut self.links {
+            link.port.catch_up(self.now);
+        }
+    }
+
+    /// The instant that a shaper asked for.
+    pub(super) fn link_deadline(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        if l.deadline != Some(self.now) {
+            return;
+        }
+        l.deadline = None;
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let free_at = l.port.wake(self.now, &mut witness);
+        self.schedule_link(link, free_at);
+    }
+
+    /// After each change of a port: schedules the end of a transmission that has begun; if none has, the
+    /// deadline of a shaper.
+    #[inline]
+    fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
+        if let Some(at) = free_at {
+            let key = Key::new(at, Rank::Departure, u64::from(link), 0);
+            self.agenda.queue.push(key, Event::LinkFree { link });
+        } else {
+            self.schedule_deadline(link);
+        }
+        if self.watched == Some(link) {
+            self.check_queue_stop(link);
+        }
+        self.reap();
+    }
+
+    fn schedule_deadline(&mut self, link: u32) {
+        let l = &mut self.links[link as usize];
+        if !l.port.is_sending()
+            && let Some(at) = l.port.next_event()
+            && l.deadline.is_none_or(|pending| at < pending)
+        {
+            l.deadline = Some(at);
+            let key = Key::new(at, Rank::Departure, u64::from(link), 1);
+            self.agenda.queue.push(key, Event::LinkDeadline { link });
+        }
+    }
+
+    fn check_queue_stop(&mut self, link: u32) {
+        let Some(stop) = &self.plan.stop.condition else { return };
+        let port = &self.links[link as usize].port;
+        let count: u64 = match stop.quantity {
+            QueueCount::Arrivals => port.books().classes().iter().map(|c| c.arrived.packets).sum(),
+            QueueCount::Drops => port.books().classes().iter().map(|c| c.dropped_total().packets).sum(),
+            QueueCount::Marks => port.books().classes().iter().map(|c| c.marked_total().packets).sum(),
+            QueueCount::Backlog => port.backlog().packets.get(),
+        };
+        if count >= stop.count {
+            self.stopped_by = Some(StoppedBy::Condition);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The simulation loop: takes the next event, lets it happen, schedules what follows.
+
+mod flows;
+mod links;
+mod packets;
+
+use aqmlab_qdisc::{Packet, Registry};
+use aqmlab_scenario::Plan;
+use aqmlab_units::Instant;
+
+use crate::agenda::Agenda;
+use crate::control::Control;
+use crate::event::{Event, EventQueue, Key, Rank};
+use crate::fates::{Fates, Tally};
+use crate::flow::FlowTable;
+use crate::network::{self, Class, Link};
+use crate::packet::{PortPacket, SimPacket};
+use crate::recorder::Recorder;
+use crate::run::RunError;
+
+/// Events between two looks at the control.
+const CONTROL_INTERVAL: u64 = 1 << 16;
+
+/// Why a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StoppedBy {
+    /// Its time was over.
+    Time,
+    /// Enough flows of a class had completed.
+    Completed,
+    /// A count at a queue was reached.
+    Condition,
+}
+
+/// A network in motion.
+pub struct World<'a, Q: EventQueue> {
+    plan: &'a Plan,
+    seed: u64,
+    now: Instant,
+    agenda: Agenda<Q>,
+    /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
+    /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
+    fused: bool,
+    /// Every link with its port.
+    pub links: Vec<Link>,
+    classes: Vec<Class>,
+    /// Every living flow.
+    pub flows: FlowTable,
+    /// End-to-end books.
+    pub fates: Fates,
+    /// What goes into the recording.
+    pub recorder: Recorder,
+    /// Packets of flows without access links on their way into the first queue.
+    outbox: Vec<SimPacket>,
+    /// Flows completed since the end of the warm-up, by class.
+    completed: Vec<u64>,
+    /// Events processed: a figure of the engine, not of the network.
+    pub events: u64,
+    /// Is the warm-up over?
+    measuring: bool,
+    /// The link that a stop condition watches.
+    watched: Option<u32>,
+    stopped_by: Option<StoppedBy>,
+}
+
+impl<'a, Q: EventQueue> World<'a, Q> {
+    /// The network of `plan` at time zero.
+    ///
+    /// # Errors
+    /// If a discipline refuses its parameters.
+    pub fn new(
+        plan: &'a Plan,
+        seed: u64,
+        queue: Q,
+        fused: bool,
+        registry: &Registry<PortPacket>,
+    ) -> Result<Self, RunError> {
+        let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
+        if fused {
+            look_ahead(plan, &mut links);
+        }
+        let agenda = Agenda::new(queue, links.len());
+        let mut world = World {
+            plan,
+            seed,
+            now: Instant::ZERO,
+            agenda,
+            fused,
+            links,
+            classes: network::classes(plan, seed),
+            flows: FlowTable::default(),
+            fates: Fates::default(),
+            recorder: Recorder::new(plan),
+            outbox: Vec::new(),
+            completed: vec![0; plan.classes.len()],
+            events: 0,
+            measuring: false,
+            watched: None,
+            stopped_by: None,
+        };
+        world.schedule_first_events();
+        Ok(world)
+    }
+
+    fn schedule_first_events(&mut self) {
+        for class in 0..self.classes.len() {
+            self.schedule_next_start(class as u32);
+        }
+        let begin = Instant::ZERO + self.plan.warmup;
+        if self.plan.warmup.is_zero() {
+            self.begin_measuring();
+        } else {
+            self.schedule_sampler(begin, Event::WarmupEnd);
+        }
+        self.schedule_sample(Event::SampleQueues);
+        self.schedule_sample(Event::SampleFlows);
+        self.schedule_sampler(Instant::ZERO + self.plan.stop.at, Event::End);
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`], or [`RunError::Memory`] when the run's tables outgrow the control's cap.
+    pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
+        while let Some((key, event)) = self.agenda.queue.pop() {
+            debug_assert!(key.at >= self.now, "time ran backwards");
+            self.now = key.at;
+            self.events += 1;
+            self.handle(event);
+            if let Some(why) = self.stopped_by {
+                control.report(self.events, self.now.as_ns());
+                return Ok(why);
+            }
+            if self.events.is_multiple_of(CONTROL_INTERVAL) {
+                self.look_at(control)?;
+            }
+        }
+        unreachable!("the end of the run is an event")
+    }
+
+    #[cold]
+    fn look_at(&self, control: &Control) -> Result<(), RunError> {
+        control.report(self.events, self.now.as_ns());
+        if control.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
+        let used = self.memory_bytes();
+        match control.cap() {
+            Some(cap) if used > cap => Err(RunError::Memory { used, cap }),
+            _ => Ok(()),
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive { packet } => {
+                let packet = self.agenda.slab.take(packet);
+                self.forward(packet);
+            }
+            Event::LinkFree { link } => self.link_free(link),
+            Event::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
+            Event::LinkDeadline { link } => self.link_deadline(link),
+            Event::Emit { flow } => self.emit(flow),
+            Event::Start { class } => self.start(class),
+            Event::StopSending { flow } => self.stop_sending(flow),
+            Event::WarmupEnd => self.end_warmup(),
+            Event::SampleQueues => {
+                self.catch_up();
+                self.recorder.sample_queues(self.now, &self.links);
+                self.schedule_sample(event);
+            }
+            Event::SampleFlows => {
+                self.recorder.sample_flows(self.now, &self.flows);
+                self.schedule_sample(event);
+            }
+            Event::End => self.stopped_by = Some(StoppedBy::Time),
+        }
+    }
+
+    /// The current time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    // --- samplers -------------------------------------------------------------------------------------
+
+    /// Samplers of one instant go in this order: queues, flows, end of the warm-up, end of the run.
+    fn schedule_sampler(&mut self, at: Instant, event: Event) {
+        let turn = match event {
+            Event::SampleQueues => 0,
+            Event::SampleFlows => 1,
+            Event::WarmupEnd => 2,
+            _ => 3,
+        };
+        self.agenda.queue.push(Key::new(at, Rank::Sampler, 0, turn), event);
+    }
+
+    fn schedule_sample(&mut self, event: Event) {
+        let interval = match event {
+            Event::SampleQueues => self.plan.record.queues,
+            _ => self.plan.record.flows,
+        };
+        if !interval.is_zero() {
+            self.schedule_sampler(self.now + interval, event);
+        }
+    }
+
+    fn end_warmup(&mut self) {
+        self.catch_up();
+        self.recorder.warmup_ended(&self.links);
+        for link in &mut self.links {
+            link.port.measure_from(self.now);
+        }
+        for flow in self.flows.iter_mut() {
+            flow.at_warmup = Some(Box::new(flow.counts()));
+        }
+        self.begin_measuring();
+    }
+
+    /// From now on completed flows count, and the stop condition's link is watched.
+    fn begin_measuring(&mut self) {
+        self.measuring = true;
+        self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
+    }
+
+    // --- the end --------------------------------------------------------------------------------------
+
+    /// What is still in the network: on links, in access links, in queues and in transmission. A packet at a port
+    /// that looks ahead is on its way to the next place already.
+    pub fn resident(&self) -> Tally {
+        let slab = &self.agenda.slab;
+        let mut tally = Tally { packets: aqmlab_units::Packets::new(slab.len()), bytes: slab.bytes() };
+        for link in self.links.iter().filter(|l| !l.port.looks_ahead()) {
+            let backlog = link.port.backlog();
+            tally.packets += backlog.packets;
+            tally.bytes += backlog.bytes;
+            if let Some(packet) = link.port.in_transmission() {
+                tally.count(packet.wire_len());
+            }
+        }
+        tally
+    }
+
+    /// Bytes that the run's own tables take now, estimated from their lengths.
+    fn memory_bytes(&self) -> u64 {
+        let agenda = self.agenda.memory_bytes();
+        let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
+        let queues = waiting as usize * size_of::<PortPacket>();
+        let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
+        (agenda + queues + starts + self.flows.memory_bytes() + self.recorder.memory_bytes()) as u64
+    }
+}
+
+/// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so
+/// that one keeps an event for each.
+fn look_ahead(plan: &Plan, links: &mut [Link]) {
+    let watched = plan.stop.condition.as_ref().map(|stop| stop.link);
+    for (i, link) in links.iter_mut().enumerate() {
+        if watched != Some(i) {
+            link.port.look_ahead();
+        }
+    }
+}
