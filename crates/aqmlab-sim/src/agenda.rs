@@ -1,18 +1,17 @@
-//! Events to come and the packets that they carry.
+//! Events to come, and how they are named.
 
 use aqmlab_qdisc::Packet;
 use aqmlab_units::Instant;
 
 use crate::event::{Event, EventQueue, Key, Rank};
 use crate::flow::{AccessLink, AccessLinks};
-use crate::packet::{SimPacket, Slab};
+use crate::fates::Tally;
+use crate::packet::SimPacket;
 
-/// Events to come and the packets that they carry.
+/// Events to come.
 pub struct Agenda<Q: EventQueue> {
     /// The events.
     pub queue: Q,
-    /// The packets on their way from one place to the next.
-    pub slab: Slab,
     /// The number of links: flows' objects are numbered behind them.
     links: u64,
 }
@@ -38,7 +37,7 @@ const OBJECTS_PER_FLOW: u64 = 8;
 impl<Q: EventQueue> Agenda<Q> {
     /// Nothing to come yet, in a network of so many links.
     pub fn new(queue: Q, links: usize) -> Self {
-        Agenda { queue, slab: Slab::default(), links: links as u64 }
+        Agenda { queue, links: links as u64 }
     }
 
     #[inline]
@@ -49,13 +48,7 @@ impl<Q: EventQueue> Agenda<Q> {
     /// A packet comes out of a link: the `turn`-th at that instant.
     #[inline]
     pub fn arrival_from_link(&mut self, at: Instant, link: u32, turn: u64, packet: SimPacket) {
-        self.arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
-    }
-
-    #[inline]
-    fn arrival(&mut self, key: Key, packet: SimPacket) {
-        let packet = self.slab.put(packet);
-        self.queue.push(key, Event::Arrive { packet });
+        self.queue.push(Key::new(at, Rank::Arrival, u64::from(link), turn), Event::Arrive(packet));
     }
 
     /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0; a
@@ -79,12 +72,18 @@ impl<Q: EventQueue> Agenda<Q> {
         let Some((due, turn)) = access.pass(which, at, packet.wire_len()) else { return false };
         packet.pass();
         let object = self.flow_object(packet.flow().number, which as u64);
-        self.arrival(Key::new(due, Rank::Arrival, object, turn), packet);
+        self.queue.push(Key::new(due, Rank::Arrival, object, turn), Event::Arrive(packet));
         true
     }
 
-    /// Bytes that events and packets take.
-    pub fn memory_bytes(&self) -> usize {
-        self.queue.memory_bytes() + self.slab.memory_bytes()
+    /// The packets on their way from one place to the next.
+    pub fn packets(&self) -> Tally {
+        let mut tally = Tally::default();
+        self.queue.for_each(&mut |event| {
+            if let Event::Arrive(packet) = event {
+                tally.count(packet.wire_len());
+            }
+        });
+        tally
     }
 }

@@ -23,6 +23,8 @@ use std::collections::BinaryHeap;
 
 use aqmlab_units::Instant;
 
+use crate::packet::SimPacket;
+
 /// What goes first among events of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
@@ -114,10 +116,7 @@ pub enum Event {
         link: u32,
     },
     /// A packet reaches the next place on its path.
-    Arrive {
-        /// its place in the packet slab
-        packet: u32,
-    },
+    Arrive(SimPacket),
     /// The deadline that an endpoint had when the event was made.
     EndpointTimer {
         /// whose
@@ -156,6 +155,8 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, event: Event);
     /// Takes the least.
     fn pop(&mut self) -> Option<(Key, Event)>;
+    /// Shows all events that are to come, in any order.
+    fn for_each(&self, look: &mut dyn FnMut(&Event));
     /// Bytes that the queue's own tables take.
     fn memory_bytes(&self) -> usize;
 }
@@ -197,6 +198,10 @@ impl EventQueue for HeapQueue {
 
     fn pop(&mut self) -> Option<(Key, Event)> {
         self.heap.pop().map(|Item { key, event }| (key, event))
+    }
+
+    fn for_each(&self, look: &mut dyn FnMut(&Event)) {
+        self.heap.iter().for_each(|item| look(&item.event));
     }
 
     fn memory_bytes(&self) -> usize {

@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 /// The slot of no event.
 const NEVER: u64 = u64::MAX;
 
-/// One event in a slot's list: half a cache line.
+/// One event in a slot's list.
 #[derive(Clone, Copy)]
 struct Node {
     key: Key,
@@ -26,14 +26,16 @@ struct Node {
     next: u32,
 }
 
-const _: () = assert!(size_of::<Node>() == 32, "a node is half a cache line");
+const _: () = assert!(size_of::<Node>() <= 64, "a node fits a cache line");
+
+/// How many slots there are; a constant power of two, so that an index needs no check.
+const SLOTS: usize = 1 << 16;
+const MASK: u64 = SLOTS as u64 - 1;
 
 /// Events by slot of time.
 pub struct Wheel {
     /// A slot is `2^shift` ns wide.
     shift: u32,
-    /// Number of slots minus one; the number is a power of two.
-    mask: u64,
     /// The slot that is being worked off, counted from time zero.
     cursor: u64,
     /// Its first event; its list is sorted.
@@ -42,36 +44,35 @@ pub struct Wheel {
     free: u32,
     pool: Vec<Node>,
     /// First node of each slot; these lists are not sorted.
-    heads: Box<[u32]>,
+    heads: Box<[u32; SLOTS]>,
     /// A bit for each slot that has events.
-    occupied: Box<[u64]>,
+    occupied: Box<[u64; SLOTS / 64]>,
     /// Events beyond the horizon.
     far: BinaryHeap<Item>,
     /// The slot of the first of them.
     far_slot: u64,
     /// Where long lists are sorted.
-    scratch: Vec<Item>,
+    scratch: Vec<(Key, u32)>,
 }
 
 /// Longer lists are sorted in an array.
-const LONG: usize = 16;
+const LONG: usize = 8;
 
 impl Wheel {
     /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
     /// advice: they move the cost, never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
-        let shift = gap.as_ns().clamp(1 << 4, 1 << 24).ilog2();
-        let wanted = (horizon.as_ns() >> shift).clamp(1 << 8, 1 << 16);
-        let slots = wanted.next_power_of_two() as usize;
+        // Slots of one event or less, but not so narrow that the horizon lies beyond them all.
+        let narrowest = horizon.as_ns() >> (SLOTS.trailing_zeros() - 1);
+        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 24).ilog2();
         Wheel {
             shift,
-            mask: slots as u64 - 1,
             cursor: 0,
             current: NONE,
             free: NONE,
             pool: Vec::new(),
-            heads: vec![NONE; slots].into(),
-            occupied: vec![0; slots / 64].into(),
+            heads: boxed(NONE),
+            occupied: boxed(0),
             far: BinaryHeap::new(),
             far_slot: NEVER,
             scratch: Vec::new(),
@@ -86,21 +87,34 @@ impl Wheel {
     /// A node with this event in it; its place.
     #[inline]
     fn node(&mut self, key: Key, event: Event, next: u32) -> u32 {
-        let node = Node { key, event, next };
         let place = self.free;
-        if place == NONE {
-            return self.grow(node);
+        // The end of the list of free nodes is no place in the pool.
+        match self.pool.get_mut(place as usize) {
+            Some(node) => {
+                self.free = node.next;
+                *node = Node { key, event, next };
+                place
+            }
+            None => self.grow(Node { key, event, next }),
         }
-        let old = &mut self.pool[place as usize];
-        self.free = old.next;
-        *old = node;
-        place
     }
 
     #[cold]
     fn grow(&mut self, node: Node) -> u32 {
         self.pool.push(node);
         (self.pool.len() - 1) as u32
+    }
+
+    /// An event of the slot that is being worked off, or one beyond the horizon.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, key: Key, event: Event) {
+        let slot = self.slot_of(&key);
+        if slot <= self.cursor {
+            self.insert_current(key, event);
+        } else {
+            self.far_slot = self.far_slot.min(slot);
+            self.far.push(Item { key, event });
+        }
     }
 
     /// Into the sorted list of the slot that is being worked off.
@@ -118,29 +132,54 @@ impl Wheel {
         }
     }
 
-    /// Moves on to the next slot that has events, and sorts them.
-    fn advance(&mut self) {
-        let near = self.next_occupied();
-        let next = near.min(self.far_slot);
-        if next == NEVER {
-            return;
+    /// Moves on to the next slot that has events, and sorts them. False if there is none.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        // Most often the next event is in the same word of the map.
+        let start = self.cursor + 1;
+        let index = (start & MASK) as usize;
+        let word = self.occupied[index / 64] >> (index % 64);
+        let near = if word == 0 {
+            self.next_occupied(start)
+        } else {
+            start + u64::from(word.trailing_zeros())
+        };
+        if near >= self.far_slot {
+            return self.advance_to_far(near);
         }
-        self.cursor = next;
-        if near == next {
-            let index = (near & self.mask) as usize;
-            self.current = std::mem::replace(&mut self.heads[index], NONE);
-            self.occupied[index / 64] &= !(1 << (index % 64));
-        }
-        if self.far_slot == next {
-            self.take_far();
-        }
+        self.take_near(near);
         if self.pool[self.current as usize].next != NONE {
             self.sort_current();
         }
+        true
+    }
+
+    /// The list of a slot that has events becomes the current one, not sorted yet.
+    #[inline]
+    fn take_near(&mut self, slot: u64) {
+        let index = (slot & MASK) as usize;
+        self.cursor = slot;
+        self.current = std::mem::replace(&mut self.heads[index], NONE);
+        self.occupied[index / 64] &= !(1 << (index % 64));
+    }
+
+    /// The next events lie beyond the horizon: alone, or together with those of the slot `near`. False if there are
+    /// none at all.
+    #[cold]
+    fn advance_to_far(&mut self, near: u64) -> bool {
+        if self.far_slot == NEVER {
+            return false;
+        }
+        if near == self.far_slot {
+            self.take_near(near);
+        }
+        self.cursor = self.far_slot;
+        self.take_far();
+        self.sort_current();
+        true
     }
 
     /// Adds what lay beyond the horizon and is in the cursor's slot to the current list, which is not sorted yet.
-    #[cold]
     fn take_far(&mut self) {
         while self.far_slot == self.cursor {
             if let Some(Item { key, event }) = self.far.pop() {
@@ -151,6 +190,7 @@ impl Wheel {
     }
 
     /// Sorts the current list: by insertion while it is short, else in an array.
+    #[inline(never)]
     fn sort_current(&mut self) {
         let mut rest = std::mem::replace(&mut self.current, NONE);
         let mut sorted = 0;
@@ -177,52 +217,54 @@ impl Wheel {
         }
     }
 
-    /// Sorts the current list and `rest` together.
-    #[cold]
+    /// Sorts the current list and `rest` together: keys and places in an array, then the list anew.
+    #[inline(never)]
     fn sort_long(&mut self, rest: u32) {
         let mut scratch = std::mem::take(&mut self.scratch);
         for list in [self.current, rest] {
             let mut place = list;
             while place != NONE {
-                let Node { key, event, next } = self.pool[place as usize];
-                scratch.push(Item { key, event });
-                self.release(place);
-                place = next;
+                let node = &self.pool[place as usize];
+                scratch.push((node.key, place));
+                place = node.next;
             }
         }
-        scratch.sort_unstable();
+        scratch.sort_unstable_by_key(|&(key, _)| key);
         self.current = NONE;
-        for Item { key, event } in scratch.drain(..) {
-            self.current = self.node(key, event, self.current);
+        for &(_, place) in scratch.iter().rev() {
+            self.pool[place as usize].next = self.current;
+            self.current = place;
         }
+        scratch.clear();
         self.scratch = scratch;
     }
 
-    #[inline]
-    fn release(&mut self, place: u32) {
-        self.pool[place as usize].next = self.free;
-        self.free = place;
-    }
-
-    /// The first slot after the cursor with events, within one turn of the wheel.
-    #[inline]
-    fn next_occupied(&self) -> u64 {
-        let start = (self.cursor + 1) & self.mask;
-        let words = self.occupied.len() - 1;
-        let mut index = (start / 64) as usize;
-        // The word in which the search starts is looked at twice: its upper bits first, its lower ones last.
-        let mut word = self.occupied[index] & (!0 << (start % 64));
-        let mut looked = 0;
-        while word == 0 {
-            if looked > words {
-                return NEVER;
+    /// The first slot from `start` on with events, within one turn of the wheel; [`NEVER`] if there is none. The
+    /// word in which the search starts is looked at twice: its upper bits first, its lower ones last.
+    #[inline(never)]
+    fn next_occupied(&self, start: u64) -> u64 {
+        let first = (start & MASK) as usize;
+        let words = self.occupied.len();
+        for looked in 0..=words {
+            let index = (first / 64 + looked) % words;
+            let mut word = self.occupied[index];
+            if looked == 0 {
+                word &= !0 << (first % 64);
             }
-            looked += 1;
-            index = (index + 1) & words;
-            word = self.occupied[index];
+            if word != 0 {
+                let found = index as u64 * 64 + u64::from(word.trailing_zeros());
+                return start + (found.wrapping_sub(first as u64) & MASK);
+            }
         }
-        let found = index as u64 * 64 + u64::from(word.trailing_zeros());
-        self.cursor + 1 + (found.wrapping_sub(start) & self.mask)
+        NEVER
+    }
+}
+
+/// An array on the heap, never on the stack.
+fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
+    match vec![value; N].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("a vector of N elements is an array of N"),
     }
 }
 
@@ -230,37 +272,48 @@ impl EventQueue for Wheel {
     #[inline]
     fn push(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
-        if slot <= self.cursor {
-            self.insert_current(key, event);
-        } else if slot - self.cursor <= self.mask {
-            let index = (slot & self.mask) as usize;
+        // From the slot after the cursor's up to the horizon. Time does not go back, so no slot lies before.
+        let ahead = slot.wrapping_sub(self.cursor);
+        if ahead.wrapping_sub(1) < MASK {
+            let index = (slot & MASK) as usize;
             self.heads[index] = self.node(key, event, self.heads[index]);
             self.occupied[index / 64] |= 1 << (index % 64);
         } else {
-            self.far_slot = self.far_slot.min(slot);
-            self.far.push(Item { key, event });
+            self.push_elsewhere(key, event);
         }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<(Key, Event)> {
-        if self.current == NONE {
-            self.advance();
-            if self.current == NONE {
-                return None;
-            }
+        if self.current == NONE && !self.advance() {
+            return None;
         }
-        let Node { key, event, next } = self.pool[self.current as usize];
-        self.release(self.current);
+        let place = self.current;
+        let node = &mut self.pool[place as usize];
+        let Node { key, event, next } = *node;
+        node.next = self.free;
+        self.free = place;
         self.current = next;
         Some((key, event))
     }
 
+    fn for_each(&self, look: &mut dyn FnMut(&Event)) {
+        for &list in self.heads.iter().chain([&self.current]) {
+            let mut place = list;
+            while let Some(node) = self.pool.get(place as usize) {
+                look(&node.event);
+                place = node.next;
+            }
+        }
+        self.far.iter().for_each(|item| look(&item.event));
+    }
+
     fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>()
-            + (self.far.capacity() + self.scratch.capacity()) * size_of::<Item>()
-            + self.heads.len() * size_of::<u32>()
-            + self.occupied.len() * size_of::<u64>()
+            + self.far.capacity() * size_of::<Item>()
+            + self.scratch.capacity() * size_of::<(Key, u32)>()
+            + size_of_val(&*self.heads)
+            + size_of_val(&*self.occupied)
     }
 }
 
@@ -314,8 +367,8 @@ mod tests {
                     Step::Push(ahead, rank, object) => {
                         let rank = [Rank::Departure, Rank::Arrival, Rank::Timer, Rank::Sampler][usize::from(rank) - 1];
                         let key = Key::new(Instant::from_ns(now + ahead), rank, object, n as u64);
-                        wheel.push(key, Event::Arrive { packet: n as u32 });
-                        heap.push(key, Event::Arrive { packet: n as u32 });
+                        wheel.push(key, Event::Start { class: n as u32 });
+                        heap.push(key, Event::Start { class: n as u32 });
                     }
                     Step::Pop => {
                         let expected = heap.pop();

@@ -151,12 +151,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
+    #[inline]
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Arrive { packet } => {
-                let packet = self.agenda.slab.take(packet);
-                self.forward(packet);
-            }
+            Event::Arrive(packet) => self.forward(packet),
             Event::LinkFree { link } => self.link_free(link),
             Event::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
             Event::LinkDeadline { link } => self.link_deadline(link),
@@ -228,8 +226,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// What is still in the network: on links, in access links, in queues and in transmission. A packet at a port
     /// that looks ahead is on its way to the next place already.
     pub fn resident(&self) -> Tally {
-        let slab = &self.agenda.slab;
-        let mut tally = Tally { packets: aqmlab_units::Packets::new(slab.len()), bytes: slab.bytes() };
+        let mut tally = self.agenda.packets();
         for link in self.links.iter().filter(|l| !l.port.looks_ahead()) {
             let backlog = link.port.backlog();
             tally.packets += backlog.packets;
@@ -243,7 +240,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
-        let agenda = self.agenda.memory_bytes();
+        let agenda = self.agenda.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
         let queues = waiting as usize * size_of::<PortPacket>();
         let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
