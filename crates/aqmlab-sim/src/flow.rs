@@ -7,7 +7,7 @@ use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::event::{End, FlowRef};
-use crate::packet::{FlowId, Toward};
+use crate::packet::FlowId;
 
 /// One flow that is alive.
 pub struct Flow {
@@ -114,7 +114,7 @@ impl AccessLinks {
 
     /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
     /// if it is lost.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         if which == AccessLink::SenderOut
             && let Some(loss) = &mut self.loss
@@ -145,17 +145,6 @@ pub enum AccessLink {
     SenderIn = 3,
 }
 
-impl AccessLink {
-    /// The one that a packet passes last.
-    #[inline]
-    pub fn last(toward: Toward) -> Self {
-        match toward {
-            Toward::Receiver => AccessLink::ReceiverIn,
-            Toward::Sender => AccessLink::SenderIn,
-        }
-    }
-}
-
 /// Cumulative counts of a flow, as recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowCounts {
@@ -178,6 +167,39 @@ pub struct FlowCounts {
 }
 
 impl Flow {
+    /// Its connection.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[inline]
+    pub fn connection(&mut self) -> &mut Connection {
+        match &mut self.body {
+            Body::Tcp(connection) => connection,
+            Body::Packets(_) => unreachable!("segments and endpoints' timers belong to connections"),
+        }
+    }
+
+    /// Its packet source.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[inline]
+    pub fn datagrams(&mut self) -> &mut Datagrams {
+        match &mut self.body {
+            Body::Packets(datagrams) => datagrams,
+            Body::Tcp(_) => unreachable!("datagrams belong to packet sources"),
+        }
+    }
+
+    /// Its own links.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[inline]
+    pub fn own_links(&mut self) -> &mut AccessLinks {
+        self.access.as_mut().expect("its class has access links")
+    }
+
     /// The flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
         match &self.body {
@@ -245,20 +267,31 @@ impl FlowTable {
     /// If there is none: a flow stays while it has packets.
     #[inline]
     pub fn of_packet(&mut self, slot: u32) -> &mut Flow {
-        self.slots[slot as usize].flow.as_mut().expect("a flow stays while it has packets in the network")
+        self.tenant(slot).1
     }
 
-    /// How the timers of the flow in a slot find it.
+    /// The flow of a packet that is in the network, and the generation in which its timers find it.
+    ///
+    /// # Panics
+    /// If there is none: a flow stays while it has packets.
     #[inline]
-    pub fn reference(&self, slot: u32) -> FlowRef {
-        FlowRef { slot, generation: self.slots[slot as usize].generation }
+    pub fn tenant(&mut self, slot: u32) -> (u32, &mut Flow) {
+        let slot = &mut self.slots[slot as usize];
+        let flow = slot.flow.as_mut().expect("a flow stays while it has packets in the network");
+        (slot.generation, flow)
     }
 
     /// A packet of the flow has left the network, delivered or lost.
     #[inline]
     pub fn packet_gone(&mut self, slot: u32) {
+        self.of_packet(slot).in_flight -= 1;
+        self.look_whether_finished(slot);
+    }
+
+    /// After each change of a flow: is it over, and has its last packet gone?
+    #[inline]
+    pub fn look_whether_finished(&mut self, slot: u32) {
         let flow = self.of_packet(slot);
-        flow.in_flight -= 1;
         if flow.over && flow.in_flight == 0 {
             self.finished.push(slot);
         }
@@ -277,17 +310,6 @@ impl FlowTable {
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(number);
         slot.flow.take()
-    }
-
-    /// The flow in a slot is over; it goes when its last packet has.
-    pub fn end(&mut self, slot: u32) {
-        let flow = self.of_packet(slot);
-        if !flow.over {
-            flow.over = true;
-            if flow.in_flight == 0 {
-                self.finished.push(slot);
-            }
-        }
     }
 
     /// All living flows, by slot.
@@ -339,7 +361,8 @@ mod tests {
     fn a_timer_of_a_dead_flow_never_finds_its_successor() {
         let mut table = FlowTable::default();
         let first = table.insert(|slot| flow(slot, 1));
-        table.end(first.slot);
+        table.of_packet(first.slot).over = true;
+        table.look_whether_finished(first.slot);
         assert_eq!(table.reap().map(|f| f.id.number), Some(1));
         let second = table.insert(|slot| flow(slot, 2));
         assert_eq!(first.slot, second.slot, "the slot is used again");
@@ -352,7 +375,7 @@ mod tests {
         let mut table = FlowTable::default();
         let slot = table.insert(|slot| flow(slot, 1)).slot;
         table.of_packet(slot).in_flight = 2;
-        table.end(slot);
+        table.of_packet(slot).over = true;
         table.packet_gone(slot);
         assert!(table.reap().is_none());
         table.packet_gone(slot);

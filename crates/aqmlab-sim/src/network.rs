@@ -10,7 +10,7 @@ use aqmlab_units::{Instant, Span};
 use crate::event::Turns;
 use crate::faults::FaultInjector;
 use crate::flow::{AccessLink, AccessLinks};
-use crate::packet::{PortPacket, SimPacket, Toward};
+use crate::packet::{PortPacket, SimPacket};
 
 /// One directed link.
 pub struct Link {
@@ -26,30 +26,32 @@ pub struct Link {
 
 /// One traffic class at run time.
 pub struct Class {
-    /// Links from sender to receiver.
-    pub path: Box<[u32]>,
-    /// Links back.
-    pub return_path: Box<[u32]>,
+    /// The way in each direction: [`Toward`] is the index.
+    routes: [Box<[Next]>; 2],
     /// Propagation delay of both paths together.
     pub propagation: Span,
     /// Starts to come, the next one last.
     pub starts: Vec<(Instant, u32)>,
     /// The number of the class's first flow in the run.
     pub first_number: u32,
-    /// Do its flows have access links?
-    pub has_access: bool,
     /// The parameters of its connections, if it has any.
     pub tcp: Option<Box<Profile>>,
 }
 
 impl Class {
-    /// The path in one direction.
+    /// Where a packet of this class goes next.
     #[inline]
-    pub fn path(&self, toward: Toward) -> &[u32] {
-        match toward {
-            Toward::Receiver => &self.path,
-            Toward::Sender => &self.return_path,
-        }
+    pub fn next(&self, packet: &SimPacket) -> Next {
+        self.routes[packet.toward() as usize][usize::from(packet.hops())]
+    }
+
+    /// The parameters of its connections.
+    ///
+    /// # Panics
+    /// If it has none.
+    #[inline]
+    pub fn profile(&self) -> &Profile {
+        self.tcp.as_deref().expect("a class of connections")
     }
 }
 
@@ -58,25 +60,21 @@ impl Class {
 pub enum Next {
     /// Into the queue of this link.
     Queue(u32),
-    /// Over the last of its flow's own links.
+    /// Over one of its flow's own links.
     Access(AccessLink),
     /// To its host.
     Host,
 }
 
-impl Class {
-    /// Where a packet of this class goes next.
-    #[inline]
-    pub fn next(&self, packet: &SimPacket) -> Next {
-        let toward = packet.toward();
-        let path = self.path(toward);
-        let passed = usize::from(packet.hops()) - usize::from(self.has_access);
-        match path.get(passed) {
-            Some(&link) => Next::Queue(link),
-            None if self.has_access && passed == path.len() => Next::Access(AccessLink::last(toward)),
-            None => Next::Host,
-        }
-    }
+/// Where a packet goes next, by the number of links that it has passed.
+fn route(links: &[usize], own: Option<[AccessLink; 2]>) -> Box<[Next]> {
+    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
+    let own = |link: Option<AccessLink>| link.map(Next::Access).into_iter();
+    own(first)
+        .chain(links.iter().map(|&l| Next::Queue(l as u32)))
+        .chain(own(last))
+        .chain([Next::Host])
+        .collect()
 }
 
 /// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
@@ -124,7 +122,9 @@ pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
     plan.classes
         .iter()
         .map(|class| {
-            let index = |links: &[usize]| links.iter().map(|&l| l as u32).collect::<Box<[u32]>>();
+            let own = |links| class.access.as_ref().map(|_| links);
+            let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
+            let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
             let longest = class.path.len().max(class.return_path.len());
             assert!(
                 longest + 2 <= usize::from(u8::MAX),
@@ -137,12 +137,10 @@ pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
                 .chain(&class.return_path)
                 .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
             let built = Class {
-                path: index(&class.path),
-                return_path: index(&class.return_path),
+                routes: [route(&class.path, there), route(&class.return_path, back)],
                 propagation,
                 starts: starts(class, seed),
                 first_number,
-                has_access: class.access.is_some(),
                 tcp: match &class.workload {
                     Workload::Bulk { tcp, .. } => Some(tcp.clone()),
                     Workload::Packets { .. } => None,

@@ -9,9 +9,9 @@ use aqmlab_units::Bytes;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Toward {
     /// From the sender to the receiver.
-    Receiver,
+    Receiver = 0,
     /// Back.
-    Sender,
+    Sender = 1,
 }
 
 /// The flow that a packet belongs to, as packets carry it.

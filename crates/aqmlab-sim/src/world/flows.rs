@@ -4,12 +4,13 @@ use aqmlab_qdisc::Packet;
 use aqmlab_random::Stream;
 use aqmlab_scenario::Workload;
 use aqmlab_traffic::PacketSource;
-use aqmlab_transport::{ENDLESS, Endpoint, Role, StreamEvent};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, StreamEvent};
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
-use crate::agenda::FlowObject;
+use crate::agenda::{Agenda, FlowObject};
 use crate::event::{End, Event, EventQueue, FlowRef};
+use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
 use crate::network;
 use crate::packet::{FlowId, SimPacket, Toward};
@@ -77,7 +78,7 @@ impl<Q: EventQueue> World<'_, Q> {
                     connection.sender.close();
                 }
                 connection.sender.open(self.now, tcp);
-                self.drain(flow.slot, End::Sender);
+                self.serve(flow, End::Sender);
             }
             (Body::Packets(d), _) => {
                 let at = d.source.next_at();
@@ -116,8 +117,7 @@ impl<Q: EventQueue> World<'_, Q> {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
                 connection.sender.close();
-                self.drain(flow.slot, End::Sender);
-                self.reap();
+                self.serve(flow, End::Sender);
             }
         }
     }
@@ -125,92 +125,59 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
         let Some(f) = self.flows.get_mut(flow) else { return };
         let class = f.id.class;
-        let Body::Tcp(connection) = &mut f.body else { return };
+        let connection = f.connection();
         if connection.armed[end as usize] != self.now {
             return; // superseded by an earlier one
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         let endpoint = connection.endpoint(end);
         if endpoint.deadline().is_some_and(|at| at <= self.now) {
-            let tcp = self.classes[usize::from(class)].tcp.as_deref().expect("a class of connections");
-            endpoint.on_timer(self.now, tcp);
+            endpoint.on_timer(self.now, self.classes[usize::from(class)].profile());
         }
-        self.drain(flow.slot, end);
-        self.reap();
+        self.serve(flow, end);
     }
 
-    /// After each change of an endpoint: sends what it has to send, hears what it has to tell, and sees to
-    /// its timer.
-    pub(super) fn drain(&mut self, slot: u32, end: End) {
-        let reference = self.flows.reference(slot);
-        let flow = self.flows.of_packet(slot);
-        let id = flow.id;
-        let tcp = self.classes[usize::from(id.class)].tcp.as_deref().expect("a class of connections");
-        let Body::Tcp(connection) = &mut flow.body else { return };
-        let (toward, out) = match end {
-            End::Sender => (Toward::Receiver, AccessLink::SenderOut),
-            End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
-        };
-        let mut lost = 0;
+    /// After each change of an endpoint: sends what it has to send, hears what it has to tell, sees to its timer, and
+    /// takes the flow out if that was its end.
+    pub(super) fn serve(&mut self, at: FlowRef, end: End) {
+        let flow = self.flows.of_packet(at.slot);
+        let tcp = self.classes[usize::from(flow.id.class)].profile();
         let mut completed = false;
         loop {
-            let endpoint = connection.endpoint(end);
-            while let Some(segment) = endpoint.poll_transmit(self.now, tcp) {
-                let packet = SimPacket::tcp(id, toward, &segment, tcp.header);
-                flow.in_flight += 1;
-                self.fates.sent.count(packet.wire_len());
-                match &mut flow.access {
-                    None => self.outbox.push(packet),
-                    Some(access) => {
-                        if !self.agenda.over_access(access, out, self.now, packet) {
-                            self.fates.dropped.count(packet.wire_len());
-                            lost += 1;
-                        }
-                    }
-                }
-            }
+            send(&mut self.agenda, &mut self.fates, &mut self.outbox, self.now, flow, end, tcp);
+            let connection = flow.connection();
             // The receiving application closes when it has been told that its peer has.
-            let mut peer_closed = false;
-            while let Some(event) = endpoint.poll_event() {
-                match event {
-                    StreamEvent::PeerClosed => peer_closed = true,
-                    StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => {
-                        connection.closed[end as usize] = true;
-                        break;
-                    }
-                    _ => {}
+            match news(connection.endpoint(end)) {
+                News::None => break,
+                News::Over => {
+                    connection.closed[end as usize] = true;
+                    flow.over = flow.connection().closed == [true; 2];
+                    break;
                 }
+                News::PeerClosed => connection.endpoint(end).close(),
             }
-            if !peer_closed {
-                break;
-            }
-            connection.endpoint(end).close();
             if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
                 flow.completed = self.now;
                 completed = true;
             }
         }
-        flow.in_flight -= lost;
+        let (id, connection) = (flow.id, flow.connection());
         // One valid timer event an endpoint: made when the deadline comes before the pending one; when that
         // fires early, it is made again.
-        if let Some(at) = connection.endpoint(end).deadline() {
-            let at = at.max(self.now);
-            let armed = &mut connection.armed[end as usize];
-            if at < *armed {
-                *armed = at;
-                let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
-                let event = Event::EndpointTimer { flow: reference, end };
-                self.agenda.timer(at, id.number, object, event);
-            }
+        let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
+        if let Some(deadline) = deadline
+            && deadline < connection.armed[end as usize]
+        {
+            connection.armed[end as usize] = deadline;
+            let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+            self.agenda.timer(deadline, id.number, object, Event::EndpointTimer { flow: at, end });
         }
-        let over = connection.closed == [true; 2];
-        if over {
-            self.flows.end(slot);
-        }
+        self.flows.look_whether_finished(at.slot);
         if completed {
             self.count_completed(id.class);
         }
         self.send_outbox();
+        self.reap();
     }
 
     /// A receiver has got all that its sender had to send.
@@ -226,4 +193,57 @@ impl<Q: EventQueue> World<'_, Q> {
             self.stopped_by = Some(StoppedBy::Completed);
         }
     }
+}
+
+/// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
+#[inline]
+fn send<Q: EventQueue>(
+    agenda: &mut Agenda<Q>,
+    fates: &mut Fates,
+    outbox: &mut Vec<SimPacket>,
+    now: Instant,
+    flow: &mut Flow,
+    end: End,
+    tcp: &Profile,
+) {
+    let (toward, own_link) = match end {
+        End::Sender => (Toward::Receiver, AccessLink::SenderOut),
+        End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
+    };
+    let Body::Tcp(connection) = &mut flow.body else { return };
+    while let Some(segment) = connection.endpoint(end).poll_transmit(now, tcp) {
+        let packet = SimPacket::tcp(flow.id, toward, &segment, tcp.header);
+        fates.sent.count(packet.wire_len());
+        flow.in_flight += 1;
+        match &mut flow.access {
+            None => outbox.push(packet),
+            Some(access) => {
+                if !agenda.over_access(access, own_link, now, packet) {
+                    fates.dropped.count(packet.wire_len());
+                    flow.in_flight -= 1;
+                }
+            }
+        }
+    }
+}
+
+/// What of an endpoint's events concerns the flow.
+enum News {
+    None,
+    /// The other side has sent all it will send.
+    PeerClosed,
+    /// The endpoint is closed, in whatever way.
+    Over,
+}
+
+#[inline]
+fn news(endpoint: &mut Endpoint) -> News {
+    while let Some(event) = endpoint.poll_event() {
+        match event {
+            StreamEvent::PeerClosed => return News::PeerClosed,
+            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return News::Over,
+            _ => {}
+        }
+    }
+    News::None
 }

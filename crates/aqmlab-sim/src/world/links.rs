@@ -49,8 +49,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let next = self.classes[usize::from(packet.flow().class)].next(&packet);
         if self.fused && let Next::Access(last) = next {
             let flow = self.flows.of_packet(packet.flow().slot);
-            let access = flow.access.as_mut().expect("the class has access links");
-            let arrives = self.agenda.over_access(access, last, at, packet);
+            let arrives = self.agenda.over_access(flow.own_links(), last, at, packet);
             debug_assert!(arrives, "the last access link does not lose");
         } else {
             let turn = l.turns.take(at);

@@ -3,10 +3,9 @@
 use aqmlab_qdisc::{Ecn, Packet};
 
 use super::World;
-use crate::event::{End, EventQueue};
-use crate::flow::Body;
+use crate::event::{End, EventQueue, FlowRef};
 use crate::network::Next;
-use crate::packet::{FlowId, SimPacket, Toward};
+use crate::packet::{SimPacket, Toward};
 
 impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
@@ -16,35 +15,35 @@ impl<Q: EventQueue> World<'_, Q> {
         match self.classes[usize::from(packet.flow().class)].next(&packet) {
             Next::Queue(link) => self.enqueue(link, packet),
             Next::Host => self.deliver(packet),
-            Next::Access(last) => {
+            Next::Access(link) => {
                 let flow = self.flows.of_packet(packet.flow().slot);
-                let access = flow.access.as_mut().expect("the class has access links");
-                self.agenda.over_access(access, last, self.now, packet);
+                self.agenda.over_access(flow.own_links(), link, self.now, packet);
             }
         }
     }
 
     /// A packet reaches its host.
+    #[inline]
     fn deliver(&mut self, packet: SimPacket) {
         self.fates.delivered.count(packet.wire_len());
         self.fates.packet_hops += u64::from(packet.hops());
-        let FlowId { slot, class, .. } = packet.flow();
-        let flow = self.flows.of_packet(slot);
-        match (&mut flow.body, packet.segment()) {
-            (Body::Packets(d), None) => d.delivered_bytes += packet.wire_len(),
-            (Body::Tcp(connection), Some(segment)) => {
-                let end = match packet.toward() {
-                    Toward::Receiver => End::Receiver,
-                    Toward::Sender => End::Sender,
-                };
-                let tcp = self.classes[usize::from(class)].tcp.as_deref().expect("a class of connections");
-                connection.endpoint(end).on_segment(self.now, &segment, packet.ecn() == Ecn::Ce, tcp);
-                self.drain(slot, end);
-            }
-            _ => unreachable!("a flow receives what it sends"),
-        }
-        self.flows.packet_gone(slot);
-        self.reap();
+        let slot = packet.flow().slot;
+        let (generation, flow) = self.flows.tenant(slot);
+        flow.in_flight -= 1;
+        let Some(segment) = packet.segment() else {
+            flow.datagrams().delivered_bytes += packet.wire_len();
+            self.flows.look_whether_finished(slot);
+            self.reap();
+            return;
+        };
+        let end = match packet.toward() {
+            Toward::Receiver => End::Receiver,
+            Toward::Sender => End::Sender,
+        };
+        let class = &self.classes[usize::from(packet.flow().class)];
+        let ce = packet.ecn() == Ecn::Ce;
+        flow.connection().endpoint(end).on_segment(self.now, &segment, ce, class.profile());
+        self.serve(FlowRef { slot, generation }, end);
     }
 
     /// Takes out flows whose last packet has gone.
