@@ -8,7 +8,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::time_weighted::TimeByValue;
 pub use crate::time_weighted::{Area, TimeWeighted};
-use crate::{Backlog, Cause, Ecn, Histogram, Packet, Reason};
+use crate::{Backlog, Cause, Ecn, Histogram, Reason};
 
 /// A number of packets and their bytes (network layer, headers included, without the link's overhead).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -251,8 +251,8 @@ impl Books {
     ///
     /// # Errors
     /// The first identity that fails.
-    pub(crate) fn check<P: Packet>(&self, backlog: Backlog, sending: Option<&P>) -> Result<(), Imbalance> {
-        let on_wire = sending.map_or(Tally::default(), |p| Tally { packets: 1, bytes: p.wire_len().get() });
+    pub(crate) fn check(&self, backlog: Backlog, sending: Option<Bytes>) -> Result<(), Imbalance> {
+        let on_wire = sending.map_or(Tally::default(), |size| Tally { packets: 1, bytes: size.get() });
         let total = self.total();
         for (number, class) in self.classes.iter().enumerate() {
             let (came, gone) = (class.came(), class.gone());

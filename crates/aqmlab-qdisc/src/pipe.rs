@@ -22,6 +22,12 @@ pub struct Line {
 }
 
 impl Line {
+    /// A link that has nothing to send at `now`.
+    #[inline]
+    pub const fn idle(now: Instant) -> Self {
+        Line { free_at: now, remainder: 0 }
+    }
+
     /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
     ///
     /// # Panics
@@ -29,7 +35,7 @@ impl Line {
     #[inline]
     pub fn pass(&mut self, now: Instant, rate: Rate, size: Bytes) -> Instant {
         if self.free_at < now {
-            *self = Line { free_at: now, remainder: 0 };
+            *self = Line::idle(now);
         }
         self.free_at += rate.serialise(size, &mut self.remainder);
         self.free_at

@@ -1,11 +1,10 @@
 //! A port: a discipline, the link behind it, and the books of both.
 
-use alloc::collections::VecDeque;
-
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
 
 use crate::books::{Books, Imbalance};
 use crate::discipline::each;
+use crate::pipe::Line;
 use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Qdisc, Stamped};
 
 /// A discipline and its link, for any host.
@@ -34,18 +33,22 @@ pub struct Port<P: Classed> {
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
-    sending: Option<Sending<P>>,
+    /// When the transmission under way ends; far future if the link is idle.
+    ends: Instant,
+    /// What is being sent, as far as the books need it.
+    on_wire: OnWire,
+    /// What is being sent itself, unless the port looks ahead.
+    in_hand: Option<Stamped<P>>,
     looks_ahead: bool,
-    /// Looking ahead: when the transmissions of the waiting packets will end, in their order.
-    ends: VecDeque<Instant>,
-    /// Looking ahead: the end of the last transmission that is settled.
-    last_end: Instant,
+    /// Looking ahead: the link as it will be when all that waits has been sent.
+    ahead: Line,
     books: Books,
 }
 
-struct Sending<P> {
-    pkt: Stamped<P>,
-    ends: Instant,
+#[derive(Clone, Copy, Default)]
+struct OnWire {
+    class: usize,
+    size: Bytes,
 }
 
 /// What becomes of a packet that a port which looks ahead has kept.
@@ -76,8 +79,9 @@ impl<P: Classed> Port<P> {
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
         let (clock, books) = (LinkClock::new(rate), Books::new(classes));
-        let (ends, last_end) = (VecDeque::new(), Instant::ZERO);
-        let link = Link { clock, overhead, sending: None, looks_ahead: false, ends, last_end, books };
+        let (on_wire, ahead) = (OnWire::default(), Line::default());
+        let (ends, in_hand, looks_ahead) = (Instant::FAR_FUTURE, None, false);
+        let link = Link { clock, overhead, ends, on_wire, in_hand, looks_ahead, ahead, books };
         Port { discipline, link }
     }
 
@@ -161,21 +165,18 @@ impl<P: Classed> Port<P> {
     /// The absolute instant at which the host must come back; `None` if only an arrival can change
     /// anything.
     pub fn next_event(&self) -> Option<Instant> {
-        match &self.link.sending {
-            Some(sending) => Some(sending.ends),
-            None => self.discipline.deadline(),
-        }
+        if self.is_sending() { Some(self.link.ends) } else { self.discipline.deadline() }
     }
 
     /// Is a packet in transmission?
     #[inline]
     pub const fn is_sending(&self) -> bool {
-        self.link.sending.is_some()
+        self.link.is_sending()
     }
 
-    /// The packet in transmission.
+    /// The packet in transmission, if the port has it in hand: one that looks ahead never does.
     pub fn in_transmission(&self) -> Option<&P> {
-        self.link.sending.as_ref().map(|s| &s.pkt.packet)
+        self.link.in_hand.as_ref().map(|s| &s.packet)
     }
 
     /// The link's rate.
@@ -210,21 +211,24 @@ impl<P: Classed> Port<P> {
     /// # Errors
     /// The identity that fails.
     pub fn check_books(&self) -> Result<(), Imbalance> {
-        self.link.books.check(self.discipline.backlog(), self.in_transmission())
+        let on_wire = self.is_sending().then_some(self.link.on_wire.size);
+        self.link.books.check(self.discipline.backlog(), on_wire)
     }
 }
 
 impl<P: Classed> Link<P> {
     #[inline]
+    const fn is_sending(&self) -> bool {
+        self.ends.as_ns() != Instant::FAR_FUTURE.as_ns()
+    }
+
+    #[inline]
     fn arrive<Q>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant>
     where
         Q: Qdisc<Stamped<P>>,
     {
-        self.books.settle(now, queue.backlog(), self.sending.is_some());
-        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
-        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
-        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
-        if self.sending.is_some() {
+        self.admit(queue, now, pkt, obs);
+        if self.is_sending() {
             return None;
         }
         self.begin_train(queue, now, obs)
@@ -235,13 +239,12 @@ impl<P: Classed> Link<P> {
     where
         Q: Qdisc<Stamped<P>>,
     {
-        self.books.settle(now, queue.backlog(), true);
-        let Sending { pkt, ends } =
-            self.sending.take().expect("link_free is called when a transmission has ended");
-        debug_assert!(now >= ends, "the link is not free yet");
-        self.books.departed(pkt.packet.class(), pkt.wire_len());
-        let next_end = self.start(queue, now, obs);
-        Departure { packet: pkt.packet, arrived: pkt.arrived, next_end }
+        let sent = self.in_hand.take().expect("link_free is called when a transmission has ended");
+        debug_assert!(now >= self.ends, "the link is not free yet");
+        self.finish(queue, now);
+        self.in_hand = self.start(queue, now, obs);
+        let next_end = self.is_sending().then_some(self.ends);
+        Departure { packet: sent.packet, arrived: sent.arrived, next_end }
     }
 
     /// The link was idle: a new back-to-back train begins, if there is a packet.
@@ -251,7 +254,8 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
     {
         self.clock.restart();
-        self.start(queue, now, obs)
+        self.in_hand = self.start(queue, now, obs);
+        self.is_sending().then_some(self.ends)
     }
 
     #[inline]
@@ -266,75 +270,66 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
     {
         self.catch_up(queue, now);
-        self.books.settle(now, queue.backlog(), self.sending.is_some());
         let size = pkt.wire_len();
-        self.books.arrived(pkt.class(), size, pkt.ecn());
-        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
-        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
-        let Clerk { lost, marked, .. } = clerk;
+        let (lost, marked) = self.admit(queue, now, pkt, obs);
+        if !self.is_sending() {
+            // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
+            self.clock.restart();
+            self.ahead = Line::idle(now);
+            self.start(queue, now, obs);
+        }
         if lost {
-            if self.sending.is_none() {
-                stay_idle(queue, now);
-            }
             return None;
         }
-        if self.sending.is_some() {
-            self.last_end += self.clock.serialise(size + self.overhead);
-            self.ends.push_back(self.last_end);
-        } else {
-            self.clock.restart();
-            self.last_end = now + self.clock.serialise(size + self.overhead);
-            self.begin(queue, now, self.last_end);
-        }
-        Some(Prospect { sent: self.last_end, marked })
+        let sent = self.ahead.pass(now, self.clock.rate(), size + self.overhead);
+        Some(Prospect { sent, marked })
     }
 
-    /// Ends what has ended by `now`, and begins what follows it.
-    #[inline]
-    fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
-        while let Some(sending) = &self.sending
-            && sending.ends <= now
-        {
-            let ends = sending.ends;
-            self.books.settle(ends, queue.backlog(), true);
-            self.books.departed(sending.pkt.packet.class(), sending.pkt.wire_len());
-            self.sending = None;
-            match self.ends.pop_front() {
-                Some(next) => self.begin(queue, ends, next),
-                None => stay_idle(queue, ends),
-            }
-        }
-    }
-
-    /// Puts the next packet on the idle link; its transmission ends at `ends`.
+    /// Ends what has ended by `now`, each at its own instant, and begins what follows it.
     #[inline(always)]
-    fn begin<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant, ends: Instant) {
-        let pkt = queue.dequeue(now, &mut Nobody).expect("what was kept leaves in its turn");
-        self.books.began_transmission(pkt.packet.class(), now.saturating_since(pkt.arrived));
-        self.sending = Some(Sending { pkt, ends });
+    fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
+        while self.ends <= now && self.is_sending() {
+            let ends = self.ends;
+            self.finish(queue, ends);
+            self.start(queue, ends, &mut Nobody);
+        }
+    }
+
+    /// A packet comes to the discipline. Was it (or another) lost, was it marked?
+    #[inline(always)]
+    fn admit<Q>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> (bool, bool)
+    where
+        Q: Qdisc<Stamped<P>>,
+    {
+        self.books.settle(now, queue.backlog(), self.is_sending());
+        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
+        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
+        (clerk.lost, clerk.marked)
+    }
+
+    /// The transmission under way has ended.
+    #[inline(always)]
+    fn finish<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant) {
+        self.books.settle(now, queue.backlog(), true);
+        self.books.departed(self.on_wire.class, self.on_wire.size);
+        self.ends = Instant::FAR_FUTURE;
     }
 
     /// Asks the discipline for a packet and puts it on the idle link.
     #[inline(always)]
-    fn start<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant>
+    fn start<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Stamped<P>>
     where
         Q: Qdisc<Stamped<P>>,
     {
         let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
         let pkt = queue.dequeue(now, &mut clerk)?;
-        let (class, sojourn) = (pkt.packet.class(), now.saturating_since(pkt.arrived));
-        let ends = now + self.clock.serialise(pkt.wire_len() + self.overhead);
-        self.sending = Some(Sending { pkt, ends });
-        self.books.began_transmission(class, sojourn);
-        Some(ends)
+        let (class, size) = (pkt.packet.class(), pkt.wire_len());
+        self.ends = now + self.clock.serialise(size + self.overhead);
+        self.on_wire = OnWire { class, size };
+        self.books.began_transmission(class, now.saturating_since(pkt.arrived));
+        Some(pkt)
     }
-}
-
-/// The idle link asks and gets nothing: that is how the discipline learns of it.
-#[inline]
-fn stay_idle<P: Classed, Q: Qdisc<Stamped<P>>>(queue: &mut Q, now: Instant) {
-    let next = queue.dequeue(now, &mut Nobody);
-    assert!(next.is_none(), "the discipline said that everything is settled at enqueue");
 }
 
 /// Enters each fate into the books and hands it on to the host.

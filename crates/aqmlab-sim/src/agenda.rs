@@ -61,7 +61,7 @@ impl<Q: EventQueue> Agenda<Q> {
 
     /// A packet enters one of its flow's own links at `at`: its arrival at the other end is scheduled. False
     /// if the link lost it.
-    #[inline]
+    #[inline(always)]
     pub fn over_access(
         &mut self,
         access: &mut AccessLinks,

@@ -153,8 +153,10 @@ pub enum Event {
 pub trait EventQueue {
     /// Adds an event.
     fn push(&mut self, key: Key, event: Event);
-    /// Takes the least.
-    fn pop(&mut self) -> Option<(Key, Event)>;
+    /// Makes the least event the next one: when it is due. `None` if there is none.
+    fn advance(&mut self) -> Option<Instant>;
+    /// Takes the event that [`EventQueue::advance`] has found, before anything is added.
+    fn take(&mut self) -> (Key, Event);
     /// Shows all events that are to come, in any order.
     fn for_each(&self, look: &mut dyn FnMut(&Event));
     /// Bytes that the queue's own tables take.
@@ -196,8 +198,13 @@ impl EventQueue for HeapQueue {
         self.heap.push(Item { key, event });
     }
 
-    fn pop(&mut self) -> Option<(Key, Event)> {
-        self.heap.pop().map(|Item { key, event }| (key, event))
+    fn advance(&mut self) -> Option<Instant> {
+        self.heap.peek().map(|item| item.key.at)
+    }
+
+    fn take(&mut self) -> (Key, Event) {
+        let Item { key, event } = self.heap.pop().expect("advance has found one");
+        (key, event)
     }
 
     fn for_each(&self, look: &mut dyn FnMut(&Event)) {
@@ -219,7 +226,7 @@ mod tests {
         for k in keys {
             queue.push(k, Event::End);
         }
-        std::iter::from_fn(|| queue.pop().map(|(k, _)| k)).collect()
+        std::iter::from_fn(|| queue.advance().map(|_| queue.take().0)).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use std::collections::BinaryHeap;
 
-use aqmlab_units::Span;
+use aqmlab_units::{Instant, Span};
 
 use crate::event::{Event, EventQueue, Item, Key};
 
@@ -134,7 +134,7 @@ impl Wheel {
 
     /// Moves on to the next slot that has events, and sorts them. False if there is none.
     #[inline]
-    fn advance(&mut self) -> bool {
+    fn next_slot(&mut self) -> bool {
         // Most often the next event is in the same word of the map.
         let start = self.cursor + 1;
         let index = (start & MASK) as usize;
@@ -145,7 +145,7 @@ impl Wheel {
             start + u64::from(word.trailing_zeros())
         };
         if near >= self.far_slot {
-            return self.advance_to_far(near);
+            return self.next_far_slot(near);
         }
         self.take_near(near);
         if self.pool[self.current as usize].next != NONE {
@@ -166,7 +166,7 @@ impl Wheel {
     /// The next events lie beyond the horizon: alone, or together with those of the slot `near`. False if there are
     /// none at all.
     #[cold]
-    fn advance_to_far(&mut self, near: u64) -> bool {
+    fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {
             return false;
         }
@@ -269,7 +269,7 @@ fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
 }
 
 impl EventQueue for Wheel {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
         // From the slot after the cursor's up to the horizon. Time does not go back, so no slot lies before.
@@ -283,18 +283,21 @@ impl EventQueue for Wheel {
         }
     }
 
-    #[inline]
-    fn pop(&mut self) -> Option<(Key, Event)> {
-        if self.current == NONE && !self.advance() {
+    #[inline(always)]
+    fn advance(&mut self) -> Option<Instant> {
+        if self.current == NONE && !self.next_slot() {
             return None;
         }
+        Some(self.pool[self.current as usize].key.at)
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> (Key, Event) {
         let place = self.current;
         let node = &mut self.pool[place as usize];
-        let Node { key, event, next } = *node;
-        node.next = self.free;
+        self.current = std::mem::replace(&mut node.next, self.free);
         self.free = place;
-        self.current = next;
-        Some((key, event))
+        (node.key, node.event)
     }
 
     fn for_each(&self, look: &mut dyn FnMut(&Event)) {
@@ -321,8 +324,15 @@ impl EventQueue for Wheel {
 mod tests {
     use super::*;
     use crate::event::{HeapQueue, Rank};
-    use aqmlab_units::Instant;
     use proptest::prelude::*;
+
+    fn pop(queue: &mut impl EventQueue) -> Option<(Key, Event)> {
+        queue.advance().map(|at| {
+            let (key, event) = queue.take();
+            assert_eq!(key.at, at);
+            (key, event)
+        })
+    }
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -348,13 +358,13 @@ mod tests {
             wheel.push(Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 });
         }
         for object in 0..n {
-            let (key, event) = wheel.pop().expect("as many as went in");
+            let (key, event) = pop(&mut wheel).expect("as many as went in");
             assert_eq!(
                 (key, event),
                 (Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 })
             );
         }
-        assert_eq!(wheel.pop(), None);
+        assert_eq!(pop(&mut wheel), None);
     }
 
     proptest! {
@@ -371,16 +381,16 @@ mod tests {
                         heap.push(key, Event::Start { class: n as u32 });
                     }
                     Step::Pop => {
-                        let expected = heap.pop();
-                        prop_assert_eq!(wheel.pop(), expected);
+                        let expected = pop(&mut heap);
+                        prop_assert_eq!(pop(&mut wheel), expected);
                         now = expected.map_or(now, |(key, _)| key.at.as_ns());
                     }
                 }
             }
-            while let Some(expected) = heap.pop() {
-                prop_assert_eq!(wheel.pop(), Some(expected));
+            while let Some(expected) = pop(&mut heap) {
+                prop_assert_eq!(pop(&mut wheel), Some(expected));
             }
-            prop_assert_eq!(wheel.pop(), None);
+            prop_assert_eq!(pop(&mut wheel), None);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::packet::SimPacket;
 
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the queue of a link.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
         let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
@@ -41,7 +41,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// A packet has left a link's port, or will have, at `sent`: it is on its way over the link.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, link: u32, sent: Instant, mut packet: SimPacket) {
         packet.pass();
         let l = &mut self.links[link as usize];

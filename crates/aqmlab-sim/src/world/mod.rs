@@ -122,10 +122,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// # Errors
     /// [`RunError::Cancelled`], or [`RunError::Memory`] when the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
-        while let Some((key, event)) = self.agenda.queue.pop() {
-            debug_assert!(key.at >= self.now, "time ran backwards");
-            self.now = key.at;
+        while let Some(at) = self.agenda.queue.advance() {
+            debug_assert!(at >= self.now, "time ran backwards");
+            self.now = at;
             self.events += 1;
+            let (_, event) = self.agenda.queue.take();
             self.handle(event);
             if let Some(why) = self.stopped_by {
                 control.report(self.events, self.now.as_ns());
@@ -151,7 +152,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrive(packet) => self.forward(packet),
