@@ -55,6 +55,7 @@ pub struct Connection {
 
 impl Connection {
     /// One endpoint.
+    #[inline]
     pub fn endpoint(&mut self, end: End) -> &mut Endpoint {
         match end {
             End::Sender => &mut self.sender,

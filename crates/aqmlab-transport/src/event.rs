@@ -82,6 +82,13 @@ impl Pending {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
+    /// The next event that is no amount; the amounts are forgotten.
+    #[inline]
+    pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
+        (self.delivered, self.acked) = (0, 0);
+        if self.once.any(ANY_ONCE) { self.next_of_all() } else { None }
+    }
+
     #[inline]
     fn next_amount(&mut self) -> Option<StreamEvent> {
         if self.delivered > 0 {

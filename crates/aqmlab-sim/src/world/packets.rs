@@ -10,7 +10,7 @@ use crate::packet::{SimPacket, Toward};
 impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
     /// host.
-    #[inline]
+    #[inline(never)]
     pub(super) fn forward(&mut self, packet: SimPacket) {
         match self.classes[usize::from(packet.flow().class)].next(&packet) {
             Next::Queue(link) => self.enqueue(link, packet),
@@ -23,7 +23,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// A packet reaches its host.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: SimPacket) {
         self.fates.delivered.count(packet.wire_len());
         self.fates.packet_hops += u64::from(packet.hops());

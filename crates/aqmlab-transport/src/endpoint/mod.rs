@@ -171,6 +171,13 @@ impl Endpoint {
         self.events.next()
     }
 
+    /// The same for a host that does not care how much was delivered and acknowledged: without
+    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`], which are forgotten.
+    #[inline]
+    pub fn poll_change(&mut self) -> Option<StreamEvent> {
+        self.events.next_change()
+    }
+
     /// When [`Endpoint::on_timer`] is wanted: the least of retransmission, delayed acknowledgment and
     /// TIME-WAIT.
     #[inline]
