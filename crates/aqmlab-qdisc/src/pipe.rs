@@ -1,7 +1,7 @@
 //! The arithmetic of one flow's path outside the bottleneck: rate, constant delay, loss.
 
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span, Tempo};
 
 /// What becomes of a packet that enters a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,11 +13,11 @@ pub enum Passage {
 }
 
 /// A link with a rate and an unbounded queue in front of it, as far as arithmetic needs it: when it will be free.
-/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate is told at each call.
+/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate's tempo is told at each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
-    /// Of the train of packets under way: see [`aqmlab_units::LinkClock`].
+    /// Of the train of packets under way: see [`Tempo`].
     remainder: u64,
 }
 
@@ -29,15 +29,12 @@ impl Line {
     }
 
     /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
-    ///
-    /// # Panics
-    /// If the rate is zero.
     #[inline]
-    pub fn pass(&mut self, now: Instant, rate: Rate, size: Bytes) -> Instant {
+    pub fn pass(&mut self, now: Instant, tempo: &mut Tempo, size: Bytes) -> Instant {
         if self.free_at < now {
             *self = Line::idle(now);
         }
-        self.free_at += rate.serialise(size, &mut self.remainder);
+        self.free_at += tempo.serialise(size, &mut self.remainder);
         self.free_at
     }
 
@@ -54,7 +51,7 @@ impl Line {
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
 pub struct Pipe {
-    rate: Option<Rate>,
+    tempo: Option<Tempo>,
     overhead: Bytes,
     line: Line,
     delay: Span,
@@ -84,7 +81,7 @@ impl Loss {
 impl Pipe {
     /// A pipe of constant delay.
     pub fn new(delay: Span) -> Self {
-        Pipe { rate: None, overhead: Bytes::ZERO, line: Line::default(), delay, loss: None }
+        Pipe { tempo: None, overhead: Bytes::ZERO, line: Line::default(), delay, loss: None }
     }
 
     /// The same with a rate; each packet occupies it for `overhead` more than its length.
@@ -92,8 +89,7 @@ impl Pipe {
     /// # Panics
     /// If the rate is zero.
     pub fn with_rate(mut self, rate: Rate, overhead: Bytes) -> Self {
-        assert!(rate.as_bps() > 0, "a pipe needs a rate above zero");
-        self.rate = Some(rate);
+        self.tempo = Some(Tempo::new(rate));
         self.overhead = overhead;
         self
     }
@@ -110,9 +106,9 @@ impl Pipe {
         if self.loss.as_mut().is_some_and(Loss::hits) {
             return Passage::Lost;
         }
-        let sent = match self.rate {
+        let sent = match &mut self.tempo {
             None => now,
-            Some(rate) => self.line.pass(now, rate, size + self.overhead),
+            Some(tempo) => self.line.pass(now, tempo, size + self.overhead),
         };
         Passage::Due(sent + self.delay)
     }

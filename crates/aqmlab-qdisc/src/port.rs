@@ -281,7 +281,7 @@ impl<P: Classed> Link<P> {
         if lost {
             return None;
         }
-        let sent = self.ahead.pass(now, self.clock.rate(), size + self.overhead);
+        let sent = self.ahead.pass(now, self.clock.tempo(), size + self.overhead);
         Some(Prospect { sent, marked })
     }
 

@@ -4,7 +4,7 @@ use aqmlab_qdisc::Packet;
 use aqmlab_units::Instant;
 
 use crate::event::{Event, EventQueue, Key, Rank};
-use crate::flow::{AccessLink, AccessLinks};
+use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::fates::Tally;
 use crate::packet::SimPacket;
 
@@ -65,11 +65,12 @@ impl<Q: EventQueue> Agenda<Q> {
     pub fn over_access(
         &mut self,
         access: &mut AccessLinks,
+        tempi: &mut Tempi,
         which: AccessLink,
         at: Instant,
         mut packet: SimPacket,
     ) -> bool {
-        let Some((due, turn)) = access.pass(which, at, packet.wire_len()) else { return false };
+        let Some((due, turn)) = access.pass(tempi, which, at, packet.wire_len()) else { return false };
         packet.pass();
         let object = self.flow_object(packet.flow().number, which as u64);
         self.queue.push(Key::new(due, Rank::Arrival, object, turn), Event::Arrive(packet));

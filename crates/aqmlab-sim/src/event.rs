@@ -155,8 +155,10 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, event: Event);
     /// Makes the least event the next one: when it is due. `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
-    /// Takes the event that [`EventQueue::advance`] has found, before anything is added.
-    fn take(&mut self) -> (Key, Event);
+    /// The event that [`EventQueue::advance`] has found, as long as nothing is added.
+    fn first(&self) -> (Key, &Event);
+    /// Takes it out.
+    fn release(&mut self);
     /// Shows all events that are to come, in any order.
     fn for_each(&self, look: &mut dyn FnMut(&Event));
     /// Bytes that the queue's own tables take.
@@ -202,9 +204,13 @@ impl EventQueue for HeapQueue {
         self.heap.peek().map(|item| item.key.at)
     }
 
-    fn take(&mut self) -> (Key, Event) {
-        let Item { key, event } = self.heap.pop().expect("advance has found one");
-        (key, event)
+    fn first(&self) -> (Key, &Event) {
+        let item = self.heap.peek().expect("advance has found one");
+        (item.key, &item.event)
+    }
+
+    fn release(&mut self) {
+        self.heap.pop();
     }
 
     fn for_each(&self, look: &mut dyn FnMut(&Event)) {
@@ -226,7 +232,13 @@ mod tests {
         for k in keys {
             queue.push(k, Event::End);
         }
-        std::iter::from_fn(|| queue.advance().map(|_| queue.take().0)).collect()
+        let pop = || {
+            queue.advance()?;
+            let key = queue.first().0;
+            queue.release();
+            Some(key)
+        };
+        std::iter::from_fn(pop).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use aqmlab_qdisc::{Line, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::PacketSource;
 use aqmlab_transport::Endpoint;
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
 use crate::event::{End, FlowRef};
 use crate::packet::FlowId;
@@ -94,10 +94,13 @@ impl Datagrams {
     }
 }
 
-/// A flow's own links: it feeds each alone, and none of them drops for want of room. All four have one rate and
-/// one delay; packets get lost at the entrance of the sender's outgoing one.
+/// How fast the access links of a class are, in the order of [`AccessLink`]. All have one rate; each sees packets of
+/// few sizes, so each has a tempo to itself.
+pub type Tempi = [Tempo; 4];
+
+/// A flow's own links: it feeds each alone, and none of them drops for want of room. All four have one delay, and the
+/// rate of the flow's class; packets get lost at the entrance of the sender's outgoing one.
 pub struct AccessLinks {
-    rate: Rate,
     delay: Span,
     /// In the order of [`AccessLink`].
     lines: [Line; 4],
@@ -108,15 +111,21 @@ pub struct AccessLinks {
 
 impl AccessLinks {
     /// Four idle links.
-    pub fn new(rate: Rate, delay: Span, loss: f64, losses: Stream) -> Self {
+    pub fn new(delay: Span, loss: f64, losses: Stream) -> Self {
         let loss = (loss > 0.0).then(|| Box::new(Loss::new(loss, losses)));
-        AccessLinks { rate, delay, lines: [Line::default(); 4], turns: [0; 4], loss }
+        AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], loss }
     }
 
     /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
     /// if it is lost.
     #[inline(always)]
-    pub fn pass(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
+    pub fn pass(
+        &mut self,
+        tempi: &mut Tempi,
+        which: AccessLink,
+        now: Instant,
+        size: Bytes,
+    ) -> Option<(Instant, u64)> {
         if which == AccessLink::SenderOut
             && let Some(loss) = &mut self.loss
             && loss.hits()
@@ -125,7 +134,7 @@ impl AccessLinks {
         }
         let line = &mut self.lines[which as usize];
         let before = line.free_at();
-        let sent = line.pass(now, self.rate, size);
+        let sent = line.pass(now, &mut tempi[which as usize], size);
         // The delay is constant: what is sent at one instant comes out at one instant.
         let turn = &mut self.turns[which as usize];
         *turn = if sent == before { *turn + 1 } else { 0 };
@@ -338,6 +347,7 @@ impl FlowTable {
 mod tests {
     use super::*;
     use aqmlab_traffic::{PacketSizes, Spacing};
+    use aqmlab_units::Rate;
 
     fn flow(slot: u32, number: u32) -> Flow {
         let draws = Stream::new(1, "test");

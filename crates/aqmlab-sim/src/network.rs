@@ -5,11 +5,11 @@ use aqmlab_qdisc::{Discipline, Port, Registry};
 use aqmlab_random::Stream;
 use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan, Workload};
 use aqmlab_transport::Profile;
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Instant, Rate, Span, Tempo};
 
 use crate::event::Turns;
 use crate::faults::FaultInjector;
-use crate::flow::{AccessLink, AccessLinks};
+use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::{PortPacket, SimPacket};
 
 /// One directed link.
@@ -27,7 +27,9 @@ pub struct Link {
 /// One traffic class at run time.
 pub struct Class {
     /// The way in each direction: [`Toward`] is the index.
-    routes: [Box<[Next]>; 2],
+    pub routes: [Box<[Next]>; 2],
+    /// How fast its flows' access links are; of no account if they have none.
+    pub tempi: Tempi,
     /// Propagation delay of both paths together.
     pub propagation: Span,
     /// Starts to come, the next one last.
@@ -138,6 +140,7 @@ pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
                 .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
             let built = Class {
                 routes: [route(&class.path, there), route(&class.return_path, back)],
+                tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation,
                 starts: starts(class, seed),
                 first_number,
@@ -172,13 +175,13 @@ pub fn access(
     index: u32,
     seed: u64,
 ) -> (Span, Option<AccessLinks>) {
-    let Some(Access { rate, rtt }) = &class.access else { return (propagation, None) };
+    let Some(Access { rtt, .. }) = &class.access else { return (propagation, None) };
     let index = u64::from(index);
     let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);
     let rtt = rtt.value(index, class.count, draws);
     let delay = rtt.saturating_sub(propagation).div(4);
     let losses = Stream::indexed(seed, &format!("traffic/{}/loss", class.name), index);
-    let links = AccessLinks::new(*rate, delay, class.access_loss, losses);
+    let links = AccessLinks::new(delay, class.access_loss, losses);
     // What the division by four cut off is not made up for: the base RTT is what the links really take.
     (propagation + delay * 4, Some(links))
 }

@@ -292,12 +292,17 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
-    fn take(&mut self) -> (Key, Event) {
+    fn first(&self) -> (Key, &Event) {
+        let node = &self.pool[self.current as usize];
+        (node.key, &node.event)
+    }
+
+    #[inline(always)]
+    fn release(&mut self) {
         let place = self.current;
         let node = &mut self.pool[place as usize];
         self.current = std::mem::replace(&mut node.next, self.free);
         self.free = place;
-        (node.key, node.event)
     }
 
     fn for_each(&self, look: &mut dyn FnMut(&Event)) {
@@ -327,11 +332,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn pop(queue: &mut impl EventQueue) -> Option<(Key, Event)> {
-        queue.advance().map(|at| {
-            let (key, event) = queue.take();
-            assert_eq!(key.at, at);
-            (key, event)
-        })
+        let at = queue.advance()?;
+        let (key, &event) = queue.first();
+        assert_eq!(key.at, at);
+        queue.release();
+        Some((key, event))
     }
 
     #[derive(Clone, Debug)]

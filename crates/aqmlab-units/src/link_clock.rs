@@ -4,13 +4,71 @@ use crate::{Bytes, Rate, Span};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
+/// How long packets take at one rate, in whole nanoseconds and a remainder that is carried to the next packet.
+///
+/// Networks send packets of few sizes, and a division is slow: the quotient of the last size is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tempo {
+    rate: Rate,
+    size: Bytes,
+    /// What the last size takes: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
+    whole: u64,
+    rest: u64,
+}
+
+impl Tempo {
+    /// The tempo of `rate`.
+    ///
+    /// # Panics
+    /// If the rate is zero, or 2^63 bit/s or more.
+    pub const fn new(rate: Rate) -> Self {
+        assert!(rate.as_bps() > 0, "a link needs a rate above zero");
+        assert!(rate.as_bps() < 1 << 63, "a link's rate is below 2^63 bit/s");
+        Tempo { rate, size: Bytes::ZERO, whole: 0, rest: 0 }
+    }
+
+    /// The rate.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The time that a packet of `size` takes after what left `remainder`, which is in units of `1 / rate` ns, below
+    /// the rate, and zero before the first packet of a train.
+    #[inline]
+    pub fn serialise(&mut self, size: Bytes, remainder: &mut u64) -> Span {
+        if size != self.size {
+            self.learn(size);
+        }
+        let rate = self.rate.as_bps();
+        let sum = *remainder + self.rest;
+        let carry = sum >= rate;
+        *remainder = if carry { sum - rate } else { sum };
+        Span::ns(self.whole + u64::from(carry))
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, size: Bytes) {
+        let rate = self.rate.as_bps();
+        self.size = size;
+        // 8 * 10^9 * size fits 64 bits up to 2 GB; real packets are below 64 kB.
+        if let Some(work) = size.get().checked_mul(8 * NS_PER_S) {
+            (self.whole, self.rest) = (work / rate, work % rate);
+            return;
+        }
+        let (work, rate) = (size.bits() * u128::from(NS_PER_S), u128::from(rate));
+        // Less than u64::MAX, so that a nanosecond can be added.
+        self.whole = u64::try_from(work / rate).unwrap_or(u64::MAX).min(u64::MAX - 1);
+        self.rest = (work % rate) as u64;
+    }
+}
+
 /// Serialisation times of one link in whole nanoseconds, the rounding remainder carried to the next packet.
 ///
 /// After any number of packets sent back to back, the sum of the returned spans is the exact time rounded
 /// down: a rate never drifts, however awkward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkClock {
-    rate: Rate,
+    tempo: Tempo,
     /// Unspent remainder in units of `1 / rate` ns; always below the rate.
     remainder: u64,
 }
@@ -19,22 +77,25 @@ impl LinkClock {
     /// A clock at `rate`.
     ///
     /// # Panics
-    /// If the rate is zero.
+    /// As [`Tempo::new`].
     pub const fn new(rate: Rate) -> Self {
-        assert!(rate.as_bps() > 0, "a link needs a rate above zero");
-        LinkClock { rate, remainder: 0 }
+        LinkClock { tempo: Tempo::new(rate), remainder: 0 }
     }
 
     /// The current rate.
     pub const fn rate(&self) -> Rate {
-        self.rate
+        self.tempo.rate()
     }
 
-    /// Changes the rate; the remainder, less than a nanosecond, is kept in proportion by dropping it.
+    /// The tempo of the current rate, for what is reckoned beside the clock.
+    #[inline]
+    pub const fn tempo(&mut self) -> &mut Tempo {
+        &mut self.tempo
+    }
+
+    /// Changes the rate; the remainder, less than a nanosecond, is dropped.
     pub const fn set_rate(&mut self, rate: Rate) {
-        assert!(rate.as_bps() > 0, "a link needs a rate above zero");
-        self.rate = rate;
-        self.remainder = 0;
+        *self = LinkClock::new(rate);
     }
 
     /// Forgets the remainder: the link was idle, and its next packet starts a new back-to-back train.
@@ -45,28 +106,7 @@ impl LinkClock {
     /// The time that the next packet of `size` occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
-        self.rate.serialise(size, &mut self.remainder)
-    }
-}
-
-impl Rate {
-    /// The time that `size` takes after what left `remainder`, which is in units of `1 / rate` ns, below the rate,
-    /// and zero before the first packet of a train. [`LinkClock`] keeps it; a host with very many links keeps it
-    /// itself.
-    ///
-    /// # Panics
-    /// If the rate is zero.
-    #[inline]
-    pub fn serialise(self, size: Bytes, remainder: &mut u64) -> Span {
-        let rate = self.as_bps();
-        // 8 * 10^9 * size fits 64 bits up to 2 GB less the remainder; real packets are below 64 kB.
-        if let Some(work) = size.get().checked_mul(8 * NS_PER_S).and_then(|w| w.checked_add(*remainder)) {
-            *remainder = work % rate;
-            return Span::ns(work / rate);
-        }
-        let work = size.bits() * u128::from(NS_PER_S) + u128::from(*remainder);
-        *remainder = (work % u128::from(rate)) as u64;
-        Span::ns(u64::try_from(work / u128::from(rate)).unwrap_or(u64::MAX))
+        self.tempo.serialise(size, &mut self.remainder)
     }
 }
 

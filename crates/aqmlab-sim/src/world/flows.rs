@@ -4,7 +4,7 @@ use aqmlab_qdisc::Packet;
 use aqmlab_random::Stream;
 use aqmlab_scenario::Workload;
 use aqmlab_traffic::PacketSource;
-use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, StreamEvent};
+use aqmlab_transport::{ENDLESS, Endpoint, Role, StreamEvent};
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
@@ -12,7 +12,7 @@ use crate::agenda::{Agenda, FlowObject};
 use crate::event::{End, Event, EventQueue, FlowRef};
 use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
-use crate::network;
+use crate::network::{self, Class};
 use crate::packet::{FlowId, SimPacket, Toward};
 
 impl<Q: EventQueue> World<'_, Q> {
@@ -104,7 +104,8 @@ impl<Q: EventQueue> World<'_, Q> {
         match &mut f.access {
             None => self.forward(packet),
             Some(access) => {
-                if !self.agenda.over_access(access, AccessLink::SenderOut, self.now, packet) {
+                let tempi = &mut self.classes[usize::from(packet.flow().class)].tempi;
+                if !self.agenda.over_access(access, tempi, AccessLink::SenderOut, self.now, packet) {
                     self.lose(packet);
                 }
             }
@@ -161,10 +162,10 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(always)]
     fn serve_end(&mut self, at: FlowRef, end: End) {
         let flow = self.flows.of_packet(at.slot);
-        let tcp = self.classes[usize::from(flow.id.class)].profile();
+        let class = &mut self.classes[usize::from(flow.id.class)];
         let mut completed = false;
         loop {
-            send(&mut self.agenda, &mut self.fates, &mut self.outbox, self.now, flow, end, tcp);
+            send(&mut self.agenda, &mut self.fates, &mut self.outbox, self.now, class, flow, end);
             let connection = flow.connection();
             // The receiving application closes when it has been told that its peer has.
             match news(connection.endpoint(end)) {
@@ -222,10 +223,11 @@ fn send<Q: EventQueue>(
     fates: &mut Fates,
     outbox: &mut Vec<SimPacket>,
     now: Instant,
+    class: &mut Class,
     flow: &mut Flow,
     end: End,
-    tcp: &Profile,
 ) {
+    let Class { tcp: Some(tcp), tempi, .. } = class else { return };
     let (toward, own_link) = match end {
         End::Sender => (Toward::Receiver, AccessLink::SenderOut),
         End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
@@ -238,7 +240,7 @@ fn send<Q: EventQueue>(
         match &mut flow.access {
             None => outbox.push(packet),
             Some(access) => {
-                if !agenda.over_access(access, own_link, now, packet) {
+                if !agenda.over_access(access, tempi, own_link, now, packet) {
                     fates.dropped.count(packet.wire_len());
                     flow.in_flight -= 1;
                 }

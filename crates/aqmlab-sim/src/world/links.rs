@@ -8,7 +8,7 @@ use super::{StoppedBy, World};
 use crate::event::{Event, EventQueue, Key, Rank};
 use crate::fates::Witness;
 use crate::network::Next;
-use crate::packet::SimPacket;
+use crate::packet::{FlowId, SimPacket};
 
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the queue of a link.
@@ -46,10 +46,13 @@ impl<Q: EventQueue> World<'_, Q> {
         packet.pass();
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
-        let next = self.classes[usize::from(packet.flow().class)].next(&packet);
-        if self.fused && let Next::Access(last) = next {
-            let flow = self.flows.of_packet(packet.flow().slot);
-            let arrives = self.agenda.over_access(flow.own_links(), last, at, packet);
+        let FlowId { slot, class, .. } = packet.flow();
+        let class = &mut self.classes[usize::from(class)];
+        if self.fused
+            && let Next::Access(last) = class.next(&packet)
+        {
+            let own = self.flows.of_packet(slot).own_links();
+            let arrives = self.agenda.over_access(own, &mut class.tempi, last, at, packet);
             debug_assert!(arrives, "the last access link does not lose");
         } else {
             let turn = l.turns.take(at);

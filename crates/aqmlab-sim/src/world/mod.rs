@@ -126,8 +126,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             debug_assert!(at >= self.now, "time ran backwards");
             self.now = at;
             self.events += 1;
-            let (_, event) = self.agenda.queue.take();
-            self.handle(event);
+            match self.agenda.queue.first().1 {
+                &Event::Arrive(packet) => {
+                    self.agenda.queue.release();
+                    self.forward(packet);
+                }
+                &event => {
+                    self.agenda.queue.release();
+                    self.handle(event);
+                }
+            }
             if let Some(why) = self.stopped_by {
                 control.report(self.events, self.now.as_ns());
                 return Ok(why);
@@ -152,7 +160,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrive(packet) => self.forward(packet),

@@ -5,7 +5,7 @@ use aqmlab_qdisc::{Ecn, Packet};
 use super::World;
 use crate::event::{End, EventQueue, FlowRef};
 use crate::network::Next;
-use crate::packet::{SimPacket, Toward};
+use crate::packet::{FlowId, SimPacket, Toward};
 
 impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
@@ -16,8 +16,10 @@ impl<Q: EventQueue> World<'_, Q> {
             Next::Queue(link) => self.enqueue(link, packet),
             Next::Host => self.deliver(packet),
             Next::Access(link) => {
-                let flow = self.flows.of_packet(packet.flow().slot);
-                self.agenda.over_access(flow.own_links(), link, self.now, packet);
+                let FlowId { slot, class, .. } = packet.flow();
+                let tempi = &mut self.classes[usize::from(class)].tempi;
+                let own = self.flows.of_packet(slot).own_links();
+                self.agenda.over_access(own, tempi, link, self.now, packet);
             }
         }
     }
@@ -68,11 +70,15 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Packets of flows without access links enter their first queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_outbox(&mut self) {
-        if self.outbox.is_empty() {
-            return;
+        if !self.outbox.is_empty() {
+            self.empty_outbox();
         }
+    }
+
+    #[inline(never)]
+    fn empty_outbox(&mut self) {
         let mut outbox = std::mem::take(&mut self.outbox);
         for packet in outbox.drain(..) {
             self.forward(packet);
