@@ -31,8 +31,15 @@ impl Flags {
     }
 
     /// The bits as they stand in the TCP header's flag octet.
+    #[inline]
     pub const fn bits(self) -> u8 {
         self.0
+    }
+
+    /// The flags of a TCP header's flag octet.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
     }
 
     /// These flags with those of `other` if `condition`.
