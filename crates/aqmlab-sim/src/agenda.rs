@@ -48,7 +48,7 @@ impl<Q: EventQueue> Agenda<Q> {
     /// A packet comes out of a link: the `turn`-th at that instant.
     #[inline]
     pub fn arrival_from_link(&mut self, at: Instant, link: u32, turn: u64, packet: SimPacket) {
-        self.queue.push(Key::new(at, Rank::Arrival, u64::from(link), turn), Event::Arrive(packet));
+        self.queue.push_arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
     }
 
     /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0; a
@@ -73,7 +73,7 @@ impl<Q: EventQueue> Agenda<Q> {
         let Some((due, turn)) = access.pass(tempi, which, at, packet.wire_len()) else { return false };
         packet.pass();
         let object = self.flow_object(packet.flow().number, which as u64);
-        self.queue.push(Key::new(due, Rank::Arrival, object, turn), Event::Arrive(packet));
+        self.queue.push_arrival(Key::new(due, Rank::Arrival, object, turn), packet);
         true
     }
 

@@ -56,10 +56,15 @@ impl Key {
     /// which the object made them.
     #[inline]
     pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
-        debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
-        let order = (rank as u64) << (OBJECT_BITS + TURN_BITS) | object << TURN_BITS | turn;
-        Key { at, order }
+        Key { at, order: Key::order(rank, object) | turn }
+    }
+
+    /// What the keys of an object's events of one rank have in common.
+    #[inline]
+    pub fn order(rank: Rank, object: u64) -> u64 {
+        debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
+        (rank as u64) << (OBJECT_BITS + TURN_BITS) | object << TURN_BITS
     }
 }
 
@@ -153,6 +158,11 @@ pub enum Event {
 pub trait EventQueue {
     /// Adds an event.
     fn push(&mut self, key: Key, event: Event);
+    /// Adds the arrival of a packet, by far the most frequent event.
+    #[inline]
+    fn push_arrival(&mut self, key: Key, packet: SimPacket) {
+        self.push(key, Event::Arrive(packet));
+    }
     /// Makes the least event the next one: when it is due. `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
     /// The event that [`EventQueue::advance`] has found, as long as nothing is added.

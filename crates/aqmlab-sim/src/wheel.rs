@@ -13,6 +13,7 @@ use std::collections::BinaryHeap;
 use aqmlab_units::{Instant, Span};
 
 use crate::event::{Event, EventQueue, Item, Key};
+use crate::packet::SimPacket;
 
 const NONE: u32 = u32::MAX;
 /// The slot of no event.
@@ -103,6 +104,11 @@ impl Wheel {
     fn grow(&mut self, node: Node) -> u32 {
         self.pool.push(node);
         (self.pool.len() - 1) as u32
+    }
+
+    #[inline(never)]
+    fn push_seldom(&mut self, key: Key, event: Event) {
+        self.push(key, event);
     }
 
     /// An event of the slot that is being worked off, or one beyond the horizon.
@@ -269,6 +275,26 @@ fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
 }
 
 impl EventQueue for Wheel {
+    /// As [`Wheel::push`], with the packet written once, where it stays.
+    #[inline(always)]
+    fn push_arrival(&mut self, key: Key, packet: SimPacket) {
+        let slot = self.slot_of(&key);
+        let near = slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK;
+        match self.pool.get_mut(self.free as usize) {
+            Some(node) if near => {
+                let index = (slot & MASK) as usize;
+                let place = self.free;
+                self.free = node.next;
+                node.next = self.heads[index];
+                node.key = key;
+                node.event = Event::Arrive(packet);
+                self.heads[index] = place;
+                self.occupied[index / 64] |= 1 << (index % 64);
+            }
+            _ => self.push_seldom(key, Event::Arrive(packet)),
+        }
+    }
+
     #[inline(always)]
     fn push(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
