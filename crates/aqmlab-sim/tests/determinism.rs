@@ -106,19 +106,25 @@ fn arms_that_differ_in_their_queue_see_the_same_arrivals() {
     assert_ne!(digests(&a), digests(&b));
 }
 
+/// A run of more events than lie between two looks at the control.
+fn long_run(control: &Control) -> String {
+    let mut plan = plan(&crowd(10));
+    plan.stop.at = plan.stop.at * 10;
+    run(&plan, 7, control).expect_err("the run is stopped").to_string()
+}
+
 #[test]
 fn a_cancelled_run_leaves_nothing() {
     let control = Control::default();
     control.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
-    let error = run(&plan(&crowd(10)), 7, &control).unwrap_err();
-    assert_eq!(error.to_string(), "the run was cancelled");
+    assert_eq!(long_run(&control), "the run was cancelled");
 }
 
 #[test]
 fn a_run_beyond_its_memory_cap_ends_with_the_figures() {
     let control = Control::default();
     control.memory_cap.store(1000, std::sync::atomic::Ordering::Relaxed);
-    let error = run(&plan(&crowd(10)), 7, &control).unwrap_err().to_string();
+    let error = long_run(&control);
     assert!(
         error.starts_with("the run needs more than its memory cap: ") && error.ends_with(" 1000 allowed"),
         "{error}"
