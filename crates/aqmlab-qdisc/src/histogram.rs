@@ -37,10 +37,10 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, value: u64, weight: u64) {
         let index = index_of(value);
-        if index >= self.weights.len() {
-            self.grow(index);
+        match self.weights.get_mut(index) {
+            Some(sum) => *sum += weight,
+            None => self.add_first(index, weight),
         }
-        self.weights[index] += weight;
     }
 
     /// Adds all of `other`.
@@ -71,10 +71,12 @@ impl Histogram {
         })
     }
 
+    /// The first weight of an octave.
     #[cold]
-    fn grow(&mut self, index: usize) {
+    fn add_first(&mut self, index: usize, weight: u64) {
         let octave = PER_OCTAVE as usize;
         self.weights.resize((index / octave + 1) * octave, 0);
+        self.weights[index] = weight;
     }
 }
 

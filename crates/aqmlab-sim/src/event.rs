@@ -60,6 +60,13 @@ impl Key {
         Key { at, order: Key::order(rank, object) | turn }
     }
 
+    /// The key of an object that is numbered from the one of `order` on.
+    #[inline]
+    pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
+        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
+        Key { at, order: order + (object << TURN_BITS) + turn }
+    }
+
     /// What the keys of an object's events of one rank have in common.
     #[inline]
     pub fn order(rank: Rank, object: u64) -> u64 {

@@ -1,19 +1,17 @@
 //! Flows: they start, send, wait for their timers and end.
 
-use aqmlab_qdisc::Packet;
 use aqmlab_random::Stream;
 use aqmlab_scenario::Workload;
 use aqmlab_traffic::PacketSource;
-use aqmlab_transport::{ENDLESS, Endpoint, Role, StreamEvent};
+use aqmlab_transport::{ENDLESS, Endpoint, Role};
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
-use crate::agenda::{Agenda, FlowObject};
+use crate::agenda::FlowObject;
 use crate::event::{End, Event, EventQueue, FlowRef};
-use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
-use crate::network::{self, Class};
-use crate::packet::{FlowId, SimPacket, Toward};
+use crate::network;
+use crate::packet::{FlowId, SimPacket};
 
 impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn schedule_next_start(&mut self, class: u32) {
@@ -138,71 +136,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve(flow, end);
     }
 
-    /// After each change of an endpoint: sends what it has to send, hears what it has to tell, sees to its timer, and
-    /// takes the flow out if that was its end.
-    #[inline(always)]
-    pub(super) fn serve(&mut self, at: FlowRef, end: End) {
-        // Two copies of the same code, each for one end, are quicker than one for both.
-        match end {
-            End::Sender => self.serve_sender(at),
-            End::Receiver => self.serve_receiver(at),
-        }
-    }
-
-    #[inline(never)]
-    fn serve_sender(&mut self, at: FlowRef) {
-        self.serve_end(at, End::Sender);
-    }
-
-    #[inline(never)]
-    fn serve_receiver(&mut self, at: FlowRef) {
-        self.serve_end(at, End::Receiver);
-    }
-
-    #[inline(always)]
-    fn serve_end(&mut self, at: FlowRef, end: End) {
-        let flow = self.flows.of_packet(at.slot);
-        let class = &mut self.classes[usize::from(flow.id.class)];
-        let mut completed = false;
-        loop {
-            send(&mut self.agenda, &mut self.fates, &mut self.outbox, self.now, class, flow, end);
-            let connection = flow.connection();
-            // The receiving application closes when it has been told that its peer has.
-            match news(connection.endpoint(end)) {
-                News::None => break,
-                News::Over => {
-                    connection.closed[end as usize] = true;
-                    flow.over = flow.connection().closed == [true; 2];
-                    break;
-                }
-                News::PeerClosed => connection.endpoint(end).close(),
-            }
-            if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
-                flow.completed = self.now;
-                completed = true;
-            }
-        }
-        let (id, connection) = (flow.id, flow.connection());
-        // One valid timer event an endpoint: made when the deadline comes before the pending one; when that
-        // fires early, it is made again.
-        let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
-        if let Some(deadline) = deadline
-            && deadline < connection.armed[end as usize]
-        {
-            connection.armed[end as usize] = deadline;
-            let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
-            self.agenda.timer(deadline, id.number, object, Event::EndpointTimer { flow: at, end });
-        }
-        self.flows.look_whether_finished(at.slot);
-        if completed {
-            self.count_completed(id.class);
-        }
-        self.send_outbox();
-        self.reap();
-    }
-
     /// A receiver has got all that its sender had to send.
-    fn count_completed(&mut self, class: u16) {
+    pub(super) fn count_completed(&mut self, class: u16) {
         if !self.measuring {
             return;
         }
@@ -214,58 +149,4 @@ impl<Q: EventQueue> World<'_, Q> {
             self.stopped_by = Some(StoppedBy::Completed);
         }
     }
-}
-
-/// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
-#[inline(always)]
-fn send<Q: EventQueue>(
-    agenda: &mut Agenda<Q>,
-    fates: &mut Fates,
-    outbox: &mut Vec<SimPacket>,
-    now: Instant,
-    class: &mut Class,
-    flow: &mut Flow,
-    end: End,
-) {
-    let Class { tcp: Some(tcp), tempi, .. } = class else { return };
-    let (toward, own_link) = match end {
-        End::Sender => (Toward::Receiver, AccessLink::SenderOut),
-        End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
-    };
-    let Body::Tcp(connection) = &mut flow.body else { return };
-    while let Some(segment) = connection.endpoint(end).poll_transmit(now, tcp) {
-        let packet = SimPacket::tcp(flow.id, toward, &segment, tcp.header);
-        fates.sent.count(packet.wire_len());
-        flow.in_flight += 1;
-        match &mut flow.access {
-            None => outbox.push(packet),
-            Some(access) => {
-                if !agenda.over_access(access, tempi, own_link, now, packet) {
-                    fates.dropped.count(packet.wire_len());
-                    flow.in_flight -= 1;
-                }
-            }
-        }
-    }
-}
-
-/// What of an endpoint's events concerns the flow.
-enum News {
-    None,
-    /// The other side has sent all it will send.
-    PeerClosed,
-    /// The endpoint is closed, in whatever way.
-    Over,
-}
-
-#[inline(always)]
-fn news(endpoint: &mut Endpoint) -> News {
-    while let Some(event) = endpoint.poll_change() {
-        match event {
-            StreamEvent::PeerClosed => return News::PeerClosed,
-            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return News::Over,
-            _ => {}
-        }
-    }
-    News::None
 }

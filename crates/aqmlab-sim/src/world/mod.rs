@@ -3,6 +3,7 @@
 mod flows;
 mod links;
 mod packets;
+mod service;
 
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_scenario::Plan;

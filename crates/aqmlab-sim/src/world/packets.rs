@@ -1,9 +1,9 @@
 //! Packets on their way: from place to place, to their hosts, or lost.
 
-use aqmlab_qdisc::{Ecn, Packet};
+use aqmlab_qdisc::Packet;
 
 use super::World;
-use crate::event::{End, EventQueue, FlowRef};
+use crate::event::EventQueue;
 use crate::network::Next;
 use crate::packet::{FlowId, SimPacket, Toward};
 
@@ -14,7 +14,10 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn forward(&mut self, packet: SimPacket) {
         match self.classes[usize::from(packet.flow().class)].next(&packet) {
             Next::Queue(link) => self.enqueue(link, packet),
-            Next::Host => self.deliver(packet),
+            Next::Host => match packet.toward() {
+                Toward::Receiver => self.at_receiver(packet),
+                Toward::Sender => self.at_sender(packet),
+            },
             Next::Access(link) => {
                 let FlowId { slot, class, .. } = packet.flow();
                 let tempi = &mut self.classes[usize::from(class)].tempi;
@@ -22,30 +25,6 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.agenda.over_access(own, tempi, link, self.now, packet);
             }
         }
-    }
-
-    /// A packet reaches its host.
-    #[inline(always)]
-    fn deliver(&mut self, packet: SimPacket) {
-        self.fates.delivered.count(packet.wire_len());
-        self.fates.packet_hops += u64::from(packet.hops());
-        let slot = packet.flow().slot;
-        let (generation, flow) = self.flows.tenant(slot);
-        flow.in_flight -= 1;
-        let Some(segment) = packet.segment() else {
-            flow.datagrams().delivered_bytes += packet.wire_len();
-            self.flows.look_whether_finished(slot);
-            self.reap();
-            return;
-        };
-        let end = match packet.toward() {
-            Toward::Receiver => End::Receiver,
-            Toward::Sender => End::Sender,
-        };
-        let class = &self.classes[usize::from(packet.flow().class)];
-        let ce = packet.ecn() == Ecn::Ce;
-        flow.connection().endpoint(end).on_segment(self.now, &segment, ce, class.profile());
-        self.serve(FlowRef { slot, generation }, end);
     }
 
     /// Takes out flows whose last packet has gone.

@@ -1,0 +1,196 @@
+//! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
+
+use aqmlab_qdisc::{Ecn, Packet};
+use aqmlab_transport::{Endpoint, Segment, StreamEvent};
+use aqmlab_units::Instant;
+
+use super::World;
+use crate::agenda::{Agenda, FlowObject};
+use crate::event::{End, Event, EventQueue, FlowRef};
+use crate::fates::Fates;
+use crate::flow::{AccessLink, Body, Flow};
+use crate::network::Class;
+use crate::packet::{SimPacket, Toward};
+
+impl<Q: EventQueue> World<'_, Q> {
+    /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
+    /// both.)
+    #[inline(never)]
+    pub(super) fn at_receiver(&mut self, packet: SimPacket) {
+        self.at_host(packet, End::Receiver);
+    }
+
+    /// A packet reaches the host that sends.
+    #[inline(never)]
+    pub(super) fn at_sender(&mut self, packet: SimPacket) {
+        self.at_host(packet, End::Sender);
+    }
+
+    #[inline(always)]
+    fn at_host(&mut self, packet: SimPacket, end: End) {
+        self.fates.delivered.count(packet.wire_len());
+        self.fates.packet_hops += u64::from(packet.hops());
+        let slot = packet.flow().slot;
+        let (generation, flow) = self.flows.tenant(slot);
+        flow.in_flight -= 1;
+        let Some(segment) = packet.segment() else {
+            flow.datagrams().delivered_bytes += packet.wire_len();
+            self.flows.look_whether_finished(slot);
+            self.reap();
+            return;
+        };
+        let class = &mut self.classes[usize::from(packet.flow().class)];
+        let arrival = Some((segment, packet.ecn() == Ecn::Ce));
+        let mut hosts =
+            Hosts { now: self.now, agenda: &mut self.agenda, fates: &mut self.fates, outbox: &mut self.outbox };
+        let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival);
+        if outcome != Outcome::default() {
+            self.conclude(slot, outcome);
+        }
+    }
+
+    /// After a change of an endpoint that no arrival has made: a timer, or the application.
+    pub(super) fn serve(&mut self, at: FlowRef, end: End) {
+        let flow = self.flows.of_packet(at.slot);
+        let class = &mut self.classes[usize::from(flow.id.class)];
+        let mut hosts =
+            Hosts { now: self.now, agenda: &mut self.agenda, fates: &mut self.fates, outbox: &mut self.outbox };
+        let outcome = hosts.serve(class, flow, at, end, None);
+        self.conclude(at.slot, outcome);
+    }
+
+    /// What follows from a service besides what it has done to the flow itself.
+    #[inline(never)]
+    fn conclude(&mut self, slot: u32, outcome: Outcome) {
+        if outcome.completed {
+            let class = self.flows.of_packet(slot).id.class;
+            self.count_completed(class);
+        }
+        if outcome.to_send {
+            self.send_outbox();
+        }
+        if outcome.over {
+            self.flows.look_whether_finished(slot);
+        }
+        self.reap();
+    }
+}
+
+/// What of the world a service needs besides the flow and its class.
+struct Hosts<'a, Q: EventQueue> {
+    now: Instant,
+    agenda: &'a mut Agenda<Q>,
+    fates: &'a mut Fates,
+    outbox: &'a mut Vec<SimPacket>,
+}
+
+/// What a service leaves to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Outcome {
+    /// The receiver has got everything, just now.
+    completed: bool,
+    /// Both ends have closed.
+    over: bool,
+    /// There are packets in the outbox.
+    to_send: bool,
+}
+
+impl<Q: EventQueue> Hosts<'_, Q> {
+    /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
+    /// tell, and its timer is seen to.
+    #[inline(always)]
+    fn serve(
+        &mut self,
+        class: &mut Class,
+        flow: &mut Flow,
+        at: FlowRef,
+        end: End,
+        arrival: Option<(Segment, bool)>,
+    ) -> Outcome {
+        let mut completed = false;
+        if let Some((segment, marked)) = arrival {
+            flow.connection().endpoint(end).on_segment(self.now, &segment, marked, class.profile());
+        }
+        loop {
+            self.send(class, flow, end);
+            let connection = flow.connection();
+            // The receiving application closes when it has been told that its peer has.
+            match news(connection.endpoint(end)) {
+                News::None => break,
+                News::Over => {
+                    connection.closed[end as usize] = true;
+                    flow.over = flow.connection().closed == [true; 2];
+                    break;
+                }
+                News::PeerClosed => connection.endpoint(end).close(),
+            }
+            if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
+                flow.completed = self.now;
+                completed = true;
+            }
+        }
+        self.see_to_timer(flow, at, end);
+        Outcome { completed, over: flow.over, to_send: !self.outbox.is_empty() }
+    }
+
+    /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
+    #[inline(always)]
+    fn send(&mut self, class: &mut Class, flow: &mut Flow, end: End) {
+        let Class { tcp: Some(tcp), tempi, .. } = class else { return };
+        let Body::Tcp(connection) = &mut flow.body else { return };
+        let (toward, own_link) = match end {
+            End::Sender => (Toward::Receiver, AccessLink::SenderOut),
+            End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
+        };
+        while let Some(segment) = connection.endpoint(end).poll_transmit(self.now, tcp) {
+            let packet = SimPacket::tcp(flow.id, toward, &segment, tcp.header);
+            self.fates.sent.count(packet.wire_len());
+            flow.in_flight += 1;
+            match &mut flow.access {
+                None => self.outbox.push(packet),
+                Some(access) => {
+                    if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
+                        self.fates.dropped.count(packet.wire_len());
+                        flow.in_flight -= 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires
+    /// early, it is made again.
+    #[inline(always)]
+    fn see_to_timer(&mut self, flow: &mut Flow, at: FlowRef, end: End) {
+        let (number, connection) = (flow.id.number, flow.connection());
+        let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
+        if let Some(deadline) = deadline
+            && deadline < connection.armed[end as usize]
+        {
+            connection.armed[end as usize] = deadline;
+            let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+            self.agenda.timer(deadline, number, object, Event::EndpointTimer { flow: at, end });
+        }
+    }
+}
+
+/// What of an endpoint's events concerns the flow.
+enum News {
+    None,
+    /// The other side has sent all it will send.
+    PeerClosed,
+    /// The endpoint is closed, in whatever way.
+    Over,
+}
+
+#[inline(always)]
+fn news(endpoint: &mut Endpoint) -> News {
+    while let Some(event) = endpoint.poll_change() {
+        match event {
+            StreamEvent::PeerClosed => return News::PeerClosed,
+            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return News::Over,
+            _ => {}
+        }
+    }
+    News::None
+}
