@@ -100,7 +100,7 @@ impl<Q: EventQueue> World<'_, Q> {
         f.in_flight += 1;
         self.fates.sent.count(wire_len);
         match &mut f.access {
-            None => self.forward(packet),
+            None => self.forward_seldom(packet),
             Some(access) => {
                 let tempi = &mut self.classes[usize::from(packet.flow().class)].tempi;
                 if !self.agenda.over_access(access, tempi, AccessLink::SenderOut, self.now, packet) {

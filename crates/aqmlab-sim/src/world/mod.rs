@@ -164,7 +164,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     #[inline(never)]
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Arrive(packet) => self.forward(packet),
+            Event::Arrive(packet) => self.forward_seldom(packet),
             Event::LinkFree { link } => self.link_free(link),
             Event::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
             Event::LinkDeadline { link } => self.link_deadline(link),

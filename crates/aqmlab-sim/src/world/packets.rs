@@ -10,7 +10,7 @@ use crate::packet::{FlowId, SimPacket, Toward};
 impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
     /// host.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn forward(&mut self, packet: SimPacket) {
         match self.classes[usize::from(packet.flow().class)].next(&packet) {
             Next::Queue(link) => self.enqueue(link, packet),
@@ -25,6 +25,12 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.agenda.over_access(own, tempi, link, self.now, packet);
             }
         }
+    }
+
+    /// [`World::forward`] where speed does not matter.
+    #[inline(never)]
+    pub(super) fn forward_seldom(&mut self, packet: SimPacket) {
+        self.forward(packet);
     }
 
     /// Takes out flows whose last packet has gone.
@@ -60,7 +66,7 @@ impl<Q: EventQueue> World<'_, Q> {
     fn empty_outbox(&mut self) {
         let mut outbox = std::mem::take(&mut self.outbox);
         for packet in outbox.drain(..) {
-            self.forward(packet);
+            self.forward_seldom(packet);
         }
         self.outbox = outbox;
     }
