@@ -65,7 +65,7 @@ impl Wheel {
     pub fn new(gap: Span, horizon: Span) -> Self {
         // Slots of one event or less, but not so narrow that the horizon lies beyond them all.
         let narrowest = horizon.as_ns() >> (SLOTS.trailing_zeros() - 1);
-        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 24).ilog2();
+        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 23).ilog2() + 1;
         Wheel {
             shift,
             cursor: 0,
