@@ -105,7 +105,10 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the port holds a packet.
     pub fn look_ahead(&mut self) -> bool {
-        assert!(!self.is_sending() && self.backlog() == Backlog::default(), "only an empty port changes its ways");
+        assert!(
+            !self.is_sending() && self.backlog() == Backlog::default(),
+            "only an empty port changes its ways"
+        );
         self.link.looks_ahead = self.discipline.settles_at_enqueue();
         self.link.looks_ahead
     }

@@ -139,7 +139,7 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 ///    instant; an update due at t comes before the packet of t.
 /// 6. *Bounded*: work per call is bounded by a documented constant, or by the drops it reports.
 /// 7. *Replay*: same calls, same stream, same outcome. CE only on ECT; the limit is never exceeded; work
-///    conserving unless a shaper.
+///    conserving unless a shaper; settled at enqueue if it says so ([`Qdisc::settles_at_enqueue`]).
 ///
 /// [`crate::contract`] checks all seven for whatever is registered.
 pub trait Qdisc<P: Packet> {

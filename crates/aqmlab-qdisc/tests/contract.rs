@@ -102,6 +102,8 @@ enum Fault {
     MarksInSilence,
     ExceedsItsLimit,
     HoldsBack,
+    SettledYetLastInFirstOut,
+    SettledYetDropsTheHead,
 }
 
 struct Broken {
@@ -140,6 +142,10 @@ impl Qdisc<TestPacket> for Broken {
             _ => LIMIT,
         };
         if self.waiting.len() as u64 >= limit {
+            if self.fault == Fault::SettledYetDropsTheHead {
+                self.waiting.push_back(pkt);
+                pkt = self.waiting.pop_front().expect("the queue is full");
+            }
             obs.dropped(now, pkt, overflow);
         } else {
             self.waiting.push_back(pkt);
@@ -152,7 +158,13 @@ impl Qdisc<TestPacket> for Broken {
             self.fault,
             Fault::NoDeadline | Fault::DeadlineIsASpan | Fault::DeadlineLeadsNowhere | Fault::HoldsBack
         );
-        if holds && self.waiting.len() > 3 { None } else { self.waiting.pop_front() }
+        if holds && self.waiting.len() > 3 {
+            None
+        } else if self.fault == Fault::SettledYetLastInFirstOut {
+            self.waiting.pop_back()
+        } else {
+            self.waiting.pop_front()
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -165,6 +177,10 @@ impl Qdisc<TestPacket> for Broken {
 
     fn rate_changed(&mut self, _: Instant, _: Rate) {
         self.calls += 1;
+    }
+
+    fn settles_at_enqueue(&self) -> bool {
+        matches!(self.fault, Fault::None | Fault::SettledYetLastInFirstOut | Fault::SettledYetDropsTheHead)
     }
 
     fn backlog(&self) -> Backlog {
@@ -210,6 +226,8 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
         (Fault::MarksInSilence, false, Item::Replay),
         (Fault::ExceedsItsLimit, false, Item::Replay),
         (Fault::HoldsBack, false, Item::Replay),
+        (Fault::SettledYetLastInFirstOut, false, Item::Replay),
+        (Fault::SettledYetDropsTheHead, false, Item::Replay),
     ] {
         let items = caught(fault, shaper);
         assert!(!items.is_empty(), "{fault:?} was not caught");

@@ -4,8 +4,8 @@ use aqmlab_qdisc::Packet;
 use aqmlab_units::Instant;
 
 use crate::event::{Event, EventQueue, Key, Rank};
-use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::fates::Tally;
+use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::SimPacket;
 
 /// Events to come.

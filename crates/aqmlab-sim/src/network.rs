@@ -169,12 +169,7 @@ fn starts(class: &ClassPlan, seed: u64) -> Vec<(Instant, u32)> {
 }
 
 /// A flow's base round-trip time and its access links.
-pub fn access(
-    class: &ClassPlan,
-    propagation: Span,
-    index: u32,
-    seed: u64,
-) -> (Span, Option<AccessLinks>) {
+pub fn access(class: &ClassPlan, propagation: Span, index: u32, seed: u64) -> (Span, Option<AccessLinks>) {
     let Some(Access { rtt, .. }) = &class.access else { return (propagation, None) };
     let index = u64::from(index);
     let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);

@@ -145,11 +145,8 @@ impl Wheel {
         let start = self.cursor + 1;
         let index = (start & MASK) as usize;
         let word = self.occupied[index / 64] >> (index % 64);
-        let near = if word == 0 {
-            self.next_occupied(start)
-        } else {
-            start + u64::from(word.trailing_zeros())
-        };
+        let near =
+            if word == 0 { self.next_occupied(start) } else { start + u64::from(word.trailing_zeros()) };
         if near >= self.far_slot {
             return self.next_far_slot(near);
         }

@@ -82,6 +82,12 @@ struct Witness {
     now: Instant,
     places: Vec<Place>,
     marked: Vec<bool>,
+    /// The discipline says that everything is settled at enqueue.
+    settles: bool,
+    /// The packet that is being enqueued.
+    arriving: Option<usize>,
+    /// The packet that left last.
+    last_left: Option<usize>,
     dropped: Tally,
     reports: usize,
     trace: Trace,
@@ -90,17 +96,19 @@ struct Witness {
 
 impl<'a> Run<'a> {
     fn new(subject: &'a Subject<'a>, how: Disturbance) -> Self {
+        let qdisc = (subject.make)();
+        let settles = qdisc.settles_at_enqueue();
         Run {
             subject,
             how,
-            qdisc: (subject.make)(),
+            qdisc,
             now: Instant::ZERO,
             rate: subject.rate,
             largest: Bytes::ZERO,
             arrived: Tally::default(),
             left: Tally::default(),
             looks: Arc::new(AtomicUsize::new(0)),
-            witness: Witness::default(),
+            witness: Witness { settles, ..Witness::default() },
         }
     }
 
@@ -145,7 +153,10 @@ impl<'a> Run<'a> {
         self.witness.marked.push(false);
         self.arrived = self.arrived.plus(Tally { packets: 1, bytes: size.get() });
         self.largest = self.largest.max(size);
-        self.call(|q, now, obs| q.enqueue(now, pkt, obs))
+        self.witness.arriving = Some(pkt.number);
+        let outcome = self.call(|q, now, obs| q.enqueue(now, pkt, obs));
+        self.witness.arriving = None;
+        outcome
     }
 
     fn depart(&mut self) -> Checked {
@@ -191,6 +202,7 @@ impl<'a> Run<'a> {
             *taken = Some(pkt.number);
             self.left = self.left.plus(Tally { packets: 1, bytes: pkt.size.get() });
             self.witness.went(&pkt, Fate::Left);
+            self.witness.check_order(pkt.number);
         }
         self.verify()
     }
@@ -275,6 +287,25 @@ impl Witness {
         }
     }
 
+    /// Of a discipline that settles everything at enqueue: what waits leaves in the order of arrival.
+    fn check_order(&mut self, number: usize) {
+        if self.settles && self.last_left.is_some_and(|last| last > number) {
+            let what =
+                format!("everything is settled at enqueue, but packet {number} left after a later one");
+            self.complain(Item::Replay, what);
+        }
+        self.last_left = Some(number);
+    }
+
+    /// Of such a discipline: only the packet that arrives is marked or lost.
+    fn check_settled(&mut self, number: usize) {
+        if self.settles && self.arriving != Some(number) {
+            let what =
+                format!("everything is settled at enqueue, but packet {number} is marked or lost later");
+            self.complain(Item::Replay, what);
+        }
+    }
+
     fn check_time(&mut self, now: Instant) {
         if now != self.now {
             self.complain(Item::Time, format!("a fate is reported for {now} in a call at {}", self.now));
@@ -285,6 +316,7 @@ impl Witness {
 impl Observer<TestPacket> for Witness {
     fn dropped(&mut self, now: Instant, pkt: TestPacket, at: Cause) {
         self.check_time(now);
+        self.check_settled(pkt.number);
         self.reports += 1;
         self.dropped = self.dropped.plus(Tally { packets: 1, bytes: pkt.size.get() });
         self.went(&pkt, Fate::Dropped(at));
@@ -292,6 +324,7 @@ impl Observer<TestPacket> for Witness {
 
     fn marked(&mut self, now: Instant, pkt: &TestPacket, at: Cause) {
         self.check_time(now);
+        self.check_settled(pkt.number);
         self.reports += 1;
         self.marked[pkt.number] = true;
         self.trace.fates.push((now, pkt.number, Fate::Marked(at)));

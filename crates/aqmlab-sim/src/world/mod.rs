@@ -127,12 +127,12 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             debug_assert!(at >= self.now, "time ran backwards");
             self.now = at;
             self.events += 1;
-            match self.agenda.queue.first().1 {
-                &Event::Arrive(packet) => {
+            match *self.agenda.queue.first().1 {
+                Event::Arrive(packet) => {
                     self.agenda.queue.release();
                     self.forward(packet);
                 }
-                &event => {
+                event => {
                     self.agenda.queue.release();
                     self.handle(event);
                 }

@@ -41,8 +41,12 @@ impl<Q: EventQueue> World<'_, Q> {
         };
         let class = &mut self.classes[usize::from(packet.flow().class)];
         let arrival = Some((segment, packet.ecn() == Ecn::Ce));
-        let mut hosts =
-            Hosts { now: self.now, agenda: &mut self.agenda, fates: &mut self.fates, outbox: &mut self.outbox };
+        let mut hosts = Hosts {
+            now: self.now,
+            agenda: &mut self.agenda,
+            fates: &mut self.fates,
+            outbox: &mut self.outbox,
+        };
         let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival);
         if outcome != Outcome::default() {
             self.conclude(slot, outcome);
@@ -53,8 +57,12 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn serve(&mut self, at: FlowRef, end: End) {
         let flow = self.flows.of_packet(at.slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
-        let mut hosts =
-            Hosts { now: self.now, agenda: &mut self.agenda, fates: &mut self.fates, outbox: &mut self.outbox };
+        let mut hosts = Hosts {
+            now: self.now,
+            agenda: &mut self.agenda,
+            fates: &mut self.fates,
+            outbox: &mut self.outbox,
+        };
         let outcome = hosts.serve(class, flow, at, end, None);
         self.conclude(at.slot, outcome);
     }

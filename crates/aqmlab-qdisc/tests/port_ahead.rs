@@ -1,0 +1,175 @@
+//! A port that looks ahead against one that is called at each departure: the same discipline, the same arrivals. Each
+//! packet is foreseen to leave when it leaves, and all books and laws agree at any instant.
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::{
+    Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped, registry,
+};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pkt {
+    number: u64,
+    size: u64,
+    flow: u64,
+    ecn: Ecn,
+}
+
+impl Packet for Pkt {
+    fn wire_len(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn flow_hash(&self, salt: u64) -> u64 {
+        (self.flow + 1).wrapping_mul(salt | 1)
+    }
+    fn host_hash(&self, _: Side, salt: u64) -> u64 {
+        salt
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp(0)
+    }
+    fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Classed for Pkt {
+    fn class(&self) -> usize {
+        (self.flow % 2) as usize
+    }
+}
+
+/// The numbers of the lost packets, with the instant.
+#[derive(Default, PartialEq, Debug)]
+struct Lost(Vec<(Instant, u64)>);
+
+impl Observer<Pkt> for Lost {
+    fn dropped(&mut self, now: Instant, pkt: Pkt, _: Cause) {
+        self.0.push((now, pkt.number));
+    }
+    fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {}
+}
+
+/// Packets that have left or will leave: when, which, and marked or not.
+type Sent = Vec<(Instant, u64, bool)>;
+
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    gap_ns: u64,
+    size: u64,
+    flow: u64,
+    ect: bool,
+    look: bool,
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    // At 9,999,991 bit/s 1000 B take 0.8 ms: bursts, loads about 1, pauses.
+    let gap_ns = prop_oneof![Just(0u64), 0u64..200_000, 0u64..1_600_000, 0u64..50_000_000];
+    (gap_ns, 40u64..1500, 0u64..6, any::<bool>(), prop::bool::weighted(0.05))
+        .prop_map(|(gap_ns, size, flow, ect, look)| Arrival { gap_ns, size, flow, ect, look })
+}
+
+fn port(name: &'static str) -> Port<Pkt> {
+    let mut given = Settings::default();
+    given.set("limit", Value::Size(Size::Packets(Packets::new(30))), Origin::Given);
+    if registry::info(name).is_some_and(|info| info.params.iter().any(|p| p.name == "ecn")) {
+        given.set("ecn", Value::Flag(true), Origin::Given);
+    }
+    let built = Registry::<Stamped<Pkt>>::builtin().build(name, &given, &LINK, Stream::new(3, "law"));
+    // A prime: no packet's time is a whole number of nanoseconds.
+    Port::new(built.expect("it builds"), Rate::bps(9_999_991), Bytes::new(18), 2)
+}
+
+fn law(port: &Port<Pkt>, now: Instant) -> Vec<(&'static str, u64)> {
+    let mut samples = LawSamples::new();
+    port.observe(now, &mut samples);
+    samples.into_iter().map(|(name, value)| (name, value.to_bits())).collect()
+}
+
+/// Everything that the books tell, as text.
+fn books(port: &mut Port<Pkt>, now: Instant) -> String {
+    port.settle(now);
+    port.check_books().expect("the books balance");
+    let books = port.books();
+    format!(
+        "{:?} {:?} {:?} {:?} {:?}",
+        books.classes(),
+        books.backlog_packets(),
+        books.backlog_bytes(),
+        books.busy(),
+        port.backlog()
+    )
+}
+
+/// Departures of the plain port up to `now`; one that ends at `now` comes before what arrives then.
+fn depart(plain: &mut Port<Pkt>, now: Instant, lost: &mut Lost, sent: &mut Sent) {
+    while let Some(end) = plain.next_event().filter(|&end| end <= now) {
+        let pkt = plain.link_free(end, lost).packet;
+        sent.push((end, pkt.number, pkt.ecn == Ecn::Ce));
+    }
+}
+
+fn compare(name: &'static str, arrivals: &[Arrival]) {
+    let (mut plain, mut ahead) = (port(name), port(name));
+    if !ahead.look_ahead() {
+        return;
+    }
+    let (mut lost, mut lost_ahead) = (Lost::default(), Lost::default());
+    let (mut sent, mut foreseen) = (Sent::new(), Sent::new());
+    let mut now = Instant::ZERO;
+    for (number, a) in arrivals.iter().enumerate() {
+        now += Span::ns(a.gap_ns);
+        let ecn = if a.ect { Ecn::Ect0 } else { Ecn::NotEct };
+        let pkt = Pkt { number: number as u64, size: a.size, flow: a.flow, ecn };
+        depart(&mut plain, now, &mut lost, &mut sent);
+        plain.arrive(now, pkt, &mut lost);
+        if let Some(prospect) = ahead.arrive_ahead(now, pkt, &mut lost_ahead) {
+            foreseen.push((prospect.sent, pkt.number, prospect.marked));
+        }
+        assert_eq!(lost, lost_ahead, "{name}");
+        assert_eq!(plain.backlog(), ahead.backlog(), "{name}");
+        if a.look {
+            assert_eq!(books(&mut plain, now), books(&mut ahead, now), "{name}");
+            assert_eq!(law(&plain, now), law(&ahead, now), "{name}");
+        }
+    }
+    now += Span::s(10);
+    depart(&mut plain, now, &mut lost, &mut sent);
+    assert_eq!(sent, foreseen, "{name}");
+    assert_eq!(books(&mut plain, now), books(&mut ahead, now), "{name}");
+    assert_eq!(law(&plain, now), law(&ahead, now), "{name}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_is_foreseen_comes_true(arrivals in prop::collection::vec(arrival(), 1..600)) {
+        for info in registry::catalogue() {
+            compare(info.name, &arrivals);
+        }
+    }
+}
+
+/// An idle link that sees its only packet lost asks the discipline all the same: RED's idle time begins anew, in either
+/// way of driving the port.
+#[test]
+fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
+    // Bursts raise the average; then single packets come at an idle link, and some of them are dropped early.
+    let burst =
+        (0..400).map(|n| Arrival { gap_ns: 100_000, size: 1000, flow: n % 3, ect: false, look: false });
+    let pause = [Arrival { gap_ns: 40_000_000, size: 1000, flow: 0, ect: false, look: false }];
+    let single =
+        (0..60).map(|n| Arrival { gap_ns: 2_000_000, size: 1000, flow: n % 3, ect: false, look: n % 7 == 0 });
+    let arrivals: Vec<_> = burst.chain(pause).chain(single).collect();
+    for info in registry::catalogue() {
+        compare(info.name, &arrivals);
+    }
+}
