@@ -34,6 +34,17 @@ set -e
 grep -vE "^(running|test result: ok\. 0 passed|\$)" "$logs/rust" || true
 [ "$status" -eq 0 ] || exit 1
 
+step "instructions a packet-hop"
+# Counts in user space; where neither perf nor valgrind can count, there is nothing to compare.
+if python3 benches/gate.py --can-count; then
+    python3 benches/gate.py
+elif [ -n "${CI:-}" ]; then
+    echo "neither perf nor valgrind counts instructions here: install valgrind" >&2
+    exit 1
+else
+    echo "skipped: neither perf nor valgrind counts instructions here"
+fi
+
 step "set up Python"
 tools/install.sh test
 
