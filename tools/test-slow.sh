@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 tools/install.sh test
 echo "== contract kit, 1000 seeds"
 AQMLAB_CONTRACT_SEEDS=1000 cargo test -q -p aqmlab-qdisc --test contract
+.venv/bin/aqmlab aqm check all --seeds 1000
 echo "== seeded mutations"
 python3 tools/mutate.py
 echo "== comparison runs with ns-2"

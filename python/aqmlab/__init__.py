@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.api import aqm_list, aqm_show, load, plot, report, run, schema, show
+from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, report, run, schema, show
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, ScenarioError, UsageError
 from aqmlab.recording import Experiment, Run
 from aqmlab.stats import Estimate
@@ -32,6 +32,7 @@ __all__ = [
     "ScenarioError",
     "Table",
     "UsageError",
+    "aqm_check",
     "aqm_list",
     "aqm_show",
     "load",

@@ -1,8 +1,8 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["RESULTS_VERSION", "__version__", "aqm_list", "aqm_show", "plan", "run", "schema"]
+__all__ = ["RESULTS_VERSION", "__version__", "aqm_check", "aqm_list", "aqm_show", "plan", "run", "schema"]
 
 __version__: Final[str]
 RESULTS_VERSION: Final[int]
@@ -11,6 +11,13 @@ def plan(text: str, file_name: str) -> str: ...
 def schema() -> str: ...
 def aqm_list() -> str: ...
 def aqm_show(name: str) -> str: ...
+def aqm_check(
+    names: Sequence[str],
+    first_seed: int,
+    seeds: int | None,
+    workers: int,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> str: ...
 def run(
     text: str,
     file_name: str,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from aqmlab.checks import check as aqm_check
 from aqmlab.experiment import run
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
@@ -89,7 +90,11 @@ def aqm_list() -> list[dict[str, Any]]:
 
 
 def aqm_show(name: str) -> dict[str, Any]:
-    """One discipline, also with ``params`` (kind, default, source, aliases) and ``presets``.
+    """One discipline, also with ``params`` and ``presets``.
+
+    A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (those it may be written with),
+    ``default``, ``source``, ``help`` and ``aliases`` (``of`` and ``name``); a preset ``name``, ``title`` and
+    ``values``.
 
     Raises
     ------
@@ -104,6 +109,7 @@ def aqm_show(name: str) -> dict[str, Any]:
 
 __all__ = [
     "Experiment",
+    "aqm_check",
     "aqm_list",
     "aqm_show",
     "load",

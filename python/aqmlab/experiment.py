@@ -80,7 +80,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     plan = json.loads(_core.plan(text, name))
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
-    jobs = _job_count(jobs)
+    jobs = job_count(jobs)
     about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
     directory = _free_directory(about) if output is None else Path(output)
     _begin(directory, text, about)
@@ -136,11 +136,12 @@ def _chosen_arms(planned: Sequence[dict[str, Any]], arms: Sequence[str] | None) 
     return [arm for arm in planned if arm["name"] in arms]
 
 
-def _job_count(jobs: int | None) -> int:
+def job_count(jobs: int | None, called: str = "jobs") -> int:
+    """So many threads; one a processor that we may use where the person has no wish."""
     if jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if jobs < 1:
-        raise UsageError(f"`{jobs}` jobs make no progress; give at least 1")
+        raise UsageError(f"`{jobs}` {called} make no progress; give at least 1")
     return jobs
 
 

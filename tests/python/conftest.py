@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import aqmlab
+from aqmlab.cli import main
 
 SMALL: dict[str, Any] = {
     "title": "Small",
@@ -57,3 +60,25 @@ def small_file(tmp_path: Path) -> Path:
     file = tmp_path / "small.toml"
     file.write_text(tomli_w.dumps(SMALL), encoding="utf-8")
     return file
+
+
+@dataclass
+class Ended:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def aqmlab_cli(capsys, monkeypatch):
+    """The command line in this process: starting an interpreter for each case would take minutes."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["aqmlab", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Ended(int(ended.value.code), *capsys.readouterr())
+
+    return call

@@ -9,36 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import jsonschema
 import pytest
 import tomli_w
 
-from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
 
 
-@dataclass
-class Ended:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def aqmlab(capsys, monkeypatch):
-    """The command line in this process: starting an interpreter for each case would take minutes."""
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["aqmlab", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Ended(int(ended.value.code), *capsys.readouterr())
-
-    return call
+def aqmlab(aqmlab_cli):
+    return aqmlab_cli
 
 
 def aqmlab_process(*words):

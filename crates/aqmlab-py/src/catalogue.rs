@@ -2,6 +2,7 @@
 
 use aqmlab_params::{Default, Kind, Param};
 use aqmlab_qdisc::registry::{self, Info};
+use aqmlab_scenario::suggest::by_nearness;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -16,11 +17,7 @@ pub(crate) fn aqm_list() -> String {
 /// One discipline with its parameters and presets, as JSON text.
 #[pyfunction]
 pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
-    let Some(info) = registry::info(name) else {
-        let known: Vec<_> = registry::catalogue().iter().map(|info| format!("`{}`", info.name)).collect();
-        let message = format!("there is no discipline `{name}`; there are {}", known.join(", "));
-        return Err(UsageError::new_err(message));
-    };
+    let info = find(name)?;
     let mut answer = heading(info);
     answer["params"] = info.params.iter().map(param).collect();
     answer["presets"] = info
@@ -32,6 +29,16 @@ pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
         })
         .collect();
     Ok(answer.to_string())
+}
+
+/// The discipline called `name`.
+pub(crate) fn find(name: &str) -> PyResult<&'static Info> {
+    registry::info(name).ok_or_else(|| {
+        let known = by_nearness(name, registry::catalogue().iter().map(|info| info.name));
+        let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("there is no discipline `{name}`; there are {}", known.join(", "));
+        UsageError::new_err(message)
+    })
 }
 
 fn heading(info: &Info) -> Value {
@@ -47,7 +54,9 @@ fn heading(info: &Info) -> Value {
 fn param(param: &Param) -> Value {
     json!({
         "name": param.name,
-        "kind": kind(&param.kind),
+        "kind": word(&param.kind),
+        "unit": unit(&param.kind),
+        "values": values(&param.kind),
         "default": default(&param.default),
         "source": param.source,
         "help": param.help,
@@ -55,20 +64,45 @@ fn param(param: &Param) -> Value {
     })
 }
 
-/// What values it takes, in words.
-fn kind(kind: &Kind) -> String {
+/// What kind of value it takes.
+fn word(kind: &Kind) -> &'static str {
     match kind {
-        Kind::Flag => "true or false".into(),
-        Kind::Integer { min, max } => format!("whole number, {}", range(min, max, *max == u64::MAX)),
-        Kind::Number { min, max } => format!("number, {}", range(min, max, max.is_infinite())),
-        Kind::NumberAbove { above, max } if max.is_infinite() => format!("number, above {above}"),
-        Kind::NumberAbove { above, max } => format!("number, above {above} to {max}"),
-        Kind::Span { min, max } => format!("time, {min} to {max}"),
-        Kind::Rate { min, max } => format!("rate, {min} to {max}"),
-        Kind::Size { min } => format!("packets, bytes or bdp, at least {}", min.get()),
-        Kind::Bytes { min, max } => format!("bytes, {}", range(min, max, *max == u64::MAX)),
+        Kind::Flag => "flag",
+        Kind::Integer { .. } => "whole number",
+        Kind::Number { .. } | Kind::NumberAbove { .. } => "number",
+        Kind::Span { .. } => "time",
+        Kind::Rate { .. } => "rate",
+        Kind::Size { .. } | Kind::Bytes { .. } => "size",
+        Kind::Choice(_) => "choice",
+        _ => "text",
+    }
+}
+
+/// The units that a value is written with; a plain number has none, its meaning says what it counts.
+fn unit(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Span { .. } => "ns, us, ms, s",
+        Kind::Rate { .. } => "bit, kbit, Mbit, Gbit",
+        Kind::Size { .. } => "p, B, kB, KiB, bdp",
+        Kind::Bytes { .. } => "B, kB, KiB",
+        _ => "",
+    }
+}
+
+/// Which values it takes.
+fn values(kind: &Kind) -> String {
+    match kind {
+        Kind::Flag => "true | false".into(),
+        Kind::Integer { min, max } => range(min, max, *max == u64::MAX),
+        Kind::Number { min, max } => range(min, max, max.is_infinite()),
+        Kind::NumberAbove { above, max } if max.is_infinite() => format!("above {above}"),
+        Kind::NumberAbove { above, max } => format!("above {above} to {max}"),
+        Kind::Span { min, max } => format!("{min} to {max}"),
+        Kind::Rate { min, max } => format!("{min} to {max}"),
+        Kind::Size { min } => format!("at least {}", min.get()),
+        Kind::Bytes { min, max } => range(min, max, *max == u64::MAX),
         Kind::Choice(words) => words.join(" | "),
-        _ => "text".into(),
+        _ => "any".into(),
     }
 }
 

@@ -4,10 +4,12 @@
 //! disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
 
 mod catalogue;
+mod checks;
 mod errors;
 mod plans;
 mod pool;
 mod runs;
+mod scripts;
 
 use pyo3::prelude::*;
 
@@ -16,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use super::catalogue::{aqm_list, aqm_show};
+    #[pymodule_export]
+    use super::checks::aqm_check;
     #[pymodule_export]
     use super::plans::{plan, schema};
     #[pymodule_export]

@@ -16,7 +16,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError};
 
 /// How often the caller is told how far the runs are.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// One run to do.
 pub(crate) struct Job<'a> {
@@ -143,7 +143,7 @@ fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text =
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no reason given").to_owned()

@@ -25,7 +25,7 @@ mod reference;
 mod route;
 mod run;
 mod schema;
-mod suggest;
+pub mod suggest;
 mod topology;
 mod traffic;
 mod tree;

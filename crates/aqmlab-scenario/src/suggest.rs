@@ -12,6 +12,14 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, c)| c)
 }
 
+/// All candidates, the nearest to `word` first; equally near ones in their order.
+pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
+    let wanted = plain(word);
+    let mut all: Vec<&str> = candidates.into_iter().collect();
+    all.sort_by_cached_key(|candidate| distance(&wanted, &plain(candidate)));
+    all
+}
+
 /// `"a", "b" and "c"`, for messages that list what is possible.
 pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|w| format!("\"{w}\"")).collect();
@@ -69,6 +77,12 @@ mod tests {
         assert_eq!(nearest("limti", keys), Some("limit"));
         assert_eq!(nearest("colour", keys), None);
         assert_eq!(nearest("", keys), None);
+    }
+
+    #[test]
+    fn the_nearest_comes_first_and_none_is_left_out() {
+        assert_eq!(by_nearness("rde", ["pi", "rem", "red"]), ["red", "rem", "pi"]);
+        assert_eq!(by_nearness("", ["rem", "pi"]), ["pi", "rem"]);
     }
 
     #[test]

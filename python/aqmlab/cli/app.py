@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from aqmlab.cli.aqm import aqm
 from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.options import Arms, AsJson, Jobs, Queue, Quiet, RecordingPath, Runs, ScenarioFile, Seed
 from aqmlab.cli.progress import ProgressLine
 
 app = typer.Typer(
@@ -19,35 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-aqm = typer.Typer(
-    help="The queue disciplines and their parameters.", no_args_is_help=True, rich_markup_mode=None
-)
 app.add_typer(aqm, name="aqm")
-
-ScenarioFile = Annotated[
-    Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)
-]
-RecordingPath = Annotated[
-    Path,
-    typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given."),
-]
-Runs = Annotated[int | None, typer.Option("--runs", help="How many seeds; as in the scenario if not given.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."
-    ),
-]
-Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
-Queue = Annotated[
-    str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -66,8 +40,8 @@ def root(
 ) -> None:
     """A laboratory for active queue management: run scenarios, read what came out.
 
-    Ends with 0 on success, 2 on a wrong request or scenario, 3 if this machine cannot, 4 if runs failed or a
-    recording is corrupt, 130 if interrupted.
+    Ends with 0 on success, 1 if a check failed, 2 on a wrong request or scenario, 3 if this machine cannot, 4
+    if runs failed or a recording is corrupt, 130 if interrupted.
     """
 
 
@@ -195,43 +169,6 @@ def schema() -> None:
     from aqmlab.api import schema as content
 
     tell_json(content())
-
-
-@aqm.command("list")
-def aqm_list(as_json: AsJson = False) -> None:
-    """List the queue disciplines."""
-    from aqmlab.api import aqm_list as content
-    from aqmlab.cli.tables import print_disciplines
-
-    answer = content()
-    if as_json:
-        tell_json(answer)
-    else:
-        print_disciplines(answer)
-
-
-def _discipline_names(incomplete: str) -> list[str]:
-    from aqmlab.api import aqm_list as content
-
-    return [entry["name"] for entry in content() if entry["name"].startswith(incomplete)]
-
-
-@aqm.command("show")
-def aqm_show(
-    name: Annotated[
-        str, typer.Argument(help="The discipline: red.", show_default=False, autocompletion=_discipline_names)
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Print a discipline's parameters: kind, default, source, names elsewhere."""
-    from aqmlab.api import aqm_show as content
-    from aqmlab.cli.tables import print_discipline
-
-    answer = content(name)
-    if as_json:
-        tell_json(answer)
-    else:
-        print_discipline(answer)
 
 
 def main() -> None:

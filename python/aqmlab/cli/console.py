@@ -23,6 +23,7 @@ class Exit(IntEnum):
     """What the command line ends with, beside the ``exit_code`` of :class:`AqmlabError`."""
 
     OK = 0
+    CHECK_FAILED = 1
     USAGE = 2
     MACHINE = 3
     INTERRUPTED = 130

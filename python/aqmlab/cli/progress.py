@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
+
+from aqmlab.errors import UsageError
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BEFORE_ETA = 0.5
 
 
+Text = Callable[[Mapping[str, Any], float], str]
+
+
 class ProgressLine:
-    """Progress on stderr: runs done, events a second, time to go.
+    """Progress on stderr: what is done, how fast, time to go.
 
     Parameters
     ----------
@@ -21,9 +27,14 @@ class ProgressLine:
         If false, nothing is written.
     stream
         Where to write.
+    text
+        What to write of a state after so many seconds; :func:`progress_text` if not given.
     """
 
-    def __init__(self, *, enabled: bool = True, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, *, enabled: bool = True, stream: TextIO | None = None, text: Text | None = None
+    ) -> None:
+        self._text = text or progress_text
         self._stream = stream or sys.stderr
         self._enabled = enabled
         self._rewrites = self._stream.isatty()
@@ -41,12 +52,12 @@ class ProgressLine:
             self._stream.write("\r" + " " * self._drawn + "\r")
             self._stream.flush()
 
-    def update(self, now: Mapping[str, float]) -> None:
-        """Show how far the runs are; called about ten times a second."""
+    def update(self, now: Mapping[str, Any]) -> None:
+        """Show how far it is; called about ten times a second."""
         if not self._enabled:
             return
         moment = time.monotonic()
-        text = progress_text(now, moment - self._begun)
+        text = self._text(now, moment - self._begun)
         if self._rewrites:
             self._stream.write("\r" + text.ljust(self._drawn))
             self._drawn = len(text)
@@ -66,6 +77,30 @@ def progress_text(now: Mapping[str, float], elapsed_s: float) -> str:
     if done > 0 and elapsed_s >= _SECONDS_BEFORE_ETA:
         parts.append(f"{duration_text(elapsed_s * max(total - done, 0.0) / done)} to go")
     return " · ".join(parts)
+
+
+def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
+    """``scripts 1200/9000 · 600/s · 13 s to go``."""
+    done, total = now["scripts_done"], now["scripts_total"]
+    parts = [f"scripts {done}" if total is None else f"scripts {done}/{total}"]
+    if elapsed_s > 0:
+        parts.append(f"{done / elapsed_s:.0f}/s")
+    if now["findings"]:
+        parts.append(f"{now['findings']} settings fail")
+    if total is not None and done and elapsed_s >= _SECONDS_BEFORE_ETA:
+        parts.append(f"{duration_text(elapsed_s * (total - done) / done)} to go")
+    return " · ".join(parts)
+
+
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def duration_s(text: str) -> float:
+    """Seconds of ``90s``, ``10min`` or ``1.5h``."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", text.strip())
+    if not found:
+        raise UsageError(f"`{text}` is no time; write a number with s, min or h: `10min`")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 def duration_text(seconds: float) -> str:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.figures import NO_VALUE, display_unit, estimate_parts
+from aqmlab.figures import display_unit, estimate_parts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,13 +24,13 @@ def print_answer(results: Table) -> None:
 
     from aqmlab.reports.answer import answer
 
-    console = _console()
+    console = answer_console()
     experiment = results.experiment
     console.print(f"{experiment.title}", style="bold", markup=False)
     if experiment.question:
         console.print(experiment.question, markup=False)
     console.print()
-    table = _plain_table()
+    table = plain_table()
     shown = [m for m in results.metrics if any(results.estimate(arm, m.name) for arm in results.arms)]
     table.add_column("", no_wrap=True)
     for arm in results.arms:
@@ -68,7 +68,7 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
 
     from aqmlab.errors import UsageError
 
-    console = _console()
+    console = answer_console()
     names = [arm["name"] for arm in answer["arms"]]
     for arm in arms:
         if arm not in names:
@@ -91,44 +91,15 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
         console.print()
         note = "" if i == 0 else ": what differs from the arms above"
         console.print(f"{arm['name']}{note}", style="bold", markup=False)
-        table = _plain_table("parameter", "value", "origin", "source")
+        table = plain_table("parameter", "value", "origin", "source")
         for row in fresh:
             table.add_row(*map(Text, row))
         console.print(table)
         console.print(f"plan {arm['digest']}", style="dim", markup=False)
 
 
-def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
-    """The catalogue."""
-    from rich.text import Text
-
-    table = _plain_table("name", "title", "what it does", "maturity")
-    for entry in entries:
-        table.add_row(*(Text(entry[key]) for key in ("name", "title", "summary", "maturity")))
-    _console().print(table)
-
-
-def print_discipline(entry: Mapping[str, Any]) -> None:
-    """One discipline's parameters."""
-    from rich.text import Text
-
-    console = _console()
-    console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
-    console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
-    table = _plain_table("parameter", "kind", "default", "source", "also called")
-    for param in entry["params"]:
-        aliases = ", ".join(f"{alias['name']} ({alias['of']})" for alias in param["aliases"])
-        cells = (param["name"], param["kind"], param["default"], param["source"], aliases or NO_VALUE)
-        table.add_row(*map(Text, cells))
-    console.print(table)
-    for param in entry["params"]:
-        console.print(f"{param['name']}: {param['help']}", markup=False)
-    for preset in entry["presets"]:
-        values = ", ".join(f"{name} = {value}" for name, value in preset["values"].items())
-        console.print(f"preset {preset['name']} ({preset['title']}): {values}", markup=False)
-
-
-def _plain_table(*columns: str) -> RichTable:
+def plain_table(*columns: str) -> RichTable:
+    """A table with a line under its head and none else."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -139,7 +110,8 @@ def _plain_table(*columns: str) -> RichTable:
     return table
 
 
-def _console() -> Console:
+def answer_console() -> Console:
+    """Where answers are printed: stdout."""
     from rich.console import Console
 
     # A pipe has no width: nothing that a program reads should be folded to a terminal's 80 columns.

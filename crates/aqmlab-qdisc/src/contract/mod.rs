@@ -18,9 +18,11 @@
 //! with one that is woken often. A script that fails is shortened; the failure names the item of the
 //! contract, the seed and the calls that show it.
 
+mod checks;
 mod packet;
 mod run;
 mod script;
+mod variants;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -33,28 +35,11 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::{Entry, Limit, LinkContext, Qdisc, resolve};
+pub use checks::{Checks, Item};
 pub use packet::TestPacket;
 use run::{Disturbance, run};
 pub use script::{Operation, script, shrink};
-
-/// The items of the contract, in the order of [`crate::Qdisc`]'s documentation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Item {
-    /// 1. Conservation.
-    Conservation,
-    /// 2. Order of time: fates are told with the instant of the call.
-    Time,
-    /// 3. Liveness.
-    Liveness,
-    /// 4. One meaning of deadline.
-    Deadline,
-    /// 5. Catching up.
-    CatchingUp,
-    /// 6. Bounded.
-    Bounded,
-    /// 7. Replay; CE only on ECT; limit; work conserving.
-    Replay,
-}
+pub use variants::{Variant, presets, words};
 
 /// What is tested.
 pub struct Subject<'a> {
@@ -125,18 +110,21 @@ pub const LINK: LinkContext = LinkContext {
     mean_packet: Bytes::new(1500),
 };
 
-/// Runs `script` against fresh instances of `subject` and checks the whole contract.
+/// Runs `script` against fresh instances of `subject` and checks the whole contract. Returns how often each item
+/// was checked.
 ///
 /// # Errors
 /// The first breach.
-pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<(), Violation> {
-    let plain = run(subject, script, Disturbance::None)?;
+pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Violation> {
+    let (plain, mut checks) = run(subject, script, Disturbance::None)?;
     for (how, item, told) in [
         (Disturbance::None, Item::Replay, "a second run of the same calls differs"),
         (Disturbance::Observed, Item::CatchingUp, "calling observe changes the outcome"),
         (Disturbance::Poked, Item::CatchingUp, "more calls during a pause change the outcome"),
     ] {
-        let other = run(subject, script, how)?;
+        let (other, of_run) = run(subject, script, how)?;
+        checks = checks.plus(of_run);
+        checks.count(item, (plain.law.len() + plain.fates.len()) as u64);
         let same = plain.law.iter().zip(&other.law).take_while(|(a, b)| a == b).count();
         if same < plain.law.len() {
             let what =
@@ -155,10 +143,11 @@ pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<(), Violatio
             return Err(Violation { item, operation: script.len(), what });
         }
     }
-    Ok(())
+    Ok(checks)
 }
 
 /// Resolves `given`, builds the discipline and checks the contract with the script and the draws of `seed`.
+/// Returns how often each item was checked.
 ///
 /// # Errors
 /// The first breach, on a shortened script; a parameter that is wrong is a breach of item 7.
@@ -167,7 +156,7 @@ pub fn check_entry(
     given: &Settings,
     link: &LinkContext,
     seed: u64,
-) -> Result<(), Failure> {
+) -> Result<Checks, Failure> {
     let name = entry.info.name;
     let refused = |what: String| Failure {
         name,
@@ -184,7 +173,10 @@ pub fn check_entry(
     let subject =
         Subject { make: &make, limit: resolve::limit(&effective).ok(), shaper: false, rate: link.rate };
     let script = script(seed);
-    let Err(first) = check(&subject, &script) else { return Ok(()) };
+    let first = match check(&subject, &script) {
+        Ok(checks) => return Ok(checks),
+        Err(first) => first,
+    };
     let fails = |s: &[Operation]| matches!(check(&subject, s), Err(v) if v.item == first.item);
     let script = shrink(&script, fails);
     let violation = check(&subject, &script).expect_err("a shortened script fails like the whole one");

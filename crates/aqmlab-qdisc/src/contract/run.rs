@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::{Item, Operation, Subject, TestPacket, Violation};
+use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc};
 
@@ -53,12 +53,16 @@ enum Place {
 }
 
 /// Runs `script`.
-pub(super) fn run(subject: &Subject<'_>, script: &[Operation], how: Disturbance) -> Result<Trace, Violation> {
+pub(super) fn run(
+    subject: &Subject<'_>,
+    script: &[Operation],
+    how: Disturbance,
+) -> Result<(Trace, Checks), Violation> {
     let mut run = Run::new(subject, how);
     for (index, operation) in script.iter().enumerate() {
         run.operate(*operation).map_err(|(item, what)| Violation { item, operation: index, what })?;
     }
-    Ok(run.witness.trace)
+    Ok((run.witness.trace, run.witness.checks))
 }
 
 type Checked = Result<(), (Item, String)>;
@@ -91,6 +95,7 @@ struct Witness {
     dropped: Tally,
     reports: usize,
     trace: Trace,
+    checks: Checks,
     complaint: Option<(Item, String)>,
 }
 
@@ -161,6 +166,7 @@ impl<'a> Run<'a> {
 
     fn depart(&mut self) -> Checked {
         let mut taken = None;
+        self.witness.checks.count(Item::Liveness, 1);
         self.take(&mut taken)?;
         if taken.is_some() || self.qdisc.backlog().packets.is_zero() {
             return Ok(());
@@ -172,6 +178,7 @@ impl<'a> Run<'a> {
         // A shaper: the deadlines must lead to a packet. Time goes on as it does for the host.
         for _ in 0..EMPTY_DEADLINES {
             self.now = self.checked_deadline()?;
+            self.witness.checks.count(Item::Deadline, 1);
             self.take(&mut taken)?;
             if taken.is_some() || self.qdisc.backlog().packets.is_zero() {
                 return Ok(());
@@ -214,6 +221,7 @@ impl<'a> Run<'a> {
 
     fn enter(&mut self, call: impl FnOnce(&mut dyn Qdisc<TestPacket>, Instant, &mut Witness)) {
         self.looks.store(0, Ordering::Relaxed);
+        self.witness.checks.count(Item::Bounded, 1);
         self.witness.now = self.now;
         self.witness.reports = 0;
         call(&mut *self.qdisc, self.now, &mut self.witness);
@@ -232,6 +240,7 @@ impl<'a> Run<'a> {
         if let Some(complaint) = self.witness.complaint.take() {
             return Err(complaint);
         }
+        self.witness.checks.count(Item::Conservation, 1);
         let backlog = self.qdisc.backlog();
         let gone = self.left.plus(self.witness.dropped).plus(Tally::of(backlog));
         if gone != self.arrived {
@@ -244,7 +253,8 @@ impl<'a> Run<'a> {
         self.within_limit(backlog)
     }
 
-    fn within_limit(&self, backlog: Backlog) -> Checked {
+    fn within_limit(&mut self, backlog: Backlog) -> Checked {
+        self.witness.checks.count(Item::Replay, u64::from(self.subject.limit.is_some()));
         match self.subject.limit {
             Some(limit) if !limit.holds(backlog, self.largest) => {
                 Err((Item::Replay, format!("{backlog:?} exceeds {limit:?}")))
@@ -277,6 +287,7 @@ impl Witness {
 
     /// CE only on ECT, and reported exactly when it was set here.
     fn check_field(&mut self, pkt: &TestPacket) {
+        self.checks.count(Item::Replay, 1);
         let set_here = pkt.ecn == Ecn::Ce && pkt.sent_as != Ecn::Ce;
         if set_here && pkt.sent_as == Ecn::NotEct {
             self.complain(Item::Replay, format!("packet {} is not ECN-capable and was marked", pkt.number));
@@ -307,6 +318,7 @@ impl Witness {
     }
 
     fn check_time(&mut self, now: Instant) {
+        self.checks.count(Item::Time, 1);
         if now != self.now {
             self.complain(Item::Time, format!("a fate is reported for {now} in a call at {}", self.now));
         }

@@ -1,6 +1,7 @@
 //! Random sequences of calls, and how to shorten one that fails.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -25,6 +26,17 @@ pub enum Operation {
     Depart,
     /// The link changes its rate.
     SetRate(Rate),
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Operation::Pass(span) => write!(f, "pass {span}"),
+            Operation::Arrive { size, flow, ecn } => write!(f, "arrive {size}, flow {flow}, {ecn:?}"),
+            Operation::Depart => f.write_str("depart"),
+            Operation::SetRate(rate) => write!(f, "rate {rate}"),
+        }
+    }
 }
 
 /// What a stretch of a script looks like.

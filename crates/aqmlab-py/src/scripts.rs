@@ -1,0 +1,162 @@
+//! Many scripts of the contract kit on a few threads, in rounds: one seed for all trials, then the next.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use aqmlab_qdisc::Registry;
+use aqmlab_qdisc::contract::{Checks, Failure, LINK, TestPacket, Variant, check_entry};
+
+use crate::pool::{TICK, panic_text};
+
+/// A discipline with the settings that it is tried with.
+pub(crate) struct Trial {
+    pub(crate) name: &'static str,
+    pub(crate) variant: Variant,
+}
+
+/// What one script has shown.
+pub(crate) enum Finding {
+    /// The contract is broken.
+    Breach(Failure),
+    /// The discipline panicked: this text.
+    Panic(String),
+}
+
+/// What all scripts of a trial have shown.
+#[derive(Default)]
+pub(crate) struct Tried {
+    pub(crate) scripts: u64,
+    pub(crate) checks: Checks,
+    /// With its seed, the least of those that show anything.
+    pub(crate) finding: Option<(u64, Finding)>,
+}
+
+/// How far the scripts are.
+pub(crate) struct Progress {
+    pub(crate) done: u64,
+    /// `None`: until told to stop.
+    pub(crate) total: Option<u64>,
+    pub(crate) findings: u64,
+}
+
+/// Which scripts to run.
+pub(crate) struct Lot<'t> {
+    pub(crate) trials: &'t [Trial],
+    pub(crate) first_seed: u64,
+    /// How many for each trial; `None`: until told to stop.
+    pub(crate) seeds: Option<u64>,
+}
+
+impl Lot<'_> {
+    fn total(&self) -> Option<u64> {
+        self.seeds.map(|seeds| seeds.saturating_mul(self.trials.len() as u64))
+    }
+}
+
+/// Runs the lot on `workers` threads; a trial ends with its first finding. `tick` is called about ten times a second;
+/// when it returns `false`, scripts in progress are finished and no more are begun.
+///
+/// The finding of a trial does not depend on the number of threads: its seeds are begun in ascending order, and the
+/// least that shows anything is kept.
+pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progress) -> bool) -> Vec<Tried> {
+    let bench = Bench {
+        lot,
+        tried: lot.trials.iter().map(|_| Mutex::default()).collect(),
+        next: AtomicU64::new(0),
+        done: AtomicU64::new(0),
+        findings: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+    };
+    // Nothing is sent: the channel closes when the last worker has ended.
+    let (alive, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        for _ in 0..workers.max(1) {
+            let (bench, alive) = (&bench, alive.clone());
+            scope.spawn(move || {
+                bench.work();
+                drop(alive);
+            });
+        }
+        drop(alive);
+        while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if !tick(&bench.progress()) {
+                bench.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    tick(&bench.progress());
+    bench.tried.into_iter().map(|t| t.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// What the workers share.
+struct Bench<'t> {
+    lot: &'t Lot<'t>,
+    tried: Vec<Mutex<Tried>>,
+    /// Number of the next script, over all seeds and trials.
+    next: AtomicU64,
+    done: AtomicU64,
+    findings: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Bench<'_> {
+    fn work(&self) {
+        let registry = Registry::builtin();
+        let trials = self.lot.trials.len() as u64;
+        while !self.stop.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if self.lot.total().is_some_and(|total| number >= total) || trials == 0 {
+                return;
+            }
+            let seed = self.lot.first_seed.wrapping_add(number / trials);
+            self.try_one(&registry, (number % trials) as usize, seed);
+            self.done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn try_one(&self, registry: &Registry<TestPacket>, index: usize, seed: u64) {
+        if self.with(index, |tried| tried.finding.is_some()) {
+            return;
+        }
+        let trial = &self.lot.trials[index];
+        let entry = registry.find(trial.name).expect("trials are made of registered disciplines");
+        // Whatever a panic leaves half changed is dropped with the instance.
+        let result =
+            catch_unwind(AssertUnwindSafe(|| check_entry(entry, &trial.variant.settings, &LINK, seed)));
+        let finding = match result {
+            Ok(Ok(checks)) => {
+                return self.with(index, |tried| {
+                    tried.scripts += 1;
+                    tried.checks = tried.checks.plus(checks);
+                });
+            }
+            Ok(Err(failure)) => Finding::Breach(failure),
+            Err(panic) => Finding::Panic(panic_text(panic.as_ref())),
+        };
+        self.with(index, |tried| {
+            tried.scripts += 1;
+            match &tried.finding {
+                Some((least, _)) if *least < seed => {}
+                before => {
+                    self.findings.fetch_add(u64::from(before.is_none()), Ordering::Relaxed);
+                    tried.finding = Some((seed, finding));
+                }
+            }
+        });
+    }
+
+    fn with<R>(&self, index: usize, act: impl FnOnce(&mut Tried) -> R) -> R {
+        act(&mut self.tried[index].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            done: self.done.load(Ordering::Relaxed),
+            total: self.lot.total(),
+            findings: self.findings.load(Ordering::Relaxed),
+        }
+    }
+}

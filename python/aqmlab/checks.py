@@ -1,0 +1,100 @@
+"""The contract kit of the compiled core: random scripts against every promise that a discipline makes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from aqmlab.errors import UsageError
+
+Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Told ten times a second: ``scripts_done``, ``scripts_total`` (``None`` if time ends it), ``findings``."""
+
+ALL = "all"
+SEEDS = 200
+"""Scripts for each preset and word where nothing else is asked for."""
+MOST_SEEDS = 10_000_000
+
+
+def check(  # noqa: PLR0913 (keyword arguments)
+    name: str,
+    *,
+    seeds: int | None = None,
+    for_s: float | None = None,
+    seed: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run the contract kit on a discipline, with each of its presets and each word of each choice.
+
+    Parameters
+    ----------
+    name
+        The discipline, or ``"all"``.
+    seeds
+        How many random scripts for each preset and word; 200 if neither this nor ``for_s`` is given.
+    for_s
+        Instead: run scripts for so many seconds.
+    seed
+        The first script; 0 if not given, or with ``for_s`` any, so that no two hunts are the same.
+    workers
+        Threads; one a processor if not given. What is found does not depend on it.
+    progress
+        Told how far the scripts are.
+
+    Returns
+    -------
+    dict
+        ``passed``, ``first_seed``, ``items`` of the contract (``name``, ``counts``: what is counted) and
+        ``disciplines``; each with ``name``, ``variants``, ``scripts``, ``checks`` (a count for each item) and
+        ``findings`` (``variant``, ``seed``, ``item``, ``what``, ``operation``, ``script``: the shortest that
+        shows it; empty if the discipline panicked).
+
+    Raises
+    ------
+    UsageError
+        If there is no such discipline, or an argument makes no sense.
+    """
+    from aqmlab import _core
+    from aqmlab.experiment import job_count
+
+    if seeds is not None and for_s is not None:
+        raise UsageError("a number of seeds and a time exclude each other; give one of them")
+    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"`{seeds}` seeds: give at least 1 and at most {MOST_SEEDS}")
+    if for_s is not None and not for_s > 0:
+        raise UsageError("no script runs in no time; give more")
+    first = _first_seed(seed, anywhere=for_s is not None)
+    count = SEEDS if seeds is None else seeds
+    names = [entry["name"] for entry in json.loads(_core.aqm_list())] if name == ALL else [name]
+    end = None if for_s is None else time.monotonic() + for_s
+
+    def goes_on(now: Mapping[str, Any]) -> bool:
+        if progress is not None:
+            progress(now)
+        return end is None or time.monotonic() < end
+
+    found = json.loads(
+        _core.aqm_check(
+            names, first, count if for_s is None else None, job_count(workers, "workers"), goes_on
+        )
+    )
+    passed = not any(entry["findings"] for entry in found["disciplines"])
+    return {"passed": passed, "first_seed": first, **found}
+
+
+def _first_seed(seed: int | None, *, anywhere: bool) -> int:
+    if seed is None:
+        return secrets.randbelow(2**48) if anywhere else 0
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"the seed `{seed}` is outside of 0 to 2^63 - 1")
+    return seed
+
+
+def smallest_finding(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Of a discipline's findings the one with the shortest script; a panic, which has none, before all."""
+    findings: list[dict[str, Any]] = entry["findings"]
+    return min(findings, key=lambda f: (len(f["script"]), f["seed"]), default=None)

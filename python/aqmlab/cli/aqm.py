@@ -1,0 +1,108 @@
+"""The commands about queue disciplines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aqmlab.cli.console import Exit, interruptible, set_quiet, tell_json
+from aqmlab.cli.options import AsJson, Quiet
+from aqmlab.cli.progress import ProgressLine, check_text, duration_s
+
+aqm = typer.Typer(
+    help="The queue disciplines and their parameters.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@aqm.command("list")
+def aqm_list(as_json: AsJson = False) -> None:
+    """List the queue disciplines."""
+    from aqmlab.api import aqm_list as content
+    from aqmlab.cli.discipline_tables import print_disciplines
+
+    answer = content()
+    if as_json:
+        tell_json(answer)
+    else:
+        print_disciplines(answer)
+
+
+def _discipline_names(incomplete: str) -> list[str]:
+    from aqmlab.api import aqm_list as content
+
+    return [entry["name"] for entry in content() if entry["name"].startswith(incomplete)]
+
+
+Discipline = Annotated[
+    str, typer.Argument(help="The discipline: red.", show_default=False, autocompletion=_discipline_names)
+]
+
+
+@aqm.command("show")
+def aqm_show(
+    name: Discipline,
+    as_json: AsJson = False,
+) -> None:
+    """Print a discipline's parameters: unit, range, default, source, names elsewhere; and its presets."""
+    from aqmlab.api import aqm_show as content
+    from aqmlab.cli.discipline_tables import print_discipline
+
+    answer = content(name)
+    if as_json:
+        tell_json(answer)
+    else:
+        print_discipline(answer)
+
+
+@aqm.command("check")
+def aqm_check(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The discipline, or `all`.", show_default=False, autocompletion=_discipline_names
+        ),
+    ],
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", help="Random scripts for each preset and word; 200 if not given."),
+    ] = None,
+    for_time: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="Instead: run scripts for so long, 10min, from a seed of chance."
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The first script.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-j", help="Threads; one a processor if not given.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Test a discipline's contract with random scripts.
+
+    Where it is broken, the shortest script that shows it is printed, and the command ends with 1.
+    """
+    from aqmlab.checks import check
+    from aqmlab.cli.discipline_tables import print_checks
+
+    set_quiet(quiet)
+    with interruptible(), ProgressLine(enabled=not quiet, text=check_text) as line:
+        answer = check(
+            name,
+            seeds=seeds,
+            for_s=None if for_time is None else duration_s(for_time),
+            seed=seed,
+            workers=workers,
+            progress=line.update,
+        )
+    if as_json:
+        tell_json(answer)
+    else:
+        print_checks(answer)
+    if not answer["passed"]:
+        raise typer.Exit(Exit.CHECK_FAILED)
+
+
+__all__ = ["aqm"]

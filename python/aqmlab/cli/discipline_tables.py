@@ -1,0 +1,106 @@
+"""What the commands about disciplines print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.checks import smallest_finding
+from aqmlab.cli.tables import answer_console, plain_table
+from aqmlab.figures import NO_VALUE
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
+    """The catalogue."""
+    from rich.text import Text
+
+    table = plain_table("name", "title", "what it does", "decides at", "maturity")
+    for entry in entries:
+        table.add_row(*(Text(entry[key]) for key in ("name", "title", "summary", "decides", "maturity")))
+    answer_console().print(table)
+
+
+def print_discipline(entry: Mapping[str, Any]) -> None:
+    """One discipline: what it is, its parameters, what each means, its presets."""
+    from rich.text import Text
+
+    console = answer_console()
+    console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
+    console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
+    console.print()
+    table = plain_table("parameter", "values", "unit", "default", "source", "also called")
+    for param in entry["params"]:
+        aliases = ", ".join(f"{alias['name']} ({alias['of']})" for alias in param["aliases"])
+        cells = (param["name"], param["values"], param["unit"], param["default"], param["source"], aliases)
+        table.add_row(*(Text(cell or NO_VALUE) for cell in cells))
+    console.print(table)
+    console.print()
+    for param in entry["params"]:
+        console.print(f"{param['name']}: {param['help']}", markup=False)
+    if entry["presets"]:
+        console.print()
+        _print_presets(console, entry)
+
+
+def _print_presets(console: Console, entry: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    defaults = {param["name"]: param["default"] for param in entry["params"]}
+    table = plain_table("preset", "stands for", "sets", "to", "instead of")
+    for preset in entry["presets"]:
+        heads = [preset["name"], preset["title"]]
+        for name, value in preset["values"].items() or [("nothing: it is the defaults", "")]:
+            table.add_row(*map(Text, (*heads, name, value, defaults.get(name, ""))))
+            heads = ["", ""]
+    console.print(table)
+
+
+def print_checks(answer: Mapping[str, Any]) -> None:
+    """What was checked how often, and what was found."""
+    from rich.text import Text
+
+    console = answer_console()
+    entries = answer["disciplines"]
+    scripts = sum(entry["scripts"] for entry in entries)
+    console.print(
+        f"contract: {scripts} scripts, seeds from {answer['first_seed']} on", style="bold", markup=False
+    )
+    console.print()
+    table = plain_table("", *(entry["name"] for entry in entries))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    table.add_row("presets and words", *(str(len(entry["variants"])) for entry in entries))
+    table.add_row("scripts", *(str(entry["scripts"]) for entry in entries))
+    for number, item in enumerate(answer["items"], start=1):
+        counts = (str(entry["checks"][item["name"]]) for entry in entries)
+        table.add_row(f"{number} {item['name']}", *counts)
+    table.add_row("", *(Text("fails" if entry["findings"] else "passes") for entry in entries))
+    console.print(table)
+    console.print()
+    for number, item in enumerate(answer["items"], start=1):
+        checked = any(entry["checks"][item["name"]] for entry in entries)
+        remark = "" if checked else "; there were none to check"
+        console.print(f"{number} {item['name']}: {item['counts']}{remark}", style="dim", markup=False)
+    for entry in entries:
+        _print_finding(console, entry)
+
+
+def _print_finding(console: Console, entry: Mapping[str, Any]) -> None:
+    """The smallest counterexample of a discipline that has one, and how to see it again."""
+    finding = smallest_finding(entry)
+    if finding is None:
+        return
+    console.print()
+    place = f"{entry['name']}, {finding['variant']}, seed {finding['seed']}"
+    others = len(entry["findings"]) - 1
+    more = f" (and with {others} more settings)" if others else ""
+    console.print(f"{place}: {finding['item']}{more}", style="bold red", markup=False)
+    console.print(finding["what"], markup=False)
+    for number, operation in enumerate(finding["script"]):
+        here = "  <- here" if number == finding["operation"] else ""
+        console.print(f"{number:5}  {operation}{here}", markup=False)
+    again = f"aqmlab aqm check {entry['name']} --seeds 1 --seed {finding['seed']}"
+    console.print(f"again: {again}", markup=False)

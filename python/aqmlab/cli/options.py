@@ -1,0 +1,33 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ScenarioFile = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)
+]
+RecordingPath = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given."),
+]
+Runs = Annotated[int | None, typer.Option("--runs", help="How many seeds; as in the scenario if not given.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."
+    ),
+]
+Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
+Queue = Annotated[
+    str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
+]
