@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, report, run, schema, show
+from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, plot_law, report, run, schema, show
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, ScenarioError, UsageError
 from aqmlab.recording import Experiment, Run
 from aqmlab.stats import Estimate
@@ -37,6 +37,7 @@ __all__ = [
     "aqm_show",
     "load",
     "plot",
+    "plot_law",
     "report",
     "run",
     "schema",

@@ -2,7 +2,17 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Final
 
-__all__ = ["RESULTS_VERSION", "__version__", "aqm_check", "aqm_list", "aqm_show", "plan", "run", "schema"]
+__all__ = [
+    "RESULTS_VERSION",
+    "__version__",
+    "aqm_check",
+    "aqm_list",
+    "aqm_show",
+    "law_curves",
+    "plan",
+    "run",
+    "schema",
+]
 
 __version__: Final[str]
 RESULTS_VERSION: Final[int]
@@ -11,6 +21,7 @@ def plan(text: str, file_name: str) -> str: ...
 def schema() -> str: ...
 def aqm_list() -> str: ...
 def aqm_show(name: str) -> str: ...
+def law_curves(text: str, file_name: str, averages: Sequence[float] | None = None) -> str: ...
 def aqm_check(
     names: Sequence[str],
     first_seed: int,

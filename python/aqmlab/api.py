@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.checks import check as aqm_check
 from aqmlab.experiment import run
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
+
+if TYPE_CHECKING:
+    from aqmlab.laws import Bench
 
 
 def show(scenario: Scenario) -> dict[str, Any]:
@@ -73,6 +77,51 @@ def plot(path: Path | str, kind: str, output: Path | str | None = None, *, queue
     return draw(load(path), kind, output, queue=queue)
 
 
+def plot_law(  # noqa: PLR0913 (keyword arguments)
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    output: Path | str | None = None,
+    *,
+    presets: bool = False,
+    seed: int = 1,
+    bench: Bench | None = None,
+) -> Path:
+    """Draw a discipline's law, by the compiled discipline.
+
+    Parameters
+    ----------
+    name
+        ``red``, ``ared`` or ``scred``: probability against average queue, with the ``max_p`` of
+        the start.
+        ``pi``, ``rem`` or ``blue``: probability and backlog over time, after a step in the offered load.
+    settings
+        Parameters as in a scenario file: ``{"max_p": 0.1}``.
+    output
+        The file; its ending chooses PDF, SVG, PNG or CSV (the numbers). ``law-<name>.pdf`` if not given.
+    presets
+        One line for each preset, with ``settings`` on top.
+    seed
+        Of the discipline's draws.
+    bench
+        The link, and the load on it: :class:`aqmlab.laws.Bench`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        If the discipline has no such law, or a parameter is wrong.
+    HostError
+        If the file cannot be written.
+    """
+    from aqmlab.plots.law import draw_law
+
+    return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench)
+
+
 def schema() -> dict[str, Any]:
     """The scenario language as JSON Schema."""
     from aqmlab import _core
@@ -114,6 +163,7 @@ __all__ = [
     "aqm_show",
     "load",
     "plot",
+    "plot_law",
     "report",
     "run",
     "schema",

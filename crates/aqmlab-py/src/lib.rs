@@ -6,6 +6,7 @@
 mod catalogue;
 mod checks;
 mod errors;
+mod law;
 mod plans;
 mod pool;
 mod runs;
@@ -20,6 +21,8 @@ mod _core {
     use super::catalogue::{aqm_list, aqm_show};
     #[pymodule_export]
     use super::checks::aqm_check;
+    #[pymodule_export]
+    use super::law::law_curves;
     #[pymodule_export]
     use super::plans::{plan, schema};
     #[pymodule_export]

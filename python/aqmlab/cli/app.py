@@ -10,6 +10,7 @@ import typer
 from aqmlab.cli.aqm import aqm
 from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import Arms, AsJson, Jobs, Queue, Quiet, RecordingPath, Runs, ScenarioFile, Seed
+from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(aqm, name="aqm")
+app.add_typer(plot, name="plot")
 
 
 def _version(wanted: bool) -> None:
@@ -141,26 +143,6 @@ def report(
     else:
         print_answer(results)
     say(f"report     {file}")
-
-
-@app.command()
-def plot(
-    path: RecordingPath,
-    kind: Annotated[str, typer.Argument(help="series, delay-cdf or goodput-delay.", show_default=False)],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."
-        ),
-    ] = None,
-    queue: Queue = None,
-    quiet: Quiet = False,
-) -> None:
-    """Draw one figure for a paper."""
-    from aqmlab.api import plot as draw
-
-    set_quiet(quiet)
-    typer.echo(str(draw(path, kind, output, queue=queue)))
 
 
 @app.command()

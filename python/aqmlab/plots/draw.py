@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,27 +62,55 @@ def draw(
     if kind not in KINDS:
         raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
     file = Path(output) if output is not None else experiment.path / "figures" / f"{kind}.pdf"
-    if file.suffix.lower() not in _FORMATS:
-        raise UsageError(f"`{file}` has no format that can be drawn; let it end in {', '.join(_FORMATS)}")
+    check_format(file)
     runs = measure(experiment)
     results = table(experiment, queue=queue, measured=runs)
-    import matplotlib as mpl
-
-    # No display is asked for, and the caller's own style is left alone.
-    with mpl.rc_context(STYLE):
-        figure = KINDS[kind](experiment, runs, results)
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(file, metadata=_metadata(file.suffix.lower(), experiment))
-        except OSError as error:
-            raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
+    save(lambda: KINDS[kind](experiment, runs, results), file, experiment.title, experiment.version)
     return file
 
 
-def _metadata(suffix: str, experiment: Experiment) -> dict[str, Any]:
+def check_format(file: Path, others: Sequence[str] = ()) -> None:
+    """See that a file of this name can be written: as a figure, or as one of ``others``.
+
+    Raises
+    ------
+    UsageError
+        If not.
+    """
+    formats = (*_FORMATS, *others)
+    if file.suffix.lower() not in formats:
+        raise UsageError(f"`{file}` has no format that can be drawn; let it end in {', '.join(formats)}")
+
+
+def save(figure: Callable[[], Figure], file: Path, title: str, version: str) -> None:
+    """Draw a figure in the style of all and write it.
+
+    Raises
+    ------
+    HostError
+        If the file cannot be written.
+    """
+    import matplotlib as mpl
+
+    # No display is asked for, and the caller's own style is left alone.
+    with mpl.rc_context(STYLE), writing(file):
+        figure().savefig(file, metadata=_metadata(file.suffix.lower(), title, version))
+
+
+@contextmanager
+def writing(file: Path) -> Iterator[None]:
+    """Make the directory of ``file``; what goes wrong with either is the machine's fault."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
+
+
+def _metadata(suffix: str, title: str, version: str) -> dict[str, Any]:
     """Title and maker; no date, so that the same recording gives the same file."""
     if suffix == ".pdf":
-        return {"Title": experiment.title, "Creator": f"aqmlab {experiment.version}", "CreationDate": None}
+        return {"Title": title, "Creator": f"aqmlab {version}", "CreationDate": None}
     if suffix == ".svg":
-        return {"Title": experiment.title, "Creator": f"aqmlab {experiment.version}", "Date": None}
-    return {"Title": experiment.title, "Software": f"aqmlab {experiment.version}"}
+        return {"Title": title, "Creator": f"aqmlab {version}", "Date": None}
+    return {"Title": title, "Software": f"aqmlab {version}"}

@@ -71,7 +71,7 @@ def _legend_beside(row: np.ndarray[tuple[int], np.dtype[np.object_]]) -> None:
 
 def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
     """Distribution of queueing delay of each arm, all seeds together."""
-    figure, axes = _single(f"{experiment.title}: queueing delay at {results.queue}")
+    figure, axes = single(f"{experiment.title}: queueing delay at {results.queue}")
     longest = 0.0
     for i, arm in enumerate(results.arms):
         histogram = delay_histogram(runs, arm, results.queue)
@@ -92,7 +92,7 @@ def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Tab
     """
     from matplotlib.patches import Ellipse
 
-    figure, axes = _single(f"{experiment.title}: goodput and delay at {results.queue}")
+    figure, axes = single(f"{experiment.title}: goodput and delay at {results.queue}")
     for i, (arm, (delays, goodputs)) in enumerate(trade_off_points(runs, results).items()):
         if not delays:
             continue
@@ -117,7 +117,8 @@ def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Tab
     return figure
 
 
-def _single(title: str) -> tuple[Figure, Axes]:
+def single(title: str) -> tuple[Figure, Axes]:
+    """A figure with one plot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH * 0.7, 3.2), layout="constrained")

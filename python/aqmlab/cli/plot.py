@@ -1,0 +1,98 @@
+"""The commands that draw figures: of a recording, or of a law."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from aqmlab.cli.console import interruptible, set_quiet
+from aqmlab.cli.options import Queue, Quiet, RecordingPath
+from aqmlab.cli.progress import duration_s
+
+_RECORDING = "recording"
+
+
+class _PathOrCommand(TyperGroup):
+    """What is not the name of a command is the path of a recording: `aqmlab plot PATH KIND`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 (Typer's own types are private)
+        if args and args[0] not in self.commands:
+            args = [_RECORDING, *args]
+        return super().resolve_command(ctx, args)
+
+
+plot = typer.Typer(
+    help="Draw one figure for a paper: `aqmlab plot PATH KIND` or `aqmlab plot law NAME`.",
+    cls=_PathOrCommand,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    # Options may come before the path.
+    context_settings={"ignore_unknown_options": True},
+)
+
+
+@plot.command(_RECORDING)
+def plot_recording(
+    path: RecordingPath,
+    kind: Annotated[str, typer.Argument(help="series, delay-cdf or goodput-delay.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."
+        ),
+    ] = None,
+    queue: Queue = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a recording: PATH KIND is enough."""
+    from aqmlab.api import plot as draw
+
+    set_quiet(quiet)
+    typer.echo(str(draw(path, kind, output, queue=queue)))
+
+
+@plot.command("law")
+def plot_law(
+    name: Annotated[str, typer.Argument(help="red, ared, scred, pi, rem or blue.", show_default=False)],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter: max_p=0.1; can be given again."),
+    ] = None,
+    presets: Annotated[bool, typer.Option("--presets", help="A line for each preset.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", "--output", help="The file, .pdf, .svg, .png or .csv; law-NAME.pdf if not given."
+        ),
+    ] = None,
+    rate: Annotated[str, typer.Option("--rate", help="The link's rate.")] = "10Mbit",
+    delay: Annotated[
+        str, typer.Option("--delay", help="The link's one-way delay; the path's RTT is twice.")
+    ] = "40ms",
+    load: Annotated[float, typer.Option("--load", help="Load before and after the step, of the rate.")] = 0.8,
+    step_load: Annotated[float, typer.Option("--step", help="Load during the step, of the rate.")] = 1.2,
+    duration: Annotated[
+        str,
+        typer.Option("--duration", metavar="TIME", help="How long; the step is from a sixth to two thirds."),
+    ] = "60s",
+    seed: Annotated[int, typer.Option("--seed", help="Of the discipline's draws.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a law: probability by average queue, or over time after a step in load.
+
+    By average queue for red, ared and scred, as they start; over time for pi, rem and blue, without TCP.
+    """
+    from aqmlab.api import plot_law as draw
+    from aqmlab.laws import Bench, parse_settings
+
+    set_quiet(quiet)
+    bench = Bench(rate, delay, load, step_load, duration_s(duration))
+    with interruptible():
+        file = draw(name, parse_settings(settings or []), output, presets=presets, seed=seed, bench=bench)
+    typer.echo(str(file))
+
+
+__all__ = ["plot"]

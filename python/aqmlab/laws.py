@@ -1,0 +1,267 @@
+"""What a discipline's law does, by the compiled discipline: its curve, or its response to a step in load."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.errors import Problem, ScenarioError, UsageError
+
+Floats = npt.NDArray[np.float64]
+
+CURVES = ("red", "ared", "scred")
+"""Disciplines with a probability that depends on the average queue."""
+RESPONSES = ("pi", "rem", "blue")
+"""Disciplines with a probability that depends on what has happened so far."""
+SAMPLES = 600
+"""Points of a response."""
+PACKET = "1.5kB"
+LONGEST_S = 1e5
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The link and, for responses, the load on it: datagrams of 1500 B at even distances, whatever is lost.
+
+    Attributes
+    ----------
+    rate, delay
+        Of the link; the base round-trip time is twice the delay.
+    load, step_load
+        Network-layer load as a share of the rate, outside of the step and during it.
+    duration_s
+        How long; the step lasts from a sixth to two thirds of it.
+    """
+
+    rate: str = "10Mbit"
+    delay: str = "40ms"
+    load: float = 0.8
+    step_load: float = 1.2
+    duration_s: float = 60.0
+
+    @property
+    def step_s(self) -> tuple[float, float]:
+        """Begin and end of the step."""
+        return self.duration_s / 6, self.duration_s * 2 / 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Probability before spacing by average queue."""
+
+    label: str
+    unit: str
+    """Of the average: packets or bytes."""
+    avg: Floats
+    p: Floats
+
+
+@dataclass(frozen=True)
+class Response:
+    """Probability and backlog over time."""
+
+    label: str
+    t_s: Floats
+    p: Floats
+    backlog_packets: Floats
+
+
+def law_curves(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    presets: bool = False,
+    averages: Sequence[float] | None = None,
+    bench: Bench | None = None,
+) -> list[Curve]:
+    """Probability against average queue; where ``max_p`` moves, with the one of the start.
+
+    Parameters
+    ----------
+    name
+        One of :data:`CURVES`.
+    settings
+        Parameters as in a scenario file.
+    presets
+        One curve for each preset, with ``settings`` on top.
+    averages
+        Where; from 0 to beyond the average at which everything is chosen if not given.
+    bench
+        The link that automatic parameters are computed for.
+
+    Raises
+    ------
+    UsageError
+        If there is no such curve, or a parameter is wrong.
+    """
+    from aqmlab import _core
+
+    _check_name(name, CURVES)
+    text, label = _scenario(name, settings or {}, presets, bench or Bench())
+    try:
+        curves = json.loads(_core.law_curves(text, label, averages))
+    except ScenarioError as error:
+        raise _wrong_parameter(name, error) from error
+    return [Curve(c["arm"], c["unit"], np.array(c["avg"]), np.array(c["p"])) for c in curves]
+
+
+def law_responses(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    presets: bool = False,
+    seed: int = 1,
+    bench: Bench | None = None,
+) -> list[Response]:
+    """Response of the probability to a step in the offered load, in the simulator and without TCP.
+
+    Parameters
+    ----------
+    name
+        One of :data:`RESPONSES`.
+    settings, presets
+        As for :func:`law_curves`.
+    seed
+        Of the discipline's draws.
+    bench
+        The link and the load.
+
+    Raises
+    ------
+    UsageError
+        If there is no such response, or a parameter is wrong.
+    """
+    from aqmlab import experiment as experiments
+    from aqmlab.series import run_series
+
+    _check_name(name, RESPONSES)
+    text, _ = _scenario(name, settings or {}, presets, bench or Bench())
+    with TemporaryDirectory(prefix="aqmlab-law-") as directory:
+        try:
+            experiment = experiments.run(
+                tomllib.loads(text), output=Path(directory) / "run", seed=seed, runs=1, report=False
+            )
+        except ScenarioError as error:
+            raise _wrong_parameter(name, error) from error
+        of_runs = run_series(experiment, experiment.runs, "bottleneck", bins=SAMPLES)
+    responses = []
+    for of_run in of_runs:
+        t_s, p = of_run.law["p"]
+        seen = t_s > 0  # samples of the queue begin after the start
+        backlog = of_run.queue.values["backlog_packets"]
+        responses.append(Response(of_run.run.arm, t_s[seen], p[seen], backlog))
+    return responses
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, Any]:
+    """Parameters from ``key=value`` words; a value is a TOML value, or else a text: ``5p``, ``paper``.
+
+    Raises
+    ------
+    UsageError
+        For a word without a key or a value, and for a key that comes twice.
+    """
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not (key and equals and value):
+            raise UsageError(f"`{word}` is no setting; write key=value: `max_p=0.1`")
+        if key in settings:
+            raise UsageError(f"`{key}` is set twice")
+        try:
+            settings[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            settings[key] = value
+    return settings
+
+
+def _check_name(name: str, possible: Sequence[str]) -> None:
+    from aqmlab.api import aqm_show
+
+    aqm_show(name)  # complains of a name that there is not
+    if name not in possible:
+        raise UsageError(
+            f"`{name}` has no law of this kind to draw; there are {', '.join(f'`{p}`' for p in possible)}"
+        )
+
+
+def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Bench) -> tuple[str, str]:
+    """One arm for each preset, or one named after the discipline; as TOML text with a name for messages."""
+    from aqmlab.api import aqm_show
+    from aqmlab.scenario import read
+
+    begin, end = bench.step_s
+    if not 0 <= bench.load < bench.step_load <= 10:
+        step = f"from `{bench.load:g}` to `{bench.step_load:g}` of the rate"
+        raise UsageError(f"a load {step} is no step; let 0 <= load < step <= 10")
+    if not 0 < bench.duration_s <= LONGEST_S:
+        raise UsageError(
+            f"`{bench.duration_s:g}` s is no duration for a response; give at most {LONGEST_S:g} s"
+        )
+    entry = aqm_show(name)
+    queue = {"kind": name, **settings}
+    arms = [{"name": entry["title"], "topology.queue": queue}]
+    if presets:
+        arms = [
+            {"name": f"{entry['title']}, {p['name']}", "topology.queue": {**queue, "preset": p["name"]}}
+            for p in entry["presets"]
+        ]
+    rate_bps = _rate_bps(bench.rate)
+    extra = bench.step_load - bench.load
+    loads = [
+        ("base", bench.load, {}),
+        ("step", extra, {"start": f"{begin:.6f}s", "stop": f"{end:.6f}s"}),
+    ]
+    scenario = {
+        "title": f"{entry['title']}: step in load",
+        "duration": f"{bench.duration_s:.6f}s",
+        "warmup": "0s",
+        "topology": {
+            "kind": "dumbbell",
+            "rate": bench.rate,
+            "delay": bench.delay,
+            "access_rate": "none",
+            "queue": queue,
+        },
+        "traffic": [
+            {"name": label, "kind": "cbr", "rate": f"{share * rate_bps:.0f}bit", "size": PACKET, **when}
+            for label, share, when in loads
+            if share > 0
+        ],
+        "record": {"queues": f"{bench.duration_s / SAMPLES:.9f}s", "flows": "0s"},
+        "arm": arms,
+    }
+    return read(scenario)
+
+
+def _rate_bps(rate: str) -> float:
+    """Bit/s of ``10Mbit``; what is no rate is left to the scenario parser to complain about."""
+    units = {"kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12, "bit": 1.0}
+    for unit, factor in units.items():
+        if rate.endswith(unit):
+            try:
+                return float(rate.removesuffix(unit)) * factor
+            except ValueError:
+                break
+    raise UsageError(f"`{rate}` is no rate; write a number with kbit, Mbit or Gbit: `10Mbit`")
+
+
+def _wrong_parameter(name: str, error: ScenarioError) -> UsageError:
+    """The problems of a scenario that the person has not written, without places in it."""
+    messages = dict.fromkeys(_message(problem) for problem in error.errors)
+    return UsageError(f"{name}: {'; '.join(messages) or error}")
+
+
+def _message(problem: Problem) -> str:
+    """What is wrong, with the parameter's name."""
+    key = problem["path"].rpartition("topology.queue")[2].lstrip(".")
+    message = problem["message"]
+    return f"{key} {message}" if key and key not in message else message
