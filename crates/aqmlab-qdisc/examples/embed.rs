@@ -2,61 +2,96 @@
 //!
 //!     cargo run -p aqmlab-qdisc --example embed
 
-use aqmlab_params::Settings;
+use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-/// What the discipline may know of a packet of ours.
-struct Frame(Ecn);
+/// A packet of ours: what a network simulator or a QUIC stack has anyway.
+pub struct Datagram {
+    flow: u64,
+    len: Bytes,
+    ecn: Ecn,
+}
 
-impl Packet for Frame {
+impl Packet for Datagram {
     fn wire_len(&self) -> Bytes {
-        Bytes::new(1500)
+        self.len
     }
     fn flow_hash(&self, salt: u64) -> u64 {
-        salt
+        (self.flow ^ salt).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
     fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
+        self.flow_hash(salt) // every flow has hosts of its own here
     }
     fn ecn(&self) -> Ecn {
-        self.0
+        self.ecn
     }
     fn mark_ce(&mut self) {
-        self.0 = Ecn::Ce
+        self.ecn = Ecn::Ce;
     }
     fn dscp(&self) -> Dscp {
         Dscp(0)
     }
     fn set_dscp(&mut self, _: Dscp) {}
 }
-impl Classed for Frame {}
 
-/// Drops come back here, by value.
-struct Recycle;
-impl Observer<Frame> for Recycle {
-    fn dropped(&mut self, _: Instant, _frame: Frame, _: Cause) {}
-    fn marked(&mut self, _: Instant, _: &Frame, _: Cause) {}
+/// The books are kept for each class: a flow is one here.
+impl Classed for Datagram {
+    fn class(&self) -> usize {
+        self.flow as usize
+    }
+}
+
+/// Lost packets come back here, by value, at once.
+#[derive(Default)]
+pub struct Sender {
+    /// How many were lost.
+    pub losses: u64,
+    /// How many go on with CE.
+    pub marks: u64,
+}
+impl Observer<Datagram> for Sender {
+    fn dropped(&mut self, _: Instant, _lost: Datagram, _: Cause) {
+        self.losses += 1;
+    }
+    fn marked(&mut self, _: Instant, _: &Datagram, _: Cause) {
+        self.marks += 1;
+    }
+}
+
+/// Ten seconds of 6 % more than the link can carry: a flow with ECN and one without.
+pub fn run() -> (Port<Datagram>, Sender) {
+    let (rate, delay, rtt) = (Rate::mbit(10), Span::ms(5), Some(Span::ms(80)));
+    let link = LinkContext { rate, delay, rtt, flows: None, mean_packet: Bytes::new(1200) };
+    let mut settings = Settings::default();
+    settings.set("ecn", Value::Flag(true), Origin::Given);
+    settings.set("gentle", Value::Flag(true), Origin::Given);
+    let red = Registry::builtin().build("red", &settings, &link, Stream::new(1, "red")).expect("these fit");
+
+    let (mut port, mut sender) = (Port::new(red, rate, Bytes::ZERO, 2), Sender::default());
+    for n in 0..10_000 {
+        let now = Instant::ZERO + Span::ms(1) * n;
+        while let Some(end) = port.next_event().filter(|end| *end <= now) {
+            let _sent = port.link_free(end, &mut sender); // on its way to the other end
+        }
+        port.arrive(now, Datagram { flow: 0, len: Bytes::new(1200), ecn: Ecn::Ect0 }, &mut sender);
+        if n % 4 == 0 {
+            port.arrive(now, Datagram { flow: 1, len: Bytes::new(500), ecn: Ecn::NotEct }, &mut sender);
+        }
+    }
+    (port, sender)
 }
 
 fn main() {
-    let (rate, delay) = (Rate::mbit(10), Span::ms(5));
-    let link =
-        LinkContext { rate, delay, rtt: Some(Span::ms(80)), flows: None, mean_packet: Bytes::new(1500) };
-    let red = Registry::builtin()
-        .build("red", &Settings::default(), &link, Stream::new(1, "red"))
-        .expect("defaults fit");
-    let mut port = Port::new(red, rate, Bytes::ZERO, 1);
-    for n in 0..10_000 {
-        let now = Instant::ZERO + Span::us(1150) * n; // 4 % more than the link can carry
-        while let Some(end) = port.next_event().filter(|end| *end <= now) {
-            let _sent = port.link_free(end, &mut Recycle);
-        }
-        port.arrive(now, Frame(Ecn::NotEct), &mut Recycle);
-    }
-    let (books, total) = (port.books(), port.books().total());
-    println!("sent {}, dropped {}", total.departed.packets, total.dropped_total().packets);
-    println!("mean backlog {:.1} packets", books.backlog_packets().mean(books.span()));
+    let (port, sender) = run();
     port.check_books().expect("every packet has one fate");
+    for (flow, books) in port.books().classes().iter().enumerate() {
+        let (arrived, sent) = (books.arrived.packets, books.departed.packets);
+        let (marked, dropped) = (books.marked_total().packets, books.dropped_total().packets);
+        println!("flow {flow}: arrived {arrived}, sent {sent}, marked {marked}, dropped {dropped}");
+    }
+    let backlog = port.books().backlog_packets();
+    println!("mean backlog {:.1} packets", backlog.mean(port.books().span()));
+    println!("told of {} losses and {} marks", sender.losses, sender.marks);
 }

@@ -1,9 +1,96 @@
-//! Queue disciplines and active queue management as arithmetic on arguments.
+//! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a router or a transport
+//! stack of your own.
 //!
 //! A discipline here is a state machine. It is told when a packet arrives and when the link can take one;
 //! it answers with packets and with their fates. It reads no clock, owns no socket, starts no thread, logs
 //! nothing and draws random numbers only from the stream it was given, so that a simulator and a router
-//! drive the very same code and a run can be repeated to the bit. The crate is `no_std` with `alloc`.
+//! drive the very same code and a run can be repeated to the bit.
+//!
+//! # Using it
+//!
+//! 1. Implement [`Packet`] for what you send, and [`Classed`] if the books are to tell classes apart: a length, two
+//!    hashes, the ECN field. A packet needs no arrival time: the port keeps it beside the packet.
+//! 2. Implement [`Observer`]: whom the discipline tells of lost packets, which it hands back by value, and of marks.
+//! 3. Let the [`Registry`] build a discipline by name. Whatever is not given is computed from the [`LinkContext`];
+//!    a wrong value is an error that says what would be right. Your own discipline can be
+//!    [registered](Registry::register) beside the built-in ones.
+//! 4. Put it into a [`Port`] and drive that with three calls: [`Port::arrive`] when a packet comes;
+//!    [`Port::next_event`] tells when to come back; then [`Port::link_free`] gives the packet that has been sent.
+//! 5. Read [`Port::books`]: every packet's fate by class and [`Reason`], time integrals of the backlog, histograms.
+//!
+//! ```
+//! use aqmlab_params::{Origin, Settings, Value};
+//! use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side};
+//! use aqmlab_random::Stream;
+//! use aqmlab_units::{Bytes, Instant, Rate, Span};
+//!
+//! struct Frame(Ecn);
+//!
+//! impl Packet for Frame {
+//!     fn wire_len(&self) -> Bytes { Bytes::new(1500) }
+//!     fn flow_hash(&self, salt: u64) -> u64 { salt } // one flow
+//!     fn host_hash(&self, _: Side, salt: u64) -> u64 { salt }
+//!     fn ecn(&self) -> Ecn { self.0 }
+//!     fn mark_ce(&mut self) { self.0 = Ecn::Ce }
+//!     fn dscp(&self) -> Dscp { Dscp(0) }
+//!     fn set_dscp(&mut self, _: Dscp) {}
+//! }
+//! impl Classed for Frame {} // all in class 0
+//!
+//! struct Lost(u64);
+//! impl Observer<Frame> for Lost {
+//!     fn dropped(&mut self, _: Instant, _frame: Frame, _: Cause) { self.0 += 1 }
+//!     fn marked(&mut self, _: Instant, _: &Frame, _: Cause) {}
+//! }
+//!
+//! let rate = Rate::mbit(10);
+//! let link = LinkContext { rate, delay: Span::ms(5), rtt: Some(Span::ms(80)), flows: None, mean_packet: Bytes::new(1500) };
+//! let mut settings = Settings::default();
+//! settings.set("max_p", Value::Number(0.05), Origin::Given);
+//! let red = Registry::builtin().build("red", &settings, &link, Stream::new(1, "red"))?;
+//!
+//! let (mut port, mut lost) = (Port::new(red, rate, Bytes::ZERO, 1), Lost(0));
+//! for n in 0..1000 {
+//!     let now = Instant::ZERO + Span::ms(1) * n; // 1500 bytes take 1.2 ms
+//!     while let Some(end) = port.next_event().filter(|end| *end <= now) {
+//!         let sent = port.link_free(end, &mut lost);
+//!         assert!(sent.arrived < end);
+//!     }
+//!     port.arrive(now, Frame(Ecn::NotEct), &mut lost);
+//! }
+//! port.check_books().expect("every packet has one fate");
+//! assert_eq!(port.books().total().dropped_total().packets, lost.0);
+//! assert!(lost.0 > 0);
+//! # Ok::<(), aqmlab_params::ParamError>(())
+//! ```
+//!
+//! `examples/embed.rs` is the same with two flows, of which one understands ECN. A host that wants the queue without link
+//! and books calls [`Qdisc::enqueue`] and [`Qdisc::dequeue`] itself.
+//!
+//! # What you can rely on, and what you must do
+//!
+//! All disciplines keep the contract in the documentation of [`Qdisc`]; [`contract`] tests it, also for yours:
+//!
+//! | item | the discipline | the host |
+//! |---|---|---|
+//! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
+//! | 2. order of time | tells fates with the instant of the call | never goes back; equal is normal |
+//! | 3. liveness | names a deadline if it holds packets back | comes back then |
+//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it was told |
+//! | 5. catching up | has no tick: it is at each call where waking it would have brought it | calls when something happens |
+//! | 6. bounded work | a documented constant a call, or the drops that it reports | |
+//! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
+//!
+//! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no event for each
+//! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] tells at once when the packet will have been sent.
+//!
+//! # Where it runs
+//!
+//! `no_std` with `alloc`, no features, no unsafe code. In steady state nothing is allocated. Laws compute in 64-bit floats with the four operations and `sqrt`, and everything else by `libm`, so that
+//! every platform with IEEE arithmetic has the same results. Nothing is shared: a port belongs to whoever drives it, and is
+//! [`Send`] if its packets are.
+//!
+//! # What is where
 //!
 //! - [`Qdisc`], [`Packet`], [`Observer`]: the contract between disciplines and hosts.
 //! - [`law`]: control laws, numbers in and verdict out, which never see a packet.

@@ -1,0 +1,25 @@
+//! The example for authors of other programs does what it says.
+
+#[allow(dead_code)] // its `main` prints
+#[path = "../examples/embed.rs"]
+mod embed;
+
+const fn can_be_sent_to_a_thread<T: Send>(_: &T) {}
+
+#[test]
+fn a_program_of_ones_own_has_a_queue_with_books() {
+    let (port, sender) = embed::run();
+    port.check_books().unwrap();
+    can_be_sent_to_a_thread(&port);
+    let [with_ecn, without] = port.books().classes() else { panic!("two flows are two classes") };
+    assert_eq!((with_ecn.arrived.packets, without.arrived.packets), (10_000, 2_500));
+    // RED marks where it would drop, of the flow that understands marks. The observer was told what the books have.
+    assert!(with_ecn.marked_total().packets > 100);
+    assert_eq!(without.marked_total().packets, 0);
+    assert!(without.dropped_total().packets > 10);
+    let total = port.books().total();
+    assert_eq!(sender.losses, total.dropped_total().packets);
+    assert_eq!(sender.marks, total.marked_total().packets);
+    // An overloaded link is never idle for long.
+    assert!(port.books().busy().as_secs_f64() > 0.99 * port.books().span().as_secs_f64());
+}
