@@ -54,6 +54,12 @@ class Table:
         """Mean over the seeds, with a 95 % t interval where there are at least two."""
         return estimate(self.values[arm][metric].values())
 
+    def defined_in(self, arm: str, metric: str) -> str:
+        """``"3 of 10"`` where only some seeds have the figure: those without it may be the bad ones."""
+        values = self.values[arm][metric].values()
+        count = sum(value is not None for value in values)
+        return f"{count} of {len(values)}" if 0 < count < len(values) else ""
+
     def difference(self, arm: str, other: str, metric: str) -> Estimate | None:
         """Mean of ``arm - other`` over the seeds that both have run."""
         return paired_difference(self.values[arm][metric], self.values[other][metric])

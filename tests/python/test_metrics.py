@@ -47,6 +47,7 @@ def run():
         "t0_ns": 1 * SECOND,
         "t1_ns": 3 * SECOND,
         "links": [{"name": "bottleneck", "rate_bps": 1_000_000, "delay_ns": 0}],
+        "plan": {"nodes": [], "links": [], "classes": []},
     }
     everybody = totals(
         arrivals_packets=100,

@@ -82,7 +82,7 @@ fn text(path: &str) -> String {
 #[test]
 fn every_ready_made_scenario_fits() {
     let schema = schema();
-    for name in ["demo", "graph", "mm1", "one_flow", "parking_lot", "short_flows"] {
+    for name in ["demo", "graph", "laws", "mm1", "one_flow", "parking_lot", "short_flows"] {
         assert!(fits(&schema, &json_of(&text(&format!("scenarios/{name}.toml")))), "{name}");
     }
 }

@@ -40,7 +40,8 @@ def print_answer(results: Table) -> None:
         cells = []
         for arm in results.arms:
             mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
-            cells.append(f"{mean} ±{half}" if half else mean)
+            seeds = results.defined_in(arm, metric.name)
+            cells.append((f"{mean} ±{half}" if half else mean) + (f" ({seeds})" if seeds else ""))
         table.add_row(Text(f"{metric.label} [{unit}]" if unit else metric.label), *cells)
     console.print(table)
     console.print(_footnote(results), style="dim", markup=False)

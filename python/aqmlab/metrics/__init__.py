@@ -1,9 +1,18 @@
-"""Metrics: each is defined in one place, over the exact counts of a recording."""
+"""Metrics: each is defined in one place, over a recording: exact counts, or samples for its course."""
 
+from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics.flow import flow_goodput, jain_index
-from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Histogram, Measured, QueueTotals, measure
+from aqmlab.metrics.measured import (
+    EVERY_CLASS,
+    FlowTotals,
+    Histogram,
+    Measured,
+    QueueTotals,
+    Samples,
+    measure,
+)
 from aqmlab.metrics.registry import Metric, all_metrics, find
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "Measured",
     "Metric",
     "QueueTotals",
+    "Samples",
     "all_metrics",
     "find",
     "flow_goodput",
@@ -20,5 +30,5 @@ __all__ = [
     "measure",
 ]
 
-# Importing the two modules is what registers their metrics.
-_ = (_flow, _queue)
+# Importing the three modules is what registers their metrics.
+_ = (_control, _flow, _queue)

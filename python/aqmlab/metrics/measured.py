@@ -125,6 +125,22 @@ class FlowTotals:
 
 
 @dataclass(frozen=True)
+class Samples:
+    """Values by time.
+
+    Attributes
+    ----------
+    t_s
+        Seconds since the start of the run, ascending.
+    values
+        As many.
+    """
+
+    t_s: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Measured:
     """One run's measured interval.
 
@@ -138,12 +154,15 @@ class Measured:
         In the order of their numbers.
     responsive
         Names of the classes whose flows react to congestion.
+    experiment
+        Where its samples are read; ``None`` if there are none.
     """
 
     run: Run
     queues: Mapping[tuple[str, str], QueueTotals]
     flows: Sequence[FlowTotals]
     responsive: frozenset[str] = field(default_factory=frozenset)
+    experiment: Experiment | None = field(default=None, repr=False)
 
     @property
     def interval_ns(self) -> int:
@@ -158,6 +177,28 @@ class Measured:
     def flows_of(self, class_name: str) -> list[FlowTotals]:
         """Flows of a class; all of them for ``*``."""
         return [flow for flow in self.flows if class_name in (EVERY_CLASS, flow.class_name)]
+
+    def samples(self, table: str, name: str, queue: str) -> Samples:
+        """Samples over the whole run, read as they are asked for: few metrics need any.
+
+        Parameters
+        ----------
+        table, name
+            ``"queues"`` and one of its columns, or ``"law"`` and the name of one of the law's values.
+        queue
+            Of which queue.
+        """
+        if self.experiment is None:
+            return Samples(np.zeros(0), np.zeros(0))
+        quoted = "'" + queue.replace("'", "''") + "'"
+        column, chosen = ("value", f" AND name = '{name}'") if table == "law" else (name, "")
+        found = self.experiment.arrays(
+            table,
+            f"t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
+            f"WHERE queue = {quoted}{chosen} AND t_ns > 0 ORDER BY t_ns",
+            [self.run],
+        )
+        return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
 
 
 @lru_cache(maxsize=4)
@@ -184,7 +225,7 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
     for index, *values in experiment.rows("flows", f"run, {_FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(FlowTotals(*values))
     return tuple(
-        Measured(run, queues[i], flows[i], responsive_classes(run.plan))
+        Measured(run, queues[i], flows[i], responsive_classes(run.plan), experiment)
         for i, run in enumerate(experiment.runs)
     )
 

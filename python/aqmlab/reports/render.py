@@ -145,7 +145,8 @@ def _answer_table(results: Table) -> dict[str, Any]:
         cells = []
         for metric in shown:
             mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
-            cells.append({"mean": mean, "half": half, "best": arm in best[metric.name]})
+            seeds = results.defined_in(arm, metric.name)
+            cells.append({"mean": mean, "half": half, "seeds": seeds, "best": arm in best[metric.name]})
         rows.append({"arm": arm, "cells": cells})
     columns = [
         {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source}
