@@ -89,7 +89,7 @@ def test_a_broken_contract_is_exit_1_with_the_smallest_script(aqmlab_cli, monkey
     ended = aqmlab_cli("aqm", "check", "red")
     assert ended.returncode == 1
     lines = [line.rstrip() for line in ended.stdout.splitlines()]
-    begin = lines.index("red, gentle, seed 12: conservation (and with 1 more settings)")
+    begin = lines.index("red, gentle, seed 12: conservation (and with 1 more setting)")
     assert lines[begin + 1 :] == [
         "arrived 1, but [nothing] left",
         "    0  arrive 1.5kB, flow 3, NotEct",

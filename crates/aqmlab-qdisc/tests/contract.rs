@@ -69,6 +69,7 @@ enum Fault {
     None,
     LosesSilently,
     ReportsTwice,
+    MiscountsBytes,
     WrongInstant,
     NoDeadline,
     DeadlineIsASpan,
@@ -162,7 +163,8 @@ impl Qdisc<TestPacket> for Broken {
     }
 
     fn backlog(&self) -> Backlog {
-        let bytes = self.waiting.iter().map(|p| p.wire_len()).sum();
+        let bytes = self.waiting.iter().map(|p| p.wire_len()).sum::<Bytes>();
+        let bytes = if self.fault == Fault::MiscountsBytes { bytes + Bytes::new(1) } else { bytes };
         Backlog { packets: Packets::new(self.waiting.len() as u64), bytes }
     }
 
@@ -193,6 +195,7 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
     for (fault, shaper, item) in [
         (Fault::LosesSilently, false, Item::Conservation),
         (Fault::ReportsTwice, false, Item::Conservation),
+        (Fault::MiscountsBytes, false, Item::Conservation),
         (Fault::WrongInstant, false, Item::Time),
         (Fault::NoDeadline, true, Item::Liveness),
         (Fault::DeadlineIsASpan, true, Item::Deadline),

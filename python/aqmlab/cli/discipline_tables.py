@@ -96,7 +96,7 @@ def _print_finding(console: Console, entry: Mapping[str, Any]) -> None:
     console.print()
     place = f"{entry['name']}, {finding['variant']}, seed {finding['seed']}"
     others = len(entry["findings"]) - 1
-    more = f" (and with {others} more settings)" if others else ""
+    more = f" (and with {others} more {'setting' if others == 1 else 'settings'})" if others else ""
     console.print(f"{place}: {finding['item']}{more}", style="bold red", markup=False)
     console.print(finding["what"], markup=False)
     for number, operation in enumerate(finding["script"]):
