@@ -36,6 +36,8 @@ struct Scene {
     /// the flows start evenly spread over this time
     start_s: f64,
     mss: u64,
+    /// segments
+    max_window: u64,
     min_rto_ms: f64,
     limit: u64,
     min_th: u64,
@@ -61,6 +63,7 @@ impl Default for Scene {
             rtt_ms: [20.0, 200.0],
             start_s: 1.0,
             mss: 1448,
+            max_window: 1 << 20,
             min_rto_ms: 1000.0,
             limit: 1000,
             min_th: 100,
@@ -99,6 +102,7 @@ impl Scene {
             "rtt_high_ms" => self.rtt_ms[1] = number()?,
             "start_s" => self.start_s = number()?,
             "mss" => self.mss = count()?,
+            "max_window" => self.max_window = count()?,
             "min_rto_ms" => self.min_rto_ms = number()?,
             "limit" => self.limit = count()?,
             "min_th" => self.min_th = count()?,
@@ -147,7 +151,7 @@ kind = "bulk"
 count = {flows}
 rtt = {{ spread = ["{low}ms", "{high}ms"] }}
 start = {{ spread = ["0s", "{start}s"] }}
-tcp = {{ profile = "rfc", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, min_rto = "{rto}ms" }}
+tcp = {{ profile = "rfc", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, max_window = {window}, min_rto = "{rto}ms" }}
 [record]
 queues = "{record}ms"
 flows = "{record_flows}ms"
@@ -160,6 +164,7 @@ flows = "{record_flows}ms"
             start = self.start_s,
             mss = self.mss,
             rto = self.min_rto_ms,
+            window = self.max_window,
             record = self.record_ms,
             record_flows = self.record_flows_ms,
         ))
