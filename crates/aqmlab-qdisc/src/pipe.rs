@@ -31,11 +31,10 @@ impl Line {
     /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, tempo: &mut Tempo, size: Bytes) -> Instant {
-        if self.free_at < now {
-            *self = Line::idle(now);
-        }
-        self.free_at += tempo.serialise(size, &mut self.remainder);
-        self.free_at
+        let Line { free_at, mut remainder } = if self.free_at < now { Line::idle(now) } else { *self };
+        let sent = free_at + tempo.serialise(size, &mut remainder);
+        *self = Line { free_at: sent, remainder };
+        sent
     }
 
     /// When all that has entered will have been sent.

@@ -151,10 +151,23 @@ impl Wheel {
             return self.next_far_slot(near);
         }
         self.take_near(near);
-        if self.pool[self.current as usize].next != NONE {
-            self.sort_current();
+        let (first, second) = (self.current, self.pool[self.current as usize].next);
+        if second != NONE {
+            self.sort_from(first, second);
         }
         true
+    }
+
+    /// Sorts the current list, which begins with these two and most often has no more.
+    #[inline(always)]
+    fn sort_from(&mut self, first: u32, second: u32) {
+        if self.pool[second as usize].next != NONE {
+            self.sort_current();
+        } else if self.pool[second as usize].key < self.pool[first as usize].key {
+            self.current = second;
+            self.pool[second as usize].next = first;
+            self.pool[first as usize].next = NONE;
+        }
     }
 
     /// The list of a slot that has events becomes the current one, not sorted yet.

@@ -21,6 +21,13 @@ impl Beyond {
         if from == to {
             return !news_of_fin;
         }
+        // Most often the stream goes on where its last piece ended.
+        if let Some(end) = self.ranges.last_mut()
+            && end.1 == from
+        {
+            end.1 = to;
+            return false;
+        }
         let first = self.ranges.partition_point(|r| r.1 < from);
         let last = self.ranges.partition_point(|r| r.0 <= to);
         if let Some(r) = self.ranges.get(first)

@@ -30,7 +30,7 @@ impl<P: Packet> DropTail<P> {
 }
 
 impl<P: Packet> Qdisc<P> for DropTail<P> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         if self.limit.admits(self.queue.backlog(), pkt.wire_len()) {
             self.queue.push(pkt);
@@ -39,7 +39,7 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, _now: Instant, _obs: &mut dyn Observer<P>) -> Option<P> {
         self.queue.pop()
     }

@@ -146,7 +146,7 @@ impl<Q: EventQueue> World<'_, Q> {
             && stop.class == usize::from(class)
             && self.completed[stop.class] >= stop.count
         {
-            self.stopped_by = Some(StoppedBy::Completed);
+            self.stop(StoppedBy::Completed);
         }
     }
 }

@@ -23,12 +23,21 @@ impl<Q: EventQueue> World<'_, Q> {
                     packet.mark_ce();
                 }
                 self.leave(link, prospect.sent, packet);
+            } else {
+                self.reap();
             }
-            self.reap();
         } else {
-            let free_at = port.arrive(self.now, packet, &mut witness);
-            self.schedule_link(link, free_at);
+            self.enqueue_and_wait(link, packet);
         }
+    }
+
+    /// The same where each departure is an event.
+    #[inline(never)]
+    fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
+        let port = &mut self.links[link as usize].port;
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let free_at = port.arrive(self.now, packet, &mut witness);
+        self.schedule_link(link, free_at);
     }
 
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
@@ -117,7 +126,7 @@ impl<Q: EventQueue> World<'_, Q> {
             QueueCount::Backlog => port.backlog().packets.get(),
         };
         if count >= stop.count {
-            self.stopped_by = Some(StoppedBy::Condition);
+            self.stop(StoppedBy::Condition);
         }
     }
 }

@@ -55,8 +55,11 @@ pub struct World<'a, Q: EventQueue> {
     outbox: Vec<SimPacket>,
     /// Flows completed since the end of the warm-up, by class.
     completed: Vec<u64>,
-    /// Events processed: a figure of the engine, not of the network.
+    /// Events processed, up to the last look at the control: a figure of the engine, not of the network.
     pub events: u64,
+    /// Events from the last look at the control to the next, and how many of them are still to come.
+    stride: u64,
+    until_look: u64,
     /// Is the warm-up over?
     measuring: bool,
     /// The link that a stop condition watches.
@@ -95,6 +98,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             outbox: Vec::new(),
             completed: vec![0; plan.classes.len()],
             events: 0,
+            stride: CONTROL_INTERVAL,
+            until_look: CONTROL_INTERVAL,
             measuring: false,
             watched: None,
             stopped_by: None,
@@ -126,7 +131,6 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         while let Some(at) = self.agenda.queue.advance() {
             debug_assert!(at >= self.now, "time ran backwards");
             self.now = at;
-            self.events += 1;
             match *self.agenda.queue.first().1 {
                 Event::Arrive(packet) => {
                     self.agenda.queue.release();
@@ -137,28 +141,41 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                     self.handle(event);
                 }
             }
-            if let Some(why) = self.stopped_by {
-                control.report(self.events, self.now.as_ns());
+            self.until_look -= 1;
+            if self.until_look == 0
+                && let Some(why) = self.look_at(control)?
+            {
                 return Ok(why);
-            }
-            if self.events.is_multiple_of(CONTROL_INTERVAL) {
-                self.look_at(control)?;
             }
         }
         unreachable!("the end of the run is an event")
     }
 
+    /// Every [`CONTROL_INTERVAL`] events, and when the run is to stop: why it does, if it does.
     #[cold]
-    fn look_at(&self, control: &Control) -> Result<(), RunError> {
+    fn look_at(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
+        self.events += self.stride;
+        (self.stride, self.until_look) = (CONTROL_INTERVAL, CONTROL_INTERVAL);
         control.report(self.events, self.now.as_ns());
+        if self.stopped_by.is_some() {
+            return Ok(self.stopped_by);
+        }
         if control.is_cancelled() {
             return Err(RunError::Cancelled);
         }
         let used = self.memory_bytes();
         match control.cap() {
             Some(cap) if used > cap => Err(RunError::Memory { used, cap }),
-            _ => Ok(()),
+            _ => Ok(None),
         }
+    }
+
+    /// The run ends with the event under way.
+    fn stop(&mut self, why: StoppedBy) {
+        self.stopped_by = Some(why);
+        // The loop need not look at each event whether the run is to stop: this one is the last before it looks.
+        self.stride -= self.until_look - 1;
+        self.until_look = 1;
     }
 
     #[inline(never)]
@@ -181,7 +198,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                 self.recorder.sample_flows(self.now, &self.flows);
                 self.schedule_sample(event);
             }
-            Event::End => self.stopped_by = Some(StoppedBy::Time),
+            Event::End => self.stop(StoppedBy::Time),
         }
     }
 

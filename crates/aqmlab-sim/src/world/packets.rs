@@ -4,6 +4,7 @@ use aqmlab_qdisc::Packet;
 
 use super::World;
 use crate::event::EventQueue;
+use crate::flow::AccessLink;
 use crate::network::Next;
 use crate::packet::{FlowId, SimPacket, Toward};
 
@@ -18,13 +19,17 @@ impl<Q: EventQueue> World<'_, Q> {
                 Toward::Receiver => self.at_receiver(packet),
                 Toward::Sender => self.at_sender(packet),
             },
-            Next::Access(link) => {
-                let FlowId { slot, class, .. } = packet.flow();
-                let tempi = &mut self.classes[usize::from(class)].tempi;
-                let own = self.flows.of_packet(slot).own_links();
-                self.agenda.over_access(own, tempi, link, self.now, packet);
-            }
+            Next::Access(link) => self.enter_access(link, packet),
         }
+    }
+
+    /// A packet enters one of its flow's own links with an event of its own, as where hops are not fused.
+    #[inline(never)]
+    fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
+        let FlowId { slot, class, .. } = packet.flow();
+        let tempi = &mut self.classes[usize::from(class)].tempi;
+        let own = self.flows.of_packet(slot).own_links();
+        self.agenda.over_access(own, tempi, link, self.now, packet);
     }
 
     /// [`World::forward`] where speed does not matter.

@@ -68,7 +68,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// What follows from a service besides what it has done to the flow itself.
-    #[inline(never)]
+    #[cold]
     fn conclude(&mut self, slot: u32, outcome: Outcome) {
         if outcome.completed {
             let class = self.flows.of_packet(slot).id.class;
