@@ -68,13 +68,15 @@ struct Arrival {
     flow: u64,
     ect: bool,
     look: bool,
+    /// It comes in the very nanosecond in which the link becomes idle, if the link is busy.
+    at_end: bool,
 }
 
 fn arrival() -> impl Strategy<Value = Arrival> {
     // At 9,999,991 bit/s 1000 B take 0.8 ms: bursts, loads about 1, pauses.
     let gap_ns = prop_oneof![Just(0u64), 0u64..200_000, 0u64..1_600_000, 0u64..50_000_000];
-    (gap_ns, 40u64..1500, 0u64..6, any::<bool>(), prop::bool::weighted(0.05))
-        .prop_map(|(gap_ns, size, flow, ect, look)| Arrival { gap_ns, size, flow, ect, look })
+    (gap_ns, 40u64..1500, 0u64..6, any::<bool>(), prop::bool::weighted(0.05), prop::bool::weighted(0.05))
+        .prop_map(|(gap_ns, size, flow, ect, look, at_end)| Arrival { gap_ns, size, flow, ect, look, at_end })
 }
 
 fn port(name: &'static str) -> Port<Pkt> {
@@ -127,6 +129,9 @@ fn compare(name: &'static str, arrivals: &[Arrival]) {
     let mut now = Instant::ZERO;
     for (number, a) in arrivals.iter().enumerate() {
         now += Span::ns(a.gap_ns);
+        if a.at_end {
+            now = foreseen.last().map_or(now, |&(sent, ..)| sent.max(now));
+        }
         let ecn = if a.ect { Ecn::Ect0 } else { Ecn::NotEct };
         let pkt = Pkt { number: number as u64, size: a.size, flow: a.flow, ecn };
         depart(&mut plain, now, &mut lost, &mut sent);
@@ -163,11 +168,23 @@ proptest! {
 #[test]
 fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
     // Bursts raise the average; then single packets come at an idle link, and some of them are dropped early.
-    let burst =
-        (0..400).map(|n| Arrival { gap_ns: 100_000, size: 1000, flow: n % 3, ect: false, look: false });
-    let pause = [Arrival { gap_ns: 40_000_000, size: 1000, flow: 0, ect: false, look: false }];
-    let single =
-        (0..60).map(|n| Arrival { gap_ns: 2_000_000, size: 1000, flow: n % 3, ect: false, look: n % 7 == 0 });
+    let burst = (0..400).map(|n| Arrival {
+        gap_ns: 100_000,
+        size: 1000,
+        flow: n % 3,
+        ect: false,
+        look: false,
+        at_end: false,
+    });
+    let pause = [Arrival { gap_ns: 40_000_000, size: 1000, flow: 0, ect: false, look: false, at_end: false }];
+    let single = (0..60).map(|n| Arrival {
+        gap_ns: 2_000_000,
+        size: 1000,
+        flow: n % 3,
+        ect: false,
+        look: n % 7 == 0,
+        at_end: false,
+    });
     let arrivals: Vec<_> = burst.chain(pause).chain(single).collect();
     for info in registry::catalogue() {
         compare(info.name, &arrivals);

@@ -128,6 +128,18 @@ mod tests {
     }
 
     #[test]
+    fn packets_of_changing_size_take_their_own_time() {
+        let rate = Rate::bps(9_999_991);
+        let mut clock = LinkClock::new(rate);
+        let (mut end, mut bytes) = (0, 0);
+        for size in [1500, 40, 40, 1500, 576, 576, 40].into_iter().cycle().take(7000) {
+            end += clock.serialise(Bytes::new(size)).as_ns();
+            bytes += size;
+            assert_eq!(u128::from(end), u128::from(bytes) * 8_000_000_000 / 9_999_991, "after {bytes} B");
+        }
+    }
+
+    #[test]
     fn a_size_beyond_64_bit_work_is_still_exact() {
         let mut clock = LinkClock::new(Rate::gbit(400));
         let size = Bytes::new(1 << 40);
