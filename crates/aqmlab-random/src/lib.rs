@@ -46,9 +46,10 @@ impl Stream {
         philox2x64([n, 0], self.key)[0]
     }
 
-    /// The same draws for a component that asks for them by number, one a packet.
+    /// Draws of the same key for a component that asks for them by number, one a packet. They are others than those
+    /// of [`Stream::at`].
     pub fn numbered(&self) -> Numbered {
-        Numbered { keys: round_keys(self.key) }
+        Numbered { keys: round_keys(self.key), block: u64::MAX, words: [0; 2] }
     }
 
     /// The next draw: 64 uniform bits.
@@ -87,18 +88,30 @@ impl Stream {
     }
 }
 
-/// A stream whose draws are asked for by number only. It takes ten times the memory of a [`Stream`] and a third
-/// less time for a draw, because the generator's round keys are worked out beforehand.
+/// A stream whose draws are asked for by number only, mostly one after the other. The generator gives two words at a
+/// time: draws 2k and 2k + 1 are those of block k, so that every other one costs next to nothing; and its round keys
+/// are worked out beforehand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbered {
     keys: RoundKeys,
+    /// The block that `words` are of.
+    block: u64,
+    words: [u64; 2],
 }
 
+/// The second word of a numbered stream's counter; a plain stream has 0 and the index of a family 1 there.
+const NUMBERED: u64 = 2;
+
 impl Numbered {
-    /// As [`Stream::at`].
+    /// Draw number `n`, whatever was drawn before: 64 uniform bits.
     #[inline]
-    pub fn at(&self, n: u64) -> u64 {
-        with_round_keys([n, 0], &self.keys)[0]
+    pub fn at(&mut self, n: u64) -> u64 {
+        let block = n / 2;
+        if block != self.block {
+            self.block = block;
+            self.words = with_round_keys([block, NUMBERED], &self.keys);
+        }
+        self.words[(n % 2) as usize]
     }
 }
 

@@ -56,3 +56,23 @@ proptest! {
         prop_assert!(Stream::new(seed, "below").below(n) < n);
     }
 }
+
+/// The number alone decides, in whatever order draws are asked for, and both words of a block are uniform.
+#[test]
+fn numbered_draws_do_not_depend_on_what_was_asked_before() {
+    let fresh = |n| Stream::new(5, "numbered").numbered().at(n);
+    let mut numbered = Stream::new(5, "numbered").numbered();
+    for n in [0, 1, 7, 6, 7, 2, 3, 1_000_000, 0] {
+        assert_eq!(numbered.at(n), fresh(n), "{n}");
+    }
+    let draws: Vec<u64> = (0..20_000).map(|n| numbered.at(n)).collect();
+    for lane in 0..2 {
+        let ones: u32 = draws.iter().skip(lane).step_by(2).map(|d| d.count_ones()).sum();
+        // Binomial(640000, 1/2): five standard deviations are 2000.
+        assert!(ones.abs_diff(320_000) < 2000, "lane {lane}: {ones}");
+    }
+    let mut sorted = draws.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(sorted.len(), draws.len(), "no draw comes twice");
+}

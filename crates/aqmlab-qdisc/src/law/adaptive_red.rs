@@ -118,7 +118,7 @@ impl AdaptiveRed {
     }
 
     /// The first half of an arrival: the updates that are due, and the new average.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
         let avg = self.red.update_average(now, queued);
