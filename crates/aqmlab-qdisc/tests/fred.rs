@@ -126,6 +126,7 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
     ]);
     let draws = Stream::new(seed, "fred");
     let mut fred = Registry::builtin().build("fred", &given, &LINK, draws).unwrap();
+    let mut numbered = draws.numbered();
     let (mut model, mut world) = (Model::new(two_packets), Stream::new(seed, "world"));
     let (mut now, mut lost, mut fates) = (Instant::ZERO, Lost::default(), BTreeMap::new());
     let mut number = 0;
@@ -142,7 +143,7 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
             // One flow sends half of everything.
             let flow = if world.below(2) == 0 { 0 } else { world.below(flows) };
             let pkt = Pkt { number, flow };
-            let expected = model.arrives(now, pkt, unit_from_bits(draws.at(number)));
+            let expected = model.arrives(now, pkt, unit_from_bits(numbered.at(number)));
             fred.enqueue(now, pkt, &mut lost);
             assert_eq!(lost.0.pop().map(|(_, reason)| reason), expected, "seed {seed} packet {number}");
             if let Some(reason) = expected {

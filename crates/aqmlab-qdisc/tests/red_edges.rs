@@ -95,12 +95,13 @@ fn each_arrival_has_the_draw_of_its_number() {
     };
     let rule = RedRule::Fixed(RedLaw::new(PARAMS));
     let control = RedControl { rule, measure: Measure::Packets, mean_packet: SIZE };
+    let mut numbered = draws.numbered();
     let mut red = Red::new(control, queue, draws);
     let (mut lost, mut expected) = (Lost::default(), 0);
     for n in 0..10_000 {
         let waiting = red.backlog().packets.as_f64();
         // The slope from 0 at 5 packets to 0.5 at 15.
-        expected += u64::from(unit_from_bits(draws.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
+        expected += u64::from(unit_from_bits(numbered.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
         red.enqueue(Instant::from_ns(n), Plain(n), &mut lost);
         assert_eq!(lost.0, expected, "arrival {n}");
         // Between 3 and 13 wait: below and above the threshold in turn.

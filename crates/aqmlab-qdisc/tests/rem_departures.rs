@@ -86,7 +86,8 @@ fn sent(queue: &mut Discipline<Pkt>, ecn: impl Fn(u64) -> Ecn, fates: &mut Fates
 
 /// Which of the packets that leave are chosen: departure n has draw n.
 fn chosen(p: f64) -> Vec<u64> {
-    (0..900).filter(|&n| unit_from_bits(draws().at(n)) < p).collect()
+    let mut numbered = draws().numbered();
+    (0..900).filter(|&n| unit_from_bits(numbered.at(n)) < p).collect()
 }
 
 #[test]
