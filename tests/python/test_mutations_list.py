@@ -23,7 +23,8 @@ def test_a_mutation_names_tests_of_a_crate_that_exists(mutation):
     crate = ROOT / "crates" / arguments[arguments.index("-p") + 1]
     targets = [name for flag, name in pairwise(arguments) if flag == "--test"]
     assert crate.is_dir()
-    assert [t for t in targets if not (crate / "tests" / f"{t}.rs").is_file()] == []
+    places = {t: (crate / "tests" / f"{t}.rs", crate / "tests" / t / "main.rs") for t in targets}
+    assert [t for t, files in places.items() if not any(f.is_file() for f in files)] == []
 
 
 def test_names_are_different_and_every_entry_says_why():

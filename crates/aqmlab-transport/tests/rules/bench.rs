@@ -1,0 +1,95 @@
+//! One endpoint, the other side played by the test, time by hand.
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment, StreamEvent, profile_settings};
+use aqmlab_units::{Instant, Span};
+
+pub const MSS: u32 = 1460;
+
+pub fn ms(n: u64) -> Instant {
+    Instant::ZERO + Span::ms(n)
+}
+
+/// An endpoint and what it has sent since last asked.
+pub struct Bench {
+    pub endpoint: Endpoint,
+    pub profile: Profile,
+    pub now: Instant,
+}
+
+impl Bench {
+    pub fn new(role: Role, given: &[(&'static str, Value)]) -> Bench {
+        let mut settings = profile_settings("rfc").expect("built in");
+        for (name, value) in given {
+            settings.set(name, value.clone(), Origin::Given);
+        }
+        let profile = Profile::from_settings(&settings).expect("consistent");
+        Bench { endpoint: Endpoint::new(role, &profile), profile, now: Instant::ZERO }
+    }
+
+    /// An active endpoint past its handshake, whose SYN took 100 ms, with an endless stream to send and the
+    /// first flight sent.
+    pub fn established(given: &[(&'static str, Value)]) -> Bench {
+        let mut b = Bench::new(Role::Active, given);
+        b.endpoint.open(b.now, &b.profile);
+        b.drain();
+        b.endpoint.write(ENDLESS);
+        b.now = ms(100);
+        let ecn = Flags::NONE.with_if(Flags::ECE, b.profile.ecn);
+        b.arrive(Segment { flags: Flags::SYN | Flags::ACK | ecn, ..segment(0, 1, 0) });
+        assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
+        b
+    }
+
+    pub fn arrive(&mut self, seg: Segment) -> Vec<Segment> {
+        self.arrive_marked(seg, false)
+    }
+
+    pub fn arrive_marked(&mut self, seg: Segment, ce: bool) -> Vec<Segment> {
+        self.endpoint.on_segment(self.now, &seg, ce, &self.profile);
+        self.drain()
+    }
+
+    /// A pure ACK of everything below segment `n`.
+    pub fn ack(&mut self, n: u32) -> Vec<Segment> {
+        self.arrive(ack_of(n))
+    }
+
+    /// Lets the time come at which the endpoint wants to be called.
+    pub fn fire(&mut self) -> Vec<Segment> {
+        self.now = self.endpoint.deadline().expect("a timer is running");
+        self.endpoint.on_timer(self.now, &self.profile);
+        self.drain()
+    }
+
+    pub fn drain(&mut self) -> Vec<Segment> {
+        std::iter::from_fn(|| self.endpoint.poll_transmit(self.now, &self.profile)).collect()
+    }
+}
+
+pub fn segment(seq: u32, ack: u32, len: u32) -> Segment {
+    Segment { seq, ack, len, flags: Flags::ACK, window: 1 << 30, ect: false }
+}
+
+pub fn ack_of(n: u32) -> Segment {
+    segment(1, 1 + n * MSS, 0)
+}
+
+/// Numbers of the data segments, from 0.
+pub fn numbers(sent: &[Segment]) -> Vec<u32> {
+    sent.iter().filter(|s| s.len > 0).map(|s| (s.seq - 1) / MSS).collect()
+}
+
+pub fn iw(n: u64) -> (&'static str, Value) {
+    ("initial_window", Value::Integer(n))
+}
+
+/// Sixteen segments in the first flight, with ECN.
+pub fn ecn() -> [(&'static str, Value); 2] {
+    [iw(16), ("ecn", Value::Flag(true))]
+}
+
+/// A pure ACK of everything below segment `n`, with an ECN echo.
+pub fn echo(n: u32) -> Segment {
+    Segment { flags: Flags::ACK | Flags::ECE, ..ack_of(n) }
+}

@@ -1,0 +1,14 @@
+//! Rules of the RFCs as tables: what arrives, and what must leave.
+//!
+//! Each test says which rules it is about, in a line `Rules:` of its documentation; the tables in section 2 of
+//! `docs/validation.md` say the same from the rules' side, and [`table`] holds the two together. A rule is named by
+//! its RFC, the section, and a word where the section has several: `5681 3.2 step 3`.
+
+mod bench;
+mod rfc3168;
+mod rfc3465;
+mod rfc5681;
+mod rfc6298;
+mod rfc6582;
+mod rfc9293;
+mod table;

@@ -1,0 +1,134 @@
+//! TCP congestion control (RFC 5681).
+
+use aqmlab_params::Value;
+use aqmlab_transport::{Flags, Role, Segment};
+use aqmlab_units::Span;
+
+use crate::bench::{Bench, MSS, ack_of, iw, ms, numbers, segment};
+
+/// Rules: 5681 3.1 initial window
+#[test]
+fn initial_window_by_segment_size() {
+    use aqmlab_units::{Bytes, text::Size};
+    for (mss, segments) in [(536, 4.0), (1095, 4.0), (1096, 3.0), (1460, 3.0), (2190, 3.0), (2191, 2.0)] {
+        let b = Bench::established(&[("mss", Value::Size(Size::Bytes(Bytes::new(mss))))]);
+        assert_eq!(b.endpoint.cwnd(), segments, "{mss}");
+    }
+}
+
+/// Rules: 5681 3.1 eq 2
+#[test]
+fn slow_start_then_one_segment_per_window() {
+    let mut b = Bench::established(&[iw(2)]);
+    // Each ACK of one segment lets two go.
+    assert_eq!(numbers(&b.ack(1)), [2, 3]);
+    assert_eq!(numbers(&b.ack(2)), [4, 5]);
+    assert_eq!(b.endpoint.cwnd(), 4.0);
+    // A delayed ACK of two segments opens the window by one only.
+    assert_eq!(numbers(&b.ack(4)), [6, 7, 8]);
+    assert_eq!(b.endpoint.cwnd(), 5.0);
+}
+
+/// Rules: 5681 3.1 eq 4
+#[test]
+fn ssthresh_is_never_below_two_segments() {
+    for initial in [1, 2, 3] {
+        let mut b = Bench::established(&[iw(initial)]);
+        b.fire();
+        assert_eq!(b.endpoint.ssthresh(), 2.0);
+    }
+}
+
+/// Rules: 5681 3.2 step 2; 5681 3.2 step 3; 5681 3.2 step 4; 5681 3.2 step 5; 6582 3.2 full ack
+#[test]
+fn fast_retransmit_at_the_third_duplicate() {
+    let mut b = Bench::established(&[iw(10), ("limited_transmit", Value::Flag(false))]);
+    assert_eq!(b.ack(0), [], "the first duplicate");
+    assert_eq!(b.ack(0), [], "the second");
+    assert_eq!(numbers(&b.ack(0)), [0], "the third");
+    assert_eq!(b.endpoint.ssthresh(), 5.0, "half of ten in flight");
+    // Inflated to 5 + 3: ten are out, so two more duplicates bring it to ten, the next lets one go.
+    assert_eq!(b.ack(0), []);
+    assert_eq!(b.ack(0), []);
+    assert_eq!(numbers(&b.ack(0)), [10]);
+    // Full acknowledgment of all eleven: cwnd = min(ssthresh, max(0, 1) + 1).
+    b.ack(11);
+    assert!(!b.endpoint.is_recovering());
+    assert_eq!(b.endpoint.cwnd(), 2.0);
+}
+
+/// Rules: 5681 2 duplicate ack
+#[test]
+fn what_is_a_duplicate_acknowledgment() {
+    let table = [
+        (ack_of(0), 1),
+        (Segment { len: 100, ..ack_of(0) }, 0),
+        (Segment { flags: Flags::ACK | Flags::FIN, ..ack_of(0) }, 0),
+        (Segment { window: 5000, ..ack_of(0) }, 0),
+    ];
+    for (segment, counted) in table {
+        let mut b = Bench::established(&[iw(4)]);
+        b.arrive(segment);
+        assert_eq!(b.endpoint.counters().duplicate_acks, counted, "{segment:?}");
+    }
+    let mut b = Bench::established(&[iw(1)]);
+    b.endpoint.close();
+    b.ack(1);
+    b.arrive(segment(1, 2 + MSS, 0));
+    b.arrive(segment(1, 2 + MSS, 0));
+    assert_eq!(b.endpoint.counters().duplicate_acks, 0, "nothing outstanding");
+}
+
+/// Rules: 5681 3.1 eq 4; 5681 3.1 hold; 5681 3.1 loss window
+#[test]
+fn a_timeout_halves_ssthresh_once_and_the_window_is_one() {
+    let mut b = Bench::established(&[iw(10)]);
+    b.fire();
+    assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (1.0, 5.0));
+    b.fire();
+    assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (1.0, 5.0), "held for the same segment");
+}
+
+/// Rules: 5681 4.1
+#[test]
+fn an_idle_connection_restarts_with_the_initial_window() {
+    let mut b = Bench::new(Role::Active, &[iw(3)]);
+    b.endpoint.open(b.now, &b.profile);
+    b.drain();
+    b.endpoint.write(u64::from(14 * MSS));
+    b.now = ms(100);
+    b.arrive(Segment { flags: Flags::SYN | Flags::ACK, ..segment(0, 1, 0) });
+    for n in 1..=14 {
+        b.ack(n);
+    }
+    assert_eq!(b.endpoint.cwnd(), 17.0);
+    let idle_until = |b: &mut Bench, pause| {
+        b.now += pause;
+        b.endpoint.write(u64::from(20 * MSS));
+        b.drain().len()
+    };
+    let rto = b.endpoint.rto(&b.profile);
+    assert_eq!(idle_until(&mut b, rto), 17, "not longer than the timeout");
+    b.ack(31);
+    b.ack(34);
+    assert_eq!(idle_until(&mut b, rto + Span::ns(1)), 3);
+}
+
+/// Rules: 5681 4.2 delayed ack; 5681 4.2 at once
+#[test]
+fn acknowledgments_at_once_and_delayed() {
+    let mut b = Bench::new(Role::Passive, &[]);
+    b.arrive(Segment { flags: Flags::SYN, ack: 0, ..segment(0, 0, 0) });
+    b.arrive(segment(1, 1, 0));
+    let acks = |sent: Vec<Segment>| sent.iter().map(|s| s.ack).collect::<Vec<_>>();
+    assert_eq!(acks(b.arrive(segment(1, 1, 100))), []);
+    assert_eq!(acks(b.arrive(segment(101, 1, 100))), [201], "every second segment");
+    assert_eq!(acks(b.arrive(segment(301, 1, 100))), [201], "out of order: at once");
+    assert_eq!(acks(b.arrive(segment(401, 1, 100))), [201]);
+    assert_eq!(acks(b.arrive(segment(201, 1, 100))), [501], "the hole is filled: at once");
+    assert_eq!(acks(b.arrive(segment(201, 1, 100))), [501], "a repetition: at once");
+    assert_eq!(acks(b.arrive(segment(501, 1, 100))), []);
+    let arrived = b.now;
+    assert_eq!(acks(b.fire()), [601]);
+    assert_eq!(b.now, arrived + b.profile.delayed_ack);
+}
