@@ -18,7 +18,7 @@ use crate::wheel::Wheel;
 use crate::world::{StoppedBy, World};
 
 /// Raised by one whenever the same plan and seed give other numbers than before.
-pub const RESULTS_VERSION: u32 = 2;
+pub const RESULTS_VERSION: u32 = 3;
 
 /// Why a run gave no recording.
 #[derive(Debug, thiserror::Error)]

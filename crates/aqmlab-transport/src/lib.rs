@@ -45,8 +45,8 @@ pub use counters::Counters;
 pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
-    EcnAtOne, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS, PartialAck,
-    Profile, ProfileInfo, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh, profile_settings,
-    profiles,
+    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS,
+    PartialAck, Profile, ProfileInfo, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
+    profile_settings, profiles,
 };
 pub use segment::{Flags, Segment};

@@ -99,7 +99,7 @@ impl Receiver {
         profile: &Profile,
     ) -> Arrival {
         let end = to + u64::from(fin);
-        if end <= self.next || from >= self.next + u64::from(profile.receive_window) {
+        if !self.accepts(from, end, profile) {
             if profile.delay_repeated_ack && end == self.next && !self.holes {
                 self.delay_ack(now, profile);
             } else {
@@ -126,6 +126,12 @@ impl Receiver {
             self.delay_ack(now, profile);
         }
         Arrival { delivered, finished, duplicate: false }
+    }
+
+    /// Does the sequence space `[from, end)` reach into the window (RFC 9293, 3.10.7.4, first)?
+    #[inline]
+    pub(crate) fn accepts(&self, from: u64, end: u64, profile: &Profile) -> bool {
+        end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
     /// RFC 5681, 4.2: every second segment, or after the delay.

@@ -123,7 +123,7 @@ impl Window {
         let half = self.half(flight, profile);
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.ecn_at_one {
-            EcnAtOne::WaitForRto => half.max(1.0).min(self.cwnd),
+            EcnAtOne::WaitForRto | EcnAtOne::Keep => half.max(1.0).min(self.cwnd),
             EcnAtOne::Ns2 => half,
         };
         self.credit = 0;

@@ -18,14 +18,22 @@ const WAITING: u8 = 1 << 4;
 /// Sending half, ns-2's variant: the latest echo came at a window of one segment.
 const AT_ONE: u8 = 1 << 5;
 
+/// A SYN or SYN-ACK that does not ask for ECN was sent or has come: it is not used, whatever follows.
+const REFUSED: u8 = 1 << 6;
+
 /// ECN state of one endpoint, for both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ClassicEcn(Bits);
 
 impl ClassicEcn {
     /// Flags of the SYN (RFC 3168, 6.1.1: ECN-setup SYN has ECE and CWR).
-    pub(crate) fn syn_flags(profile: &Profile) -> Flags {
-        Flags::SYN.with_if(Flags::ECE | Flags::CWR, profile.ecn)
+    pub(crate) fn syn_flags(&self, profile: &Profile) -> Flags {
+        Flags::SYN.with_if(Flags::ECE | Flags::CWR, self.asks(profile))
+    }
+
+    /// Do SYNs ask for ECN?
+    pub(crate) fn asks(&self, profile: &Profile) -> bool {
+        profile.ecn && !self.0.any(REFUSED)
     }
 
     /// Flags of the SYN-ACK (ECN-setup SYN-ACK has ECE and not CWR).
@@ -35,12 +43,27 @@ impl ClassicEcn {
 
     /// Passive side: a SYN with these flags arrives.
     pub(crate) fn on_syn(&mut self, flags: Flags, profile: &Profile) {
-        self.0.put(AGREED, profile.ecn && flags.has(Flags::ECE | Flags::CWR));
+        self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
+    }
+
+    /// A SYN with these flags arrives once more, or in SYN-RECEIVED a SYN-ACK: one that does not ask ends it (RFC
+    /// 3168, 6.1.1), one that asks brings nothing back.
+    pub(crate) fn on_syn_again(&mut self, flags: Flags) {
+        let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
+        if !setup {
+            self.refuse();
+        }
+    }
+
+    /// No ECN for this connection: from now on SYNs do not ask, and answers that agree come too late.
+    pub(crate) fn refuse(&mut self) {
+        self.0.set(REFUSED);
+        self.0.clear(AGREED);
     }
 
     /// Active side: a SYN-ACK with these flags arrives.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, profile: &Profile) {
-        self.0.put(AGREED, profile.ecn && flags.has(Flags::ECE) && !flags.has(Flags::CWR));
+        self.0.put(AGREED, self.asks(profile) && is_setup_syn_ack(flags));
     }
 
     /// Have both sides agreed?
@@ -132,4 +155,14 @@ impl ClassicEcn {
     pub(crate) fn keeps_backoff(&self) -> bool {
         self.0.any(AT_ONE)
     }
+}
+
+/// Does a SYN with these flags ask for ECN (RFC 3168, 6.1.1: ECN-setup SYN)?
+fn is_setup_syn(flags: Flags) -> bool {
+    flags.has(Flags::ECE | Flags::CWR)
+}
+
+/// Does a SYN-ACK with these flags agree (ECN-setup SYN-ACK)? One that reflects what it got does not.
+fn is_setup_syn_ack(flags: Flags) -> bool {
+    flags.has(Flags::ECE) && !flags.has(Flags::CWR)
 }

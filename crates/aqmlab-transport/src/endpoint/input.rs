@@ -5,7 +5,7 @@ use aqmlab_units::Instant;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::{EcnAtOne, FastRetransmitGuard, HandshakeAck, Profile};
+use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile};
 use crate::recovery::Verdict;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -58,7 +58,10 @@ impl Endpoint {
             return;
         }
         if seg.flags.has(Flags::RST) {
-            if acks_syn {
+            if acks_syn && self.ecn.asks(profile) && profile.ecn_fallback == EcnFallback::TimeoutOrReset {
+                self.ecn.refuse(); // RFC 3168, 6.1.1.1
+                self.flight = 0; // the SYN again
+            } else if acks_syn {
                 self.finish(End::Reset);
             }
             return;
@@ -174,6 +177,9 @@ impl Endpoint {
 
     /// A SYN for a connection that knows it already: our answer was lost.
     fn on_syn_again(&mut self, seg: &Segment) {
+        if self.state == State::SynReceived {
+            self.ecn.on_syn_again(seg.flags);
+        }
         if self.state == State::SynReceived && !seg.flags.has(Flags::ACK) {
             self.flight = 0;
         } else {
@@ -241,7 +247,7 @@ impl Endpoint {
                 self.rto.arm(now, profile);
                 return;
             }
-            EcnAtOne::WaitForRto => {}
+            EcnAtOne::WaitForRto | EcnAtOne::Keep => {}
         }
         self.window.marked(self.flight, profile);
         self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
@@ -356,10 +362,12 @@ impl Endpoint {
 
     /// Payload or FIN.
     fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
-        if seg.len > 0 {
-            self.ecn.on_data(seg.flags, ce);
-        }
         let to = from + u64::from(seg.len);
+        if seg.len > 0 {
+            // RFC 3168, 6.1.5: the ECN field counts within the window only.
+            let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
+            self.ecn.on_data(seg.flags, counts);
+        }
         let fin = seg.flags.has(Flags::FIN);
         let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);
         if arrival.duplicate {

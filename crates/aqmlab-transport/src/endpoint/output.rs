@@ -4,7 +4,6 @@ use aqmlab_units::Instant;
 
 use super::{CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION};
 use crate::connection::State;
-use crate::ecn::ClassicEcn;
 use crate::profile::{IdleRestart, Profile};
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -71,7 +70,7 @@ impl Endpoint {
             return None;
         }
         let flags = match self.state {
-            State::SynSent => ClassicEcn::syn_flags(profile),
+            State::SynSent => self.ecn.syn_flags(profile),
             _ => self.ecn.syn_ack_flags(),
         };
         let again = self.sent() > 0;

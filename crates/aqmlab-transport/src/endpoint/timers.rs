@@ -5,7 +5,7 @@ use aqmlab_units::Instant;
 use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::Profile;
+use crate::profile::{EcnAtOne, EcnFallback, Profile};
 
 impl Endpoint {
     /// The time `now` has come: call at or after [`Endpoint::deadline`]. Early calls do nothing.
@@ -30,6 +30,9 @@ impl Endpoint {
         }
         self.rto.back_off(profile);
         self.window.syn_timeout(profile);
+        if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
+            self.ecn.refuse(); // RFC 3168, 6.1.1.1
+        }
         self.flight = 0; // the SYN again
     }
 
@@ -37,8 +40,9 @@ impl Endpoint {
     fn on_data_timeout(&mut self, now: Instant, profile: &Profile) {
         let waited = self.ecn.stop_waiting();
         if self.unacked == 0 {
-            // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on.
-            debug_assert!(waited || self.window.is_shut(), "a timer without a reason");
+            // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on. In ns-2 the
+            // ACK that opens a window shut by a mark leaves the timer running.
+            debug_assert!(waited || profile.ecn_at_one == EcnAtOne::Ns2, "a timer without a reason");
             self.rto.stop();
             if self.window.is_shut() {
                 self.pause_in_ns2(profile);

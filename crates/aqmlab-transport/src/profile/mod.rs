@@ -11,8 +11,8 @@ use aqmlab_units::{Bytes, Span};
 
 pub use table::PARAMS;
 pub use words::{
-    EcnAtOne, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PartialAck,
-    RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
+    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
+    PartialAck, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -60,6 +60,8 @@ pub struct Profile {
     pub idle_restart: IdleRestart,
     pub ecn: bool,
     pub ecn_at_one: EcnAtOne,
+    pub ecn_fallback: EcnFallback,
+    pub echo_outside_window: bool,
     pub ect_on_retransmission: bool,
     pub ect_on_fin: bool,
     pub ect_on_syn_ack: bool,
@@ -110,7 +112,7 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 /// Where ns-2.35 differs from the table's defaults (its `tcl/lib/ns-default.tcl` and the agents' code).
-fn ns2_values() -> [(&'static str, Value); 28] {
+fn ns2_values() -> [(&'static str, Value); 29] {
     use Value::{Choice, Flag, Integer, Size as Sized, Span as Time};
     [
         ("mss", Sized(Size::Bytes(Bytes::new(1000)))),
@@ -134,6 +136,7 @@ fn ns2_values() -> [(&'static str, Value); 28] {
         ("handshake_ack", Choice("piggyback")),
         ("idle_restart", Choice("ns2")),
         ("ecn_at_one", Choice("ns2")),
+        ("echo_outside_window", Flag(true)),
         ("ect_on_retransmission", Flag(true)),
         ("cwr_on_retransmission", Flag(true)),
         ("ect_on_fin", Flag(true)),
@@ -189,6 +192,8 @@ impl Profile {
             idle_restart: IdleRestart::read(s, "idle_restart")?,
             ecn: s.flag("ecn")?,
             ecn_at_one: EcnAtOne::read(s, "ecn_at_one")?,
+            ecn_fallback: EcnFallback::read(s, "ecn_fallback")?,
+            echo_outside_window: s.flag("echo_outside_window")?,
             ect_on_retransmission: s.flag("ect_on_retransmission")?,
             ect_on_fin: s.flag("ect_on_fin")?,
             ect_on_syn_ack: s.flag("ect_on_syn_ack")?,

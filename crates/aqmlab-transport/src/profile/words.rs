@@ -124,9 +124,23 @@ words! {
     EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
+        /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
+        /// Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compares both).
+        Keep = "keep",
         /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it
         /// or the timer fires; from the second such echo in a row the timer is backed off (ns-2).
         Ns2 = "ns2",
+    }
+}
+words! {
+    /// When an active side that gets no ECN answer stops asking for ECN.
+    EcnFallback {
+        /// Never: each SYN asks for it.
+        Off = "off",
+        /// After a timeout: SYNs sent again do not ask (RFC 3168, section 6.1.1.1).
+        Timeout = "timeout",
+        /// As `timeout`; and a RST in answer to a SYN that asks brings one that does not (the same section).
+        TimeoutOrReset = "timeout_or_reset",
     }
 }
 words! {

@@ -86,8 +86,10 @@ impl NewReno {
     fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> Verdict {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         let nothing_acked = una <= 1;
-        let covered = una > self.recover || (ns2 && nothing_acked);
         let marked = self.cause == Cause::Mark;
+        // What begins at a mark's `recover` was sent after that reduction, CWR with it (RFC 3168, 6.1.2).
+        let sent_since = marked && una == self.recover && !ns2;
+        let covered = una > self.recover || sent_since || (ns2 && nothing_acked);
         if !covered && !marked {
             return Verdict::Ignore;
         }
@@ -119,7 +121,7 @@ impl NewReno {
     /// cost a reduction because of a mark; for ns-2, if the last reduction was for a mark, however old.
     pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
-        let reduced = self.cause == Cause::Mark && (ns2 || una <= self.recover);
+        let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
         *self = NewReno { recover: sent, dup_acks: 0, limited: 0, phase: Phase::Open, cause: Cause::Timeout };
         reduced
     }

@@ -19,7 +19,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(role: Role, given: &[(&'static str, Value)]) -> Bench {
-        let mut settings = profile_settings("rfc").expect("built in");
+        Bench::of("rfc", role, given)
+    }
+
+    pub fn of(profile: &str, role: Role, given: &[(&'static str, Value)]) -> Bench {
+        let mut settings = profile_settings(profile).expect("built in");
         for (name, value) in given {
             settings.set(name, value.clone(), Origin::Given);
         }
@@ -31,14 +35,32 @@ impl Bench {
     /// first flight sent.
     pub fn established(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Active, given);
-        b.endpoint.open(b.now, &b.profile);
-        b.drain();
+        b.connect();
         b.endpoint.write(ENDLESS);
         b.now = ms(100);
         let ecn = Flags::NONE.with_if(Flags::ECE, b.profile.ecn);
         b.arrive(Segment { flags: Flags::SYN | Flags::ACK | ecn, ..segment(0, 1, 0) });
         assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
         b
+    }
+
+    /// A passive endpoint past its handshake, which took 100 ms.
+    pub fn accepted(given: &[(&'static str, Value)]) -> Bench {
+        let mut b = Bench::new(Role::Passive, given);
+        let ecn = Flags::NONE.with_if(Flags::ECE | Flags::CWR, b.profile.ecn);
+        b.arrive(Segment { flags: Flags::SYN | ecn, ..segment(0, 0, 0) });
+        b.now = ms(100);
+        b.arrive(segment(1, 1, 0));
+        assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
+        b
+    }
+
+    /// Opens: the SYN.
+    pub fn connect(&mut self) -> Segment {
+        self.endpoint.open(self.now, &self.profile);
+        let sent = self.drain();
+        assert_eq!(sent.len(), 1);
+        sent[0]
     }
 
     pub fn arrive(&mut self, seg: Segment) -> Vec<Segment> {

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168).
 
 use aqmlab_params::Value;
-use aqmlab_transport::{Flags, Role, Segment};
+use aqmlab_transport::{ENDLESS, Flags, Role, Segment, StreamEvent};
 
 use crate::bench::{Bench, MSS, echo, ecn, iw, ms, numbers, segment};
 
@@ -121,4 +121,225 @@ fn a_side_that_does_not_want_ecn_gets_none() {
     let syn = Segment { flags: Flags::SYN | Flags::ECE | Flags::CWR, ack: 0, ..segment(0, 0, 0) };
     assert_eq!(b.arrive(syn)[0].flags, Flags::SYN | Flags::ACK);
     assert!(!b.endpoint.uses_ecn());
+}
+
+fn fallback(word: &'static str) -> [(&'static str, Value); 3] {
+    [iw(4), ("ecn", Value::Flag(true)), ("ecn_fallback", Value::Choice(word))]
+}
+
+const SETUP: Flags = Flags::from_bits(0xc2); // SYN, ECE, CWR
+
+/// Rules: 3168 6.1.1 setup; 3168 6.1.1 refusal
+#[test]
+fn the_active_side_agrees_to_one_answer_only() {
+    let answers = [
+        (Flags::NONE, false),
+        (Flags::ECE, true),
+        (Flags::CWR, false),
+        (Flags::ECE | Flags::CWR, false), // reflects what it got
+    ];
+    for wants in [false, true] {
+        for (answer, agrees) in answers {
+            let mut b = Bench::new(Role::Active, &[iw(4), ("ecn", Value::Flag(wants))]);
+            assert_eq!(b.connect().flags, if wants { SETUP } else { Flags::SYN });
+            b.endpoint.write(ENDLESS);
+            let data = b.arrive(Segment { flags: Flags::SYN | Flags::ACK | answer, ..segment(0, 1, 0) });
+            assert_eq!(b.endpoint.uses_ecn(), wants && agrees, "{wants} {answer:?}");
+            assert!(data[1..].iter().all(|s| s.ect == (wants && agrees)));
+            b.arrive(echo(1));
+            assert_eq!(b.endpoint.counters().ecn_reductions, u32::from(wants && agrees), "heard or not");
+        }
+    }
+}
+
+/// Rules: 3168 6.1.1 setup; 3168 6.1.1 refusal; 3168 6.1.1 SYN not ECT
+#[test]
+fn the_passive_side_agrees_to_one_question_only() {
+    for wants in [false, true] {
+        for asked in [Flags::NONE, Flags::ECE, Flags::CWR, Flags::ECE | Flags::CWR] {
+            let mut b = Bench::new(Role::Passive, &[("ecn", Value::Flag(wants))]);
+            let answer = b.arrive(Segment { flags: Flags::SYN | asked, ack: 0, ..segment(0, 0, 0) })[0];
+            let agrees = wants && asked == Flags::ECE | Flags::CWR;
+            assert_eq!(answer.flags, (Flags::SYN | Flags::ACK).with_if(Flags::ECE, agrees), "{asked:?}");
+            assert!(!answer.ect);
+            assert_eq!(b.endpoint.uses_ecn(), agrees);
+        }
+    }
+}
+
+/// Rules: 3168 6.1.1.1; 3168 6.1.1 mixed
+#[test]
+fn a_syn_sent_again_may_stop_asking_and_then_no_answer_agrees() {
+    for (word, asks_again) in [("off", true), ("timeout", false), ("timeout_or_reset", false)] {
+        let mut b = Bench::new(Role::Active, &fallback(word));
+        assert_eq!(b.connect().flags, SETUP, "{word}");
+        for _ in 0..2 {
+            assert_eq!(b.fire()[0].flags, if asks_again { SETUP } else { Flags::SYN }, "{word}");
+        }
+        b.endpoint.write(ENDLESS);
+        // The answer to the first SYN: the one sent since forbids ECT on data.
+        let late = Segment { flags: Flags::SYN | Flags::ACK | Flags::ECE, ..segment(0, 1, 0) };
+        let data = b.arrive(late);
+        assert_eq!((b.endpoint.uses_ecn(), data[1].ect), (asks_again, asks_again), "{word}");
+    }
+}
+
+/// Rules: 3168 6.1.1.1
+#[test]
+fn a_reset_in_answer_to_an_ecn_setup_syn_may_bring_one_without() {
+    let reset = Segment { flags: Flags::RST | Flags::ACK, ..segment(0, 1, 0) };
+    for word in ["off", "timeout", "timeout_or_reset"] {
+        let mut b = Bench::new(Role::Active, &fallback(word));
+        b.connect();
+        let answer = b.arrive(reset);
+        if word == "timeout_or_reset" {
+            assert_eq!(answer.iter().map(|s| s.flags).collect::<Vec<_>>(), [Flags::SYN]);
+            assert_eq!(b.arrive(reset), [], "this one is meant");
+        } else {
+            assert_eq!(answer, []);
+        }
+        assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Reset), "{word}");
+    }
+}
+
+/// Rules: 3168 6.1.1 mixed
+#[test]
+fn a_plain_syn_after_one_that_asked_ends_it() {
+    let mut b = Bench::new(Role::Passive, &fallback("off"));
+    let syn = |flags| Segment { flags, ack: 0, ..segment(0, 0, 0) };
+    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
+    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE, "the same once more");
+    assert_eq!(b.arrive(syn(Flags::SYN))[0].flags, Flags::SYN | Flags::ACK);
+    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK, "an old one brings nothing back");
+    b.arrive(segment(1, 1, 0));
+    assert!(!b.endpoint.uses_ecn());
+}
+
+/// Rules: 3168 6.1.2 CWR
+#[test]
+fn every_reduction_is_told_on_the_first_new_data() {
+    let told = |sent: &[Segment]| -> Vec<u32> {
+        sent.iter().filter(|s| s.flags.has(Flags::CWR)).map(|s| (s.seq - 1) / MSS).collect()
+    };
+    let mut b = Bench::established(&ecn());
+    let mut sent = Vec::new();
+    (0..15).for_each(|_| sent.extend(b.ack(0)));
+    assert_eq!(numbers(&sent)[2..4], [0, 18], "limited transmit, the retransmission, then new data");
+    assert_eq!(told(&sent), [18], "after a fast retransmit");
+    let mut b = Bench::established(&ecn());
+    let mut sent = b.fire();
+    (1..=16).for_each(|n| sent.extend(b.ack(n)));
+    assert_eq!(told(&sent), [16], "after a timeout; what is sent again does not tell");
+}
+
+/// Rules: 3168 6.1.2 lost CWR
+#[test]
+fn the_loss_of_the_segment_with_cwr_is_another_reduction_and_told_again() {
+    let mut b = Bench::established(&ecn());
+    let mut sent = b.arrive(echo(1));
+    (2..=16).for_each(|n| sent.extend(b.arrive(echo(n))));
+    let cwr = sent.iter().find(|s| s.flags.has(Flags::CWR)).expect("told");
+    assert_eq!((cwr.seq, b.endpoint.cwnd()), (1 + 16 * MSS, 8.0));
+    // It is lost: the segments behind it bring duplicates of 16, with ECE still on.
+    let mut sent = Vec::new();
+    (0..10).for_each(|_| sent.extend(b.arrive(echo(16))));
+    assert_eq!(b.endpoint.ssthresh(), 4.0, "the window of the mark is over");
+    let first_new = sent.iter().find(|s| s.flags.has(Flags::CWR)).expect("told again");
+    assert!(first_new.seq > cwr.seq);
+    // Likewise if the timer finds the loss.
+    let mut b = Bench::established(&ecn());
+    (1..=16).for_each(|n| drop(b.arrive(echo(n))));
+    assert_eq!((numbers(&b.fire()), b.endpoint.ssthresh()), (vec![16], 4.0));
+}
+
+/// Rules: 3168 6.1.2 no growth
+#[test]
+fn an_acknowledgment_with_an_echo_does_not_open_the_window() {
+    let mut b = Bench::established(&ecn());
+    b.arrive(echo(1));
+    (2..=16).for_each(|n| drop(b.arrive(echo(n))));
+    assert_eq!(b.endpoint.cwnd(), 8.0);
+    (17..=19).for_each(|n| drop(b.ack(n)));
+    assert_eq!(b.endpoint.cwnd(), 8.0 + 1.0 / 8.0 + 1.0 / 8.125 + 1.0 / (8.125 + 1.0 / 8.125));
+}
+
+/// Rules: 3168 6.1.2 window of one
+#[test]
+fn an_echo_at_a_window_of_one_by_variant() {
+    // Sent at once on the echo; the window; sent when the timer fires, if it runs.
+    for (word, at_once, window, ssthresh) in
+        [("wait_for_rto", false, 1.0, 1.0e15), ("keep", true, 1.0, 2.0), ("ns2", false, 0.5, 2.0)]
+    {
+        let at_one = ("ecn_at_one", Value::Choice(word));
+        // The window is halved as it stands when the echo comes: with nothing else in flight.
+        let base = ("reduction_base", Value::Choice("window"));
+        let mut b = Bench::established(&[iw(1), ecn()[1].clone(), at_one, base]);
+        let sent = b.arrive(echo(1));
+        assert_eq!(numbers(&sent), if at_once { vec![1] } else { vec![] }, "{word}");
+        assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (window, ssthresh), "{word}");
+        assert_eq!(b.endpoint.counters().ecn_waits, u32::from(!at_once), "{word}");
+        if !at_once {
+            assert_eq!(numbers(&b.fire()), [1], "{word}");
+        }
+    }
+}
+
+/// Rules: 3168 6.1.3 delayed
+#[test]
+fn a_delayed_acknowledgment_echoes_a_mark_on_any_segment_it_covers() {
+    for (marks, echoes) in [([false, false], false), ([true, false], true), ([false, true], true)] {
+        let mut b = Bench::accepted(&ecn());
+        let mut acks = Vec::new();
+        for (i, ce) in marks.into_iter().enumerate() {
+            acks.extend(b.arrive_marked(Segment { ect: true, ..segment(1 + 100 * i as u32, 1, 100) }, ce));
+        }
+        assert_eq!(acks.iter().map(|s| s.flags.has(Flags::ECE)).collect::<Vec<_>>(), [echoes], "{marks:?}");
+    }
+}
+
+/// Rules: 3168 6.1.5 outside the window
+#[test]
+fn a_mark_on_data_outside_the_window_is_not_echoed() {
+    for listens in [false, true] {
+        let given = ("echo_outside_window", Value::Flag(listens));
+        for seq in [1, 1 << 30 | 500] {
+            let mut b = Bench::accepted(&[ecn()[1].clone(), given.clone()]);
+            b.arrive(segment(1, 1, 100));
+            b.arrive(segment(101, 1, 100));
+            let ack = b.arrive_marked(Segment { ect: true, ..segment(seq, 1, 100) }, true);
+            assert_eq!(ack[0].flags.has(Flags::ECE), listens, "{seq}");
+        }
+    }
+}
+
+/// Rules: 3168 6.1.1 SYN not ECT; 3168 6.1.4; 3168 6.1.5 retransmission
+#[test]
+fn what_is_ecn_capable_by_profile() {
+    // SYN, SYN-ACK, data, pure ACK, retransmission, FIN with data, FIN alone
+    let table = [
+        ("rfc", [false, false, true, false, false, true, false]),
+        ("ns2", [false, false, true, false, true, true, false]),
+    ];
+    assert_eq!(table.len(), aqmlab_transport::profiles().len(), "every profile");
+    for (profile, expected) in table {
+        let bench = |role| Bench::of(profile, role, &[iw(2), ("ecn", Value::Flag(true))]);
+        let mut b = bench(Role::Passive);
+        let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
+        b.arrive(segment(1, 1, 0));
+        b.arrive(segment(1, 1, 100));
+        let pure = b.arrive(segment(101, 1, 100)).pop().expect("an ACK");
+        b.endpoint.close();
+        let lone_fin = b.drain()[0];
+        assert_eq!((pure.len, lone_fin.len), (0, 0));
+        let mut b = bench(Role::Active);
+        let syn = b.connect();
+        b.endpoint.write(u64::from(2 * b.profile.mss));
+        b.endpoint.close();
+        let sent = b.arrive(Segment { flags: Flags::SYN | Flags::ACK | Flags::ECE, ..segment(0, 1, 0) });
+        let data: Vec<Segment> = sent.into_iter().filter(|s| s.len > 0).collect();
+        let again = b.fire()[0];
+        assert!(data[1].flags.has(Flags::FIN) && again.seq == data[0].seq);
+        let found = [syn, syn_ack, data[0], pure, again, data[1], lone_fin].map(|s| s.ect);
+        assert_eq!(found, expected, "{profile}");
+    }
 }
