@@ -239,22 +239,23 @@ class Campaign:
         yield "two-seeds", self.two_seeds
 
     def start_up(self) -> dict:
-        """Processor time of `aqmlab --help` and of a run of one simulated millisecond."""
+        """Processor time of `aqmlab --help` and of a run of next to nothing, without report and with it."""
         program = aqmlab()
         if program is None:
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "empty.toml"
             file.write_text(EMPTY)
-            helps, runs = [], []
+            run = [program, "run", str(file), "-q", "-o"]
+            helps, runs, reports = [], [], []
             for i in range(STARTUP_RUNS):
                 helps.append(timed([program, "--help"]).cpu_s)
-                runs.append(
-                    timed([program, "run", str(file), "--no-report", "-q", "-o", f"{folder}/{i}"]).cpu_s
-                )
+                runs.append(timed([*run, f"{folder}/{i}", "--no-report"]).cpu_s)
+                reports.append(timed([*run, f"{folder}/{i}-reported"]).cpu_s)
         return {
             "help_cpu_s": round(statistics.median(helps), 3),
             "empty_run_cpu_s": round(statistics.median(runs), 3),
+            "empty_report_cpu_s": round(statistics.median(reports), 3),
         }
 
     def two_seeds(self) -> dict:
@@ -292,10 +293,12 @@ class Campaign:
 
 
 EMPTY = """
-duration = "1ms"
+duration = "1s"
 topology = { kind = "dumbbell", rate = "10Mbit", delay = "10ms" }
 [[traffic]]
-kind = "bulk"
+kind = "cbr"
+rate = "100kbit"
+size = "500B"
 """
 
 SEEDS = """

@@ -178,7 +178,8 @@ def start_table(items: dict) -> str:
     rows = []
     if "help_cpu_s" in (start := items.get("start-up", {})):
         rows.append(["`aqmlab --help`, CPU time", f"{start['help_cpu_s']} s"])
-        rows.append(["a run of one simulated millisecond, CPU time", f"{start['empty_run_cpu_s']} s"])
+        rows.append(["a run of next to nothing, CPU time", f"{start['empty_run_cpu_s']} s"])
+        rows.append(["the same with its report, CPU time", f"{start['empty_report_cpu_s']} s"])
     if "median" in (seeds := items.get("two-seeds", {})):
         rows.append(
             [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -88,7 +87,11 @@ def check(  # noqa: PLR0913 (keyword arguments)
 
 def _first_seed(seed: int | None, *, anywhere: bool) -> int:
     if seed is None:
-        return secrets.randbelow(2**48) if anywhere else 0
+        if not anywhere:
+            return 0
+        import secrets
+
+        return secrets.randbelow(2**48)
     if not 0 <= seed < 2**63:
         raise UsageError(f"the seed `{seed}` is outside of 0 to 2^63 - 1")
     return seed

@@ -229,12 +229,26 @@ def test_help_answers_at_once():
     assert min(times) < 0.5
 
 
-def test_help_imports_nothing_heavy():
-    heavy = ("numpy", "scipy", "duckdb", "bokeh", "matplotlib", "jinja2")
-    code = "import sys; sys.argv = ['aqmlab', '--help']\ntry:\n import aqmlab.cli as cli; cli.main()\n"
-    code += f"except SystemExit: pass\nprint([name for name in {heavy} if name in sys.modules])"
+HEAVY = ("numpy", "scipy", "duckdb", "bokeh", "matplotlib", "jinja2")
+
+
+def imported(*words):
+    """Which of the heavy packages a command imports."""
+    code = f"import sys; sys.argv = {['aqmlab', *map(str, words)]}\n"
+    code += "try:\n import aqmlab.cli as cli; cli.main()\nexcept SystemExit as end: assert not end.code\n"
+    code += f"print(*(name for name in {HEAVY} if name in sys.modules))"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert ended.stdout.splitlines()[-1] == "[]"
+    return ended.stdout.splitlines()[-1].split()
+
+
+def test_help_imports_nothing_heavy():
+    assert imported("--help") == []
+
+
+def test_a_run_imports_what_its_answer_takes(small_file, tmp_path):
+    # NumPy alone would add a fifth to what such a run takes, and Bokeh twice the whole.
+    words = ("run", small_file, "--runs", "1", "--no-report", "-q", "-o", tmp_path / "out")
+    assert imported(*words) == ["duckdb"]
 
 
 def test_a_reader_that_goes_away_is_no_error(small_file):

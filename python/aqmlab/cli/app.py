@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -155,6 +156,9 @@ def schema() -> None:
 
 def main() -> None:
     """Run the command line: what a person did wrong ends in a message and an exit code, no traceback."""
+    # OpenBLAS starts its threads as NumPy and SciPy are imported, a fifth of a second of processor time that
+    # nothing here makes use of: the largest matrix is two by two.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     raise SystemExit(guarded(app))
 
 

@@ -6,21 +6,11 @@ run. They look at the whole of it, the warm-up included.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples
 from aqmlab.metrics.registry import metric
 from aqmlab.plan import network
-
-WINDOW_S = 10.0
-"""Length of the moving mean: forty round-trip times of 250 ms, so that TCP's saw tooth is averaged out."""
-BAND = 0.2
-"""How far the moving mean may be from the target, as a share of the target."""
-HOLD_S = 60.0
-"""How long the moving mean must have stayed there at the end: six windows, so that no chance visit counts."""
-BIN_S = 1.0
-"""Length of a bin of the probability."""
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
@@ -30,57 +20,11 @@ def target_packets(run: Measured, queue: str) -> float | None:
     return float(text.removesuffix("p")) if text.endswith("p") else None
 
 
-def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
-    """Mean of the samples in ``(t - window_s, t]``, for each sample time t from ``window_s`` on.
-
-    Samples are taken to be equally spaced. Empty where they do not fill a window.
-    """
-    if len(samples.t_s) < 2:
-        return Samples(samples.t_s[:0], samples.values[:0])
-    width = max(round(window_s / float(samples.t_s[1] - samples.t_s[0])), 1)
-    sums = np.concatenate([[0.0], np.cumsum(samples.values)])
-    return Samples(samples.t_s[width - 1 :], (sums[width:] - sums[:-width]) / width)
-
-
-def reach_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """When the moving mean first is within ``band`` of the target; ``None`` if it never is."""
-    means = moving_mean(samples)
-    inside = np.flatnonzero(_is_inside(means, target, band))
-    return float(means.t_s[inside[0]]) if len(inside) else None
-
-
-def settling_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """From when on the moving mean stays within ``band`` of the target.
-
-    ``None`` if it does not do so for the last :data:`HOLD_S` of the samples.
-    """
-    means = moving_mean(samples)
-    inside = _is_inside(means, target, band)
-    if not len(inside) or not inside[-1]:
-        return None
-    outside = np.flatnonzero(~inside)
-    settled = float(means.t_s[outside[-1] + 1 if len(outside) else 0])
-    # Rounding of the times is not to decide.
-    return settled if means.t_s[-1] - settled >= HOLD_S - 1e-6 else None
-
-
-def coefficient_of_variation(samples: Samples, from_s: float, bin_s: float = BIN_S) -> float | None:
-    """Standard deviation of the means of bins after ``from_s``, by their mean.
-
-    ``None`` without a bin, and where the mean is zero.
-    """
-    late = samples.t_s > from_s
-    # A sample at the end of a bin belongs to it.
-    bins = np.unique(np.ceil((samples.t_s[late] - from_s) / bin_s - 1e-9), return_inverse=True)[1]
-    if not len(bins):
-        return None
-    means = np.bincount(bins, weights=samples.values[late]) / np.bincount(bins)
-    mean = float(means.mean())
-    return float(means.std()) / mean if mean else None
-
-
-def _is_inside(means: Samples, target: float, band: float) -> npt.NDArray[np.bool_]:
-    return np.abs(means.values - target) <= band * target
+def _against_target(
+    run: Measured, queue: str, compute: Callable[[Samples, float], float | None]
+) -> float | None:
+    target = target_packets(run, queue)
+    return None if target is None else compute(run.samples("queues", "backlog_packets", queue), target)
 
 
 @metric(
@@ -109,8 +53,9 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
 )
 def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     """When the queue comes to q_ref."""
-    target = target_packets(run, queue)
-    return None if target is None else reach_time(run.samples("queues", "backlog_packets", queue), target)
+    from aqmlab.metrics.courses import reach_time
+
+    return _against_target(run, queue, reach_time)
 
 
 @metric(
@@ -124,8 +69,9 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
 )
 def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
     """From when on the queue stays at q_ref."""
-    target = target_packets(run, queue)
-    return None if target is None else settling_time(run.samples("queues", "backlog_packets", queue), target)
+    from aqmlab.metrics.courses import settling_time
+
+    return _against_target(run, queue, settling_time)
 
 
 @metric(
@@ -139,5 +85,7 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
 )
 def probability_spread(run: Measured, queue: str, _class_name: str) -> float | None:
     """How much the probability still moves once there has been time to find it."""
+    from aqmlab.metrics.courses import coefficient_of_variation
+
     spread = coefficient_of_variation(run.samples("law", "p", queue), run.run.t1_ns / 2e9)
     return None if spread is None else 100.0 * spread

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
+    # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
+    import numpy as np
+    import numpy.typing as npt
+
     from aqmlab.recording import Experiment, Run
 
 REASONS = ("early", "forced", "overflow", "injected")
@@ -31,14 +33,14 @@ class Histogram:
         Packets or nanoseconds in each bin.
     """
 
-    low: npt.NDArray[np.int64]
-    high: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.int64]
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+    weight: tuple[int, ...] = ()
 
     @property
     def total(self) -> int:
         """Sum of the weights."""
-        return int(self.weight.sum())
+        return sum(self.weight)
 
     def quantile(self, p: float) -> float | None:
         """Least value that at least the share ``p`` of the weight does not exceed.
@@ -46,18 +48,27 @@ class Histogram:
         Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
         value. ``None`` where the histogram is empty.
         """
-        if self.total == 0:
+        cumulative = list(accumulate(self.weight))
+        if not cumulative or cumulative[-1] == 0:
             return None
-        cumulative = np.cumsum(self.weight)
-        target = p * self.total
-        index = min(int(np.searchsorted(cumulative, target, side="left")), len(cumulative) - 1)
+        target = p * cumulative[-1]
+        index = min(bisect_left(cumulative, target), len(cumulative) - 1)
         before = cumulative[index] - self.weight[index]
         inside = (target - before) / self.weight[index]
-        return float(self.low[index] + inside * (self.high[index] - self.low[index]))
+        return self.low[index] + inside * (self.high[index] - self.low[index])
+
+    def mean(self) -> float | None:
+        """Mean of the values, each taken to be in the middle of its bin; ``None`` where there are none."""
+        doubled = sum(
+            (low + high) * weight for low, high, weight in zip(self.low, self.high, self.weight, strict=True)
+        )
+        return doubled / (2 * self.total) if self.total else None
 
     def cdf(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Upper ends of the bins and the share of the weight up to there."""
-        return self.high, np.cumsum(self.weight) / max(self.total, 1)
+        import numpy as np
+
+        return np.asarray(self.high, dtype=np.int64), np.cumsum(self.weight) / max(self.total, 1)
 
     @staticmethod
     def merged(parts: Sequence[Histogram]) -> Histogram:
@@ -65,16 +76,16 @@ class Histogram:
         weights: defaultdict[tuple[int, int], int] = defaultdict(int)
         for part in parts:
             for low, high, weight in zip(part.low, part.high, part.weight, strict=True):
-                weights[int(low), int(high)] += int(weight)
+                weights[low, high] += weight
         bins = sorted(weights)
         return Histogram(
-            np.array([low for low, _ in bins], dtype=np.int64),
-            np.array([high for _, high in bins], dtype=np.int64),
-            np.array([weights[key] for key in bins], dtype=np.int64),
+            tuple(low for low, _ in bins),
+            tuple(high for _, high in bins),
+            tuple(weights[key] for key in bins),
         )
 
 
-EMPTY_HISTOGRAM = Histogram(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
+EMPTY_HISTOGRAM = Histogram()
 
 
 @dataclass(frozen=True)
@@ -188,6 +199,8 @@ class Measured:
         queue
             Of which queue.
         """
+        import numpy as np
+
         if self.experiment is None:
             return Samples(np.zeros(0), np.zeros(0))
         quoted = "'" + queue.replace("'", "''") + "'"
@@ -256,20 +269,11 @@ def _summary(experiment: Experiment) -> tuple[list[str], list[Any]]:
 
 
 def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histogram]:
-    columns = experiment.arrays(
-        "histograms", "run, queue, class, kind, low, high, weight", "ORDER BY run, queue, class, kind, low"
+    columns = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
+    rows = experiment.rows(
+        "histograms", f"run, queue, class, kind, {columns}", "GROUP BY run, queue, class, kind"
     )
-    keys = [columns[name] for name in ("run", "queue", "class", "kind")]
-    rows = len(keys[0])
-    if rows == 0:
-        return {}
-    changes = np.zeros(rows - 1, dtype=bool)
-    for key in keys:
-        changes |= np.asarray(key[1:] != key[:-1], dtype=bool)
-    begins = [0, *(np.flatnonzero(changes) + 1).tolist()]
-    result = {}
-    for begin, end in pairwise([*begins, rows]):
-        run, queue, class_name, kind = (key[begin] for key in keys)
-        part = (np.asarray(columns[name][begin:end], dtype=np.int64) for name in ("low", "high", "weight"))
-        result[int(run), str(queue), str(class_name), str(kind)] = Histogram(*part)
-    return result
+    return {
+        (int(run), str(queue), str(class_name), str(kind)): Histogram(tuple(low), tuple(high), tuple(weight))
+        for run, queue, class_name, kind, low, high, weight in rows
+    }

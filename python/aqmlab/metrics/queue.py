@@ -161,10 +161,8 @@ def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | N
         count = totals["sojourn_count"]
         return totals["sojourn_sum_ns"] / count / 1e9 if count else None
     # Sums are recorded for all classes together only: a class has its histogram, exact to half a bin.
-    histogram = totals.sojourn
-    if histogram.total == 0:
-        return None
-    return float(((histogram.low + histogram.high) / 2 * histogram.weight).sum()) / histogram.total / 1e9
+    mean_ns = totals.sojourn.mean()
+    return None if mean_ns is None else mean_ns / 1e9
 
 
 def _delay_percentile(percent: int) -> None:
