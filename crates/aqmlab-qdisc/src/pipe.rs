@@ -28,6 +28,12 @@ impl Line {
         Line { free_at: now, remainder: 0 }
     }
 
+    /// A link that is sending until `free_at`, with the remainder of its train so far.
+    #[inline]
+    pub(crate) const fn busy(free_at: Instant, remainder: u64) -> Self {
+        Line { free_at, remainder }
+    }
+
     /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, tempo: &mut Tempo, size: Bytes) -> Instant {

@@ -278,8 +278,9 @@ impl<P: Classed> Link<P> {
         if !self.is_sending() {
             // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
             self.clock.restart();
-            self.ahead = Line::idle(now);
             self.start(queue, now, obs);
+            self.ahead = Line::busy(self.ends, self.clock.remainder());
+            return (!lost).then_some(Prospect { sent: self.ends, marked });
         }
         if lost {
             return None;

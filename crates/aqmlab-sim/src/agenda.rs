@@ -3,7 +3,7 @@
 use aqmlab_qdisc::Packet;
 use aqmlab_units::Instant;
 
-use crate::event::{Event, EventQueue, Key, Rank};
+use crate::event::{EventQueue, Key, Notice, Rank};
 use crate::fates::Tally;
 use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::SimPacket;
@@ -56,9 +56,9 @@ impl<Q: EventQueue> Agenda<Q> {
     /// An event of a flow in the rank of timers. Each object has one valid event, so their turn is always 0; a
     /// superseded one may share its key with its successor, and is the same event.
     #[inline]
-    pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, event: Event) {
+    pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, notice: Notice) {
         let object = self.flow_object(number, object as u64);
-        self.queue.push(Key::new(at, Rank::Timer, object, 0), event);
+        self.queue.push(Key::new(at, Rank::Timer, object, 0), notice);
     }
 
     /// A packet enters one of its flow's own links at `at`: its arrival at the other end is scheduled. False
@@ -83,11 +83,7 @@ impl<Q: EventQueue> Agenda<Q> {
     /// The packets on their way from one place to the next.
     pub fn packets(&self) -> Tally {
         let mut tally = Tally::default();
-        self.queue.for_each(&mut |event| {
-            if let Event::Arrive(packet) = event {
-                tally.count(packet.wire_len());
-            }
-        });
+        self.queue.for_each_packet(&mut |packet| tally.count(packet.wire_len()));
         tally
     }
 }

@@ -117,6 +117,26 @@ pub enum End {
 /// What happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// A packet reaches the next place on its path.
+    Arrive(SimPacket),
+    /// Anything else.
+    Other(Notice),
+}
+
+impl Event {
+    /// The packet that arrives, if one does.
+    #[inline]
+    pub(crate) fn packet(&self) -> Option<&SimPacket> {
+        match self {
+            Event::Arrive(packet) => Some(packet),
+            Event::Other(_) => None,
+        }
+    }
+}
+
+/// An event that carries no packet: whose it is, and what is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
     /// The link has sent its packet to the last bit.
     LinkFree {
         /// index of the link
@@ -127,8 +147,6 @@ pub enum Event {
         /// index of the link
         link: u32,
     },
-    /// A packet reaches the next place on its path.
-    Arrive(SimPacket),
     /// The deadline that an endpoint had when the event was made.
     EndpointTimer {
         /// whose
@@ -163,21 +181,18 @@ pub enum Event {
 
 /// Events that are due, least key first.
 pub trait EventQueue {
-    /// Adds an event.
-    fn push(&mut self, key: Key, event: Event);
+    /// Adds an event that carries no packet.
+    fn push(&mut self, key: Key, notice: Notice);
     /// Adds the arrival of a packet, by far the most frequent event.
-    #[inline]
-    fn push_arrival(&mut self, key: Key, packet: SimPacket) {
-        self.push(key, Event::Arrive(packet));
-    }
+    fn push_arrival(&mut self, key: Key, packet: SimPacket);
     /// Makes the least event the next one: when it is due. `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
     /// The event that [`EventQueue::advance`] has found, as long as nothing is added.
     fn first(&self) -> (Key, &Event);
     /// Takes it out.
     fn release(&mut self);
-    /// Shows all events that are to come, in any order.
-    fn for_each(&self, look: &mut dyn FnMut(&Event));
+    /// Shows all packets whose arrival is to come, in any order.
+    fn for_each_packet(&self, look: &mut dyn FnMut(&SimPacket));
     /// Bytes that the queue's own tables take.
     fn memory_bytes(&self) -> usize;
 }
@@ -213,8 +228,12 @@ impl Ord for Item {
 }
 
 impl EventQueue for HeapQueue {
-    fn push(&mut self, key: Key, event: Event) {
-        self.heap.push(Item { key, event });
+    fn push(&mut self, key: Key, notice: Notice) {
+        self.heap.push(Item { key, event: Event::Other(notice) });
+    }
+
+    fn push_arrival(&mut self, key: Key, packet: SimPacket) {
+        self.heap.push(Item { key, event: Event::Arrive(packet) });
     }
 
     fn advance(&mut self) -> Option<Instant> {
@@ -230,8 +249,8 @@ impl EventQueue for HeapQueue {
         self.heap.pop();
     }
 
-    fn for_each(&self, look: &mut dyn FnMut(&Event)) {
-        self.heap.iter().for_each(|item| look(&item.event));
+    fn for_each_packet(&self, look: &mut dyn FnMut(&SimPacket)) {
+        self.heap.iter().for_each(|item| item.event.packet().into_iter().for_each(&mut *look));
     }
 
     fn memory_bytes(&self) -> usize {
@@ -247,7 +266,7 @@ mod tests {
         let mut queue = HeapQueue::default();
         keys.reverse();
         for k in keys {
-            queue.push(k, Event::End);
+            queue.push(k, Notice::End);
         }
         let pop = || {
             queue.advance()?;

@@ -5,6 +5,7 @@ use aqmlab_units::{Bytes, Instant, Packets};
 
 use crate::flow::FlowTable;
 use crate::packet::SimPacket;
+use crate::routes::Routes;
 
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,12 +86,14 @@ pub struct Witness<'a> {
     pub fates: &'a mut Fates,
     /// The flows.
     pub flows: &'a mut FlowTable,
+    /// The paths of packets.
+    pub routes: &'a Routes,
 }
 
 impl Observer<SimPacket> for Witness<'_> {
     fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
         self.fates.dropped.count(pkt.wire_len());
-        self.fates.packet_hops += u64::from(pkt.hops());
+        self.fates.packet_hops += self.routes.passed(pkt.place());
         self.flows.packet_gone(pkt.flow().slot);
     }
 

@@ -9,8 +9,9 @@ use aqmlab_units::{Instant, Rate, Span, Tempo};
 
 use crate::event::Turns;
 use crate::faults::FaultInjector;
-use crate::flow::{AccessLink, AccessLinks, Tempi};
+use crate::flow::{AccessLinks, Tempi};
 use crate::packet::{PortPacket, SimPacket};
+use crate::routes::Place;
 
 /// One directed link.
 pub struct Link {
@@ -26,8 +27,8 @@ pub struct Link {
 
 /// One traffic class at run time.
 pub struct Class {
-    /// The way in each direction: [`Toward`] is the index.
-    pub routes: [Box<[Next]>; 2],
+    /// Where its paths begin; [`Toward`](crate::packet::Toward) is the index.
+    pub begins: [Place; 2],
     /// How fast its flows' access links are; of no account if they have none.
     pub tempi: Tempi,
     /// Propagation delay of both paths together.
@@ -41,10 +42,14 @@ pub struct Class {
 }
 
 impl Class {
-    /// Where a packet of this class goes next.
-    #[inline]
-    pub fn next(&self, packet: &SimPacket) -> Next {
-        self.routes[packet.toward() as usize][usize::from(packet.hops())]
+    /// The index of the flow that starts next, which is taken off the list.
+    pub fn take_start(&mut self) -> Option<u32> {
+        let (_, index) = self.starts.pop()?;
+        // The memory is wanted for the flows themselves.
+        if self.starts.len() < self.starts.capacity() / 4 {
+            self.starts.shrink_to(self.starts.len() * 2);
+        }
+        Some(index)
     }
 
     /// The parameters of its connections.
@@ -55,28 +60,6 @@ impl Class {
     pub fn profile(&self) -> &Profile {
         self.tcp.as_deref().expect("a class of connections")
     }
-}
-
-/// Where a packet goes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next {
-    /// Into the queue of this link.
-    Queue(u32),
-    /// Over one of its flow's own links.
-    Access(AccessLink),
-    /// To its host.
-    Host,
-}
-
-/// Where a packet goes next, by the number of links that it has passed.
-fn route(links: &[usize], own: Option<[AccessLink; 2]>) -> Box<[Next]> {
-    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
-    let own = |link: Option<AccessLink>| link.map(Next::Access).into_iter();
-    own(first)
-        .chain(links.iter().map(|&l| Next::Queue(l as u32)))
-        .chain(own(last))
-        .chain([Next::Host])
-        .collect()
 }
 
 /// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
@@ -115,31 +98,20 @@ fn link(
     Ok(Link { port, delay: plan.delay, turns: Turns::default(), deadline: None })
 }
 
-/// Works out paths and start times of every class.
-///
-/// # Panics
-/// If a path has more links than a packet counts; the scenario has refused those.
-pub fn classes(plan: &Plan, seed: u64) -> Vec<Class> {
+/// Works out delays and start times of every class, whose paths begin at these places.
+pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     let mut first_number = 0;
     plan.classes
         .iter()
-        .map(|class| {
-            let own = |links| class.access.as_ref().map(|_| links);
-            let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
-            let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
-            let longest = class.path.len().max(class.return_path.len());
-            assert!(
-                longest + 2 <= usize::from(u8::MAX),
-                "class {} has a path of {longest} links",
-                class.name
-            );
+        .zip(begins)
+        .map(|(class, begins)| {
             let propagation = class
                 .path
                 .iter()
                 .chain(&class.return_path)
                 .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
             let built = Class {
-                routes: [route(&class.path, there), route(&class.return_path, back)],
+                begins,
                 tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation,
                 starts: starts(class, seed),

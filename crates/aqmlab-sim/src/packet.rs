@@ -5,6 +5,8 @@ use aqmlab_random::philox2x64;
 use aqmlab_transport::{Flags, Segment};
 use aqmlab_units::Bytes;
 
+use crate::routes::Place;
+
 /// Which way a packet travels on its flow's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Toward {
@@ -35,28 +37,33 @@ pub struct FlowId {
 /// | 0 | slot of its flow | number of its flow |
 /// | 1 | length at the network layer | payload (16), class (16) |
 /// | 2 | sequence number | acknowledgment |
-/// | 3 | window | TCP flags (8), links that it has passed, access links included (8), DSCP (8), ECN field (2) and direction (1) |
+/// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
 const _: () = assert!(size_of::<SimPacket>() == 32, "a packet is half a cache line");
 
 const FLAGS: u32 = 32;
-const HOPS: u32 = 40;
-const DSCP: u32 = 48;
-const ECN: u32 = 56;
-const TOWARD_SENDER: u64 = 4 << ECN;
+const PLACE: u32 = 40;
+const DSCP_MASK: u8 = 0x3f;
+const DSCP: u32 = 56;
+const ECN: u32 = 62;
+const TOWARD_SENDER: u64 = 1 << 31;
+const WINDOW: u32 = (1 << 31) - 1;
 
 const fn word(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
 
 impl SimPacket {
-    /// A TCP segment under a header of `header` bytes.
+    /// A TCP segment under a header of `header` bytes, at the beginning of its path. Its window is at most
+    /// 2^30 bytes (RFC 7323, section 2.3).
     #[inline]
-    pub fn tcp(flow: FlowId, toward: Toward, segment: &Segment, header: u32) -> Self {
+    pub fn tcp(flow: FlowId, toward: Toward, begin: Place, segment: &Segment, header: u32) -> Self {
+        debug_assert!(segment.window <= WINDOW);
         let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
         let bits = u64::from(segment.flags.bits()) << FLAGS
+            | u64::from(begin) << PLACE
             | (ecn as u64) << ECN
             | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
         SimPacket([
@@ -67,10 +74,11 @@ impl SimPacket {
         ])
     }
 
-    /// A datagram from sender to receiver.
-    pub fn datagram(flow: FlowId, wire_len: Bytes) -> Self {
+    /// A datagram from sender to receiver, at the beginning of its path.
+    pub fn datagram(flow: FlowId, begin: Place, wire_len: Bytes) -> Self {
         let wire_len = wire_len.get() as u32;
-        SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, 0])
+        let place = u64::from(begin) << PLACE;
+        SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, place])
     }
 
     #[inline]
@@ -110,21 +118,21 @@ impl SimPacket {
             ack: self.high(2),
             len: self.high(1) & 0xffff,
             flags,
-            window: self.low(3),
+            window: self.low(3) & WINDOW,
             ect: self.ecn().is_capable(),
         })
     }
 
-    /// Links that it has passed, access links included.
+    /// The place on its path that it has come to or is on its way to.
     #[inline]
-    pub fn hops(&self) -> u8 {
-        self.octet(HOPS)
+    pub fn place(&self) -> Place {
+        (self.0[3] >> PLACE) as Place
     }
 
-    /// It has passed one more link.
+    /// It is on its way over a link, to the next place.
     #[inline]
     pub fn pass(&mut self) {
-        self.0[3] += 1 << HOPS;
+        self.0[3] += 1 << PLACE;
     }
 }
 
@@ -135,7 +143,7 @@ impl std::fmt::Debug for SimPacket {
             .field("toward", &self.toward())
             .field("wire_len", &self.wire_len().get())
             .field("segment", &self.segment())
-            .field("hops", &self.hops())
+            .field("place", &self.place())
             .field("ecn", &self.ecn())
             .finish()
     }
@@ -160,7 +168,7 @@ impl Packet for SimPacket {
 
     #[inline]
     fn ecn(&self) -> Ecn {
-        match self.octet(ECN) & 3 {
+        match self.0[3] >> ECN {
             0 => Ecn::NotEct,
             1 => Ecn::Ect1,
             2 => Ecn::Ect0,
@@ -174,11 +182,11 @@ impl Packet for SimPacket {
     }
 
     fn dscp(&self) -> Dscp {
-        Dscp(self.octet(DSCP))
+        Dscp(self.octet(DSCP) & DSCP_MASK)
     }
 
     fn set_dscp(&mut self, dscp: Dscp) {
-        self.0[3] = self.0[3] & !(0xff << DSCP) | u64::from(dscp.0) << DSCP;
+        self.0[3] = self.0[3] & !(u64::from(DSCP_MASK) << DSCP) | u64::from(dscp.0 & DSCP_MASK) << DSCP;
     }
 }
 

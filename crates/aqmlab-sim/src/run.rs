@@ -38,6 +38,11 @@ pub enum RunError {
         /// bytes allowed
         cap: u64,
     },
+    /// The classes' paths have too many places for packets to tell apart.
+    #[error(
+        "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
+    )]
+    Places,
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {

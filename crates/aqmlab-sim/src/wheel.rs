@@ -1,9 +1,10 @@
 //! A timing wheel: the fast event queue.
 //!
 //! Time is cut into slots of a power of two nanoseconds. Events of the near future hang in their slot,
-//! unsorted; when a slot comes up, its few events are sorted by key. What lies beyond the wheel's horizon
-//! waits in a heap and joins its slot when that comes up. Pushing is constant work, popping nearly so, and the
-//! order is the heap's, by key to the last bit: [`crate::event::HeapQueue`] is the twin that says so.
+//! unsorted; when a slot comes up, its few events are sorted by key. Timers that are not due soon wait in a coarser
+//! ring ([`crate::later`]); what lies beyond both horizons waits in a heap. Either joins its slot when that comes
+//! up. Pushing is constant work, popping nearly so, and the order is the heap's, by key to the last bit:
+//! [`crate::event::HeapQueue`] is the twin that says so.
 //!
 //! Slots are lists in one pool of nodes, so that nothing is allocated once the pool has grown to the largest
 //! number of pending events.
@@ -12,12 +13,14 @@ use std::collections::BinaryHeap;
 
 use aqmlab_units::{Instant, Span};
 
-use crate::event::{Event, EventQueue, Item, Key};
+use crate::event::{Event, EventQueue, Item, Key, Notice};
+use crate::later::Later;
 use crate::packet::SimPacket;
 
-const NONE: u32 = u32::MAX;
+/// No node.
+pub(crate) const NONE: u32 = u32::MAX;
 /// The slot of no event.
-const NEVER: u64 = u64::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// One event in a slot's list.
 #[derive(Clone, Copy)]
@@ -33,6 +36,13 @@ const _: () = assert!(size_of::<Node>() <= 64, "a node fits a cache line");
 const SLOTS: usize = 1 << 16;
 const MASK: u64 = SLOTS as u64 - 1;
 
+/// Slots whose emptiness is noted together.
+const GROUP: usize = 16;
+const GROUPS: usize = SLOTS / GROUP;
+
+/// A slot of the ring of later timers is `2^COARSE` slots of the wheel.
+const COARSE: u32 = 12;
+
 /// Events by slot of time.
 pub struct Wheel {
     /// A slot is `2^shift` ns wide.
@@ -46,11 +56,14 @@ pub struct Wheel {
     pool: Vec<Node>,
     /// First node of each slot; these lists are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// A bit for each slot that has events.
-    occupied: Box<[u64; SLOTS / 64]>,
-    /// Events beyond the horizon.
+    /// For each group of slots: 0 if none of them has events, else 1. A group that has become empty is noticed when
+    /// it is next looked at.
+    filled: Box<[u8; GROUPS]>,
+    /// Timers of later coarse slots than the cursor's.
+    later: Later,
+    /// Events beyond the horizons.
     far: BinaryHeap<Item>,
-    /// The slot of the first of them.
+    /// The slot with which the first of the later timers or of the far events may be due.
     far_slot: u64,
     /// Where long lists are sorted.
     scratch: Vec<(Key, u32)>,
@@ -63,9 +76,9 @@ impl Wheel {
     /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
     /// advice: they move the cost, never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
-        // Slots of one event or less, but not so narrow that the horizon lies beyond them all.
+        // Slots of about one event, but not so narrow that the horizon lies beyond them all.
         let narrowest = horizon.as_ns() >> (SLOTS.trailing_zeros() - 1);
-        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 23).ilog2() + 1;
+        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 23).ilog2() + 2;
         Wheel {
             shift,
             cursor: 0,
@@ -73,7 +86,8 @@ impl Wheel {
             free: NONE,
             pool: Vec::new(),
             heads: boxed(NONE),
-            occupied: boxed(0),
+            filled: boxed(0),
+            later: Later::new(),
             far: BinaryHeap::new(),
             far_slot: NEVER,
             scratch: Vec::new(),
@@ -83,6 +97,12 @@ impl Wheel {
     #[inline]
     fn slot_of(&self, key: &Key) -> u64 {
         key.at.as_ns() >> self.shift
+    }
+
+    /// Does the wheel reach so far ahead? From the slot after the cursor's on: time does not go back.
+    #[inline]
+    fn reaches(&self, slot: u64) -> bool {
+        slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK
     }
 
     /// A node with this event in it; its place.
@@ -106,21 +126,29 @@ impl Wheel {
         (self.pool.len() - 1) as u32
     }
 
-    #[inline(never)]
-    fn push_seldom(&mut self, key: Key, event: Event) {
-        self.push(key, event);
+    /// Hangs an event into its slot, which the wheel reaches.
+    fn hang(&mut self, slot: u64, key: Key, event: Event) {
+        let index = (slot & MASK) as usize;
+        self.heads[index] = self.node(key, event, self.heads[index]);
+        self.filled[index / GROUP] = 1;
     }
 
-    /// An event of the slot that is being worked off, or one beyond the horizon.
+    /// An arrival that is not of the near future, or the first of so many.
     #[inline(never)]
-    fn push_elsewhere(&mut self, key: Key, event: Event) {
+    fn push_seldom(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
-        if slot <= self.cursor {
+        if self.reaches(slot) {
+            self.hang(slot, key, event);
+        } else if slot <= self.cursor {
             self.insert_current(key, event);
         } else {
-            self.far_slot = self.far_slot.min(slot);
-            self.far.push(Item { key, event });
+            self.push_far(key, event);
         }
+    }
+
+    fn push_far(&mut self, key: Key, event: Event) {
+        self.far_slot = self.far_slot.min(self.slot_of(&key));
+        self.far.push(Item { key, event });
     }
 
     /// Into the sorted list of the slot that is being worked off.
@@ -141,12 +169,7 @@ impl Wheel {
     /// Moves on to the next slot that has events, and sorts them. False if there is none.
     #[inline]
     fn next_slot(&mut self) -> bool {
-        // Most often the next event is in the same word of the map.
-        let start = self.cursor + 1;
-        let index = (start & MASK) as usize;
-        let word = self.occupied[index / 64] >> (index % 64);
-        let near =
-            if word == 0 { self.next_occupied(start) } else { start + u64::from(word.trailing_zeros()) };
+        let near = self.next_near();
         if near >= self.far_slot {
             return self.next_far_slot(near);
         }
@@ -156,6 +179,45 @@ impl Wheel {
             self.sort_from(first, second);
         }
         true
+    }
+
+    /// The next slot of the wheel that has events; [`NEVER`] if there is none. Most often it is one of the next few.
+    #[inline(always)]
+    fn next_near(&mut self) -> u64 {
+        let mut slot = self.cursor + 1;
+        loop {
+            if self.heads[(slot & MASK) as usize] != NONE {
+                return slot;
+            }
+            slot += 1;
+            if slot.is_multiple_of(GROUP as u64) {
+                return self.next_group(slot);
+            }
+        }
+    }
+
+    /// The next slot with events from `slot` on, the first of its group, within one turn from the cursor. The group
+    /// of the cursor is looked at last.
+    #[inline(never)]
+    fn next_group(&mut self, slot: u64) -> u64 {
+        let start = (slot & MASK) as usize / GROUP;
+        let mut looked = 0;
+        while looked < GROUPS {
+            let group = (start + looked) % GROUPS;
+            if group.is_multiple_of(8) && self.filled[group..][..8] == [0; 8] {
+                looked += 8;
+                continue;
+            }
+            if self.filled[group] != 0 {
+                let slots = &self.heads[group * GROUP..][..GROUP];
+                if let Some(n) = slots.iter().position(|&head| head != NONE) {
+                    return slot + (looked * GROUP + n) as u64;
+                }
+                self.filled[group] = 0;
+            }
+            looked += 1;
+        }
+        NEVER
     }
 
     /// Sorts the current list, which begins with these two and most often has no more.
@@ -173,18 +235,21 @@ impl Wheel {
     /// The list of a slot that has events becomes the current one, not sorted yet.
     #[inline]
     fn take_near(&mut self, slot: u64) {
-        let index = (slot & MASK) as usize;
         self.cursor = slot;
-        self.current = std::mem::replace(&mut self.heads[index], NONE);
-        self.occupied[index / 64] &= !(1 << (index % 64));
+        self.current = std::mem::replace(&mut self.heads[(slot & MASK) as usize], NONE);
     }
 
-    /// The next events lie beyond the horizon: alone, or together with those of the slot `near`. False if there are
-    /// none at all.
+    /// The next events are later timers or lie beyond the horizon: alone, or together with those of the slot `near`.
+    /// False if there are none at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {
             return false;
+        }
+        let coarse = self.later.first();
+        if coarse != NEVER && self.far_slot == coarse << COARSE {
+            self.bring_near(coarse);
+            return self.next_slot();
         }
         if near == self.far_slot {
             self.take_near(near);
@@ -195,14 +260,29 @@ impl Wheel {
         true
     }
 
+    /// The timers of a coarse slot, before which nothing is due, come into the wheel.
+    fn bring_near(&mut self, coarse: u64) {
+        self.cursor = (coarse << COARSE) - 1;
+        while let Some((key, notice)) = self.later.pop(coarse) {
+            self.hang(self.slot_of(&key), key, Event::Other(notice));
+        }
+        self.look_far();
+    }
+
     /// Adds what lay beyond the horizon and is in the cursor's slot to the current list, which is not sorted yet.
     fn take_far(&mut self) {
-        while self.far_slot == self.cursor {
-            if let Some(Item { key, event }) = self.far.pop() {
-                self.current = self.node(key, event, self.current);
-            }
-            self.far_slot = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
+        while self.far.peek().is_some_and(|item| self.slot_of(&item.key) == self.cursor) {
+            let Some(Item { key, event }) = self.far.pop() else { break };
+            self.current = self.node(key, event, self.current);
         }
+        self.look_far();
+    }
+
+    /// Works out with which slot later or far events may be due.
+    fn look_far(&mut self) {
+        let far = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
+        let coarse = self.later.first();
+        self.far_slot = if coarse == NEVER { far } else { far.min(coarse << COARSE) };
     }
 
     /// Sorts the current list: by insertion while it is short, else in an array.
@@ -254,30 +334,10 @@ impl Wheel {
         scratch.clear();
         self.scratch = scratch;
     }
-
-    /// The first slot from `start` on with events, within one turn of the wheel; [`NEVER`] if there is none. The
-    /// word in which the search starts is looked at twice: its upper bits first, its lower ones last.
-    #[inline(never)]
-    fn next_occupied(&self, start: u64) -> u64 {
-        let first = (start & MASK) as usize;
-        let words = self.occupied.len();
-        for looked in 0..=words {
-            let index = (first / 64 + looked) % words;
-            let mut word = self.occupied[index];
-            if looked == 0 {
-                word &= !0 << (first % 64);
-            }
-            if word != 0 {
-                let found = index as u64 * 64 + u64::from(word.trailing_zeros());
-                return start + (found.wrapping_sub(first as u64) & MASK);
-            }
-        }
-        NEVER
-    }
 }
 
 /// An array on the heap, never on the stack.
-fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
+pub(crate) fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
     match vec![value; N].into_boxed_slice().try_into() {
         Ok(array) => array,
         Err(_) => unreachable!("a vector of N elements is an array of N"),
@@ -285,11 +345,11 @@ fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
 }
 
 impl EventQueue for Wheel {
-    /// As [`Wheel::push`], with the packet written once, where it stays.
+    /// The packet is written once, where it stays.
     #[inline(always)]
     fn push_arrival(&mut self, key: Key, packet: SimPacket) {
         let slot = self.slot_of(&key);
-        let near = slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK;
+        let near = self.reaches(slot);
         match self.pool.get_mut(self.free as usize) {
             Some(node) if near => {
                 let index = (slot & MASK) as usize;
@@ -299,23 +359,24 @@ impl EventQueue for Wheel {
                 node.key = key;
                 node.event = Event::Arrive(packet);
                 self.heads[index] = place;
-                self.occupied[index / 64] |= 1 << (index % 64);
+                self.filled[index / GROUP] = 1;
             }
             _ => self.push_seldom(key, Event::Arrive(packet)),
         }
     }
 
-    #[inline(always)]
-    fn push(&mut self, key: Key, event: Event) {
+    /// Before the next coarse slot begins an event is near.
+    #[inline]
+    fn push(&mut self, key: Key, notice: Notice) {
         let slot = self.slot_of(&key);
-        // From the slot after the cursor's up to the horizon. Time does not go back, so no slot lies before.
-        let ahead = slot.wrapping_sub(self.cursor);
-        if ahead.wrapping_sub(1) < MASK {
-            let index = (slot & MASK) as usize;
-            self.heads[index] = self.node(key, event, self.heads[index]);
-            self.occupied[index / 64] |= 1 << (index % 64);
+        let (now, coarse) = (self.cursor >> COARSE, slot >> COARSE);
+        if coarse <= now {
+            self.push_seldom(key, Event::Other(notice));
+        } else if self.later.reaches(now, coarse) {
+            self.later.push(coarse, key, notice);
+            self.far_slot = self.far_slot.min(coarse << COARSE);
         } else {
-            self.push_elsewhere(key, event);
+            self.push_far(key, Event::Other(notice));
         }
     }
 
@@ -341,23 +402,24 @@ impl EventQueue for Wheel {
         self.free = place;
     }
 
-    fn for_each(&self, look: &mut dyn FnMut(&Event)) {
+    fn for_each_packet(&self, look: &mut dyn FnMut(&SimPacket)) {
         for &list in self.heads.iter().chain([&self.current]) {
             let mut place = list;
             while let Some(node) = self.pool.get(place as usize) {
-                look(&node.event);
+                node.event.packet().into_iter().for_each(&mut *look);
                 place = node.next;
             }
         }
-        self.far.iter().for_each(|item| look(&item.event));
+        self.far.iter().for_each(|item| item.event.packet().into_iter().for_each(&mut *look));
     }
 
     fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>()
+            + self.later.memory_bytes()
             + self.far.capacity() * size_of::<Item>()
             + self.scratch.capacity() * size_of::<(Key, u32)>()
             + size_of_val(&*self.heads)
-            + size_of_val(&*self.occupied)
+            + size_of_val(&*self.filled)
     }
 }
 
@@ -365,6 +427,8 @@ impl EventQueue for Wheel {
 mod tests {
     use super::*;
     use crate::event::{HeapQueue, Rank};
+    use crate::packet::FlowId;
+    use aqmlab_units::Bytes;
     use proptest::prelude::*;
 
     fn pop(queue: &mut impl EventQueue) -> Option<(Key, Event)> {
@@ -377,14 +441,36 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event so far ahead of the last popped one.
-        Push(u64, u8, u64),
+        /// An event so far ahead of the last popped one, with a packet or without.
+        Push(u64, u8, u64, bool),
         Pop,
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        let ahead = prop_oneof![0u64..50, 0u64..5_000, 0u64..3_000_000, 0u64..10_000_000_000];
-        prop_oneof![3 => (ahead, 1u8..5, 0u64..4).prop_map(|(a, r, o)| Step::Push(a, r, o)), 2 => Just(Step::Pop)]
+        let ahead = prop_oneof![
+            0u64..50,
+            0u64..5_000,
+            0u64..3_000_000,
+            0u64..10_000_000_000,
+            0u64..1_000_000_000_000
+        ];
+        let push = (ahead, 1u8..5, 0u64..4, any::<bool>()).prop_map(|(a, r, o, p)| Step::Push(a, r, o, p));
+        prop_oneof![3 => push, 2 => Just(Step::Pop)]
+    }
+
+    fn push(queue: &mut impl EventQueue, key: Key, n: u32, with_packet: bool) {
+        if with_packet {
+            let id = FlowId { slot: n, number: n, class: 0 };
+            queue.push_arrival(key, SimPacket::datagram(id, 0, Bytes::new(100)));
+        } else {
+            queue.push(key, Notice::Start { class: n });
+        }
+    }
+
+    fn packets(queue: &impl EventQueue) -> usize {
+        let mut count = 0;
+        queue.for_each_packet(&mut |_| count += 1);
+        count
     }
 
     /// Flows that start together have their timers together, beyond the horizon. Work that grew with the square
@@ -396,13 +482,13 @@ mod tests {
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
             let object = i * 7919 % n; // any order but the right one: 7919 is prime
-            wheel.push(Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 });
+            wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32 });
         }
         for object in 0..n {
             let (key, event) = pop(&mut wheel).expect("as many as went in");
             assert_eq!(
                 (key, event),
-                (Key::new(at, Rank::Timer, object, 0), Event::Start { class: object as u32 })
+                (Key::new(at, Rank::Timer, object, 0), Event::Other(Notice::Start { class: object as u32 }))
             );
         }
         assert_eq!(pop(&mut wheel), None);
@@ -415,11 +501,11 @@ mod tests {
             let mut now = 0;
             for (n, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Push(ahead, rank, object) => {
+                    Step::Push(ahead, rank, object, with_packet) => {
                         let rank = [Rank::Departure, Rank::Arrival, Rank::Timer, Rank::Sampler][usize::from(rank) - 1];
                         let key = Key::new(Instant::from_ns(now + ahead), rank, object, n as u64);
-                        wheel.push(key, Event::Start { class: n as u32 });
-                        heap.push(key, Event::Start { class: n as u32 });
+                        push(&mut wheel, key, n as u32, with_packet);
+                        push(&mut heap, key, n as u32, with_packet);
                     }
                     Step::Pop => {
                         let expected = pop(&mut heap);
@@ -428,6 +514,7 @@ mod tests {
                     }
                 }
             }
+            prop_assert_eq!(packets(&wheel), packets(&heap));
             while let Some(expected) = pop(&mut heap) {
                 prop_assert_eq!(pop(&mut wheel), Some(expected));
             }

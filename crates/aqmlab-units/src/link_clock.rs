@@ -87,6 +87,12 @@ impl LinkClock {
         self.tempo.rate()
     }
 
+    /// What is left of a nanosecond after the last packet, in units of `1 / rate` ns.
+    #[inline]
+    pub const fn remainder(&self) -> u64 {
+        self.remainder
+    }
+
     /// The tempo of the current rate, for what is reckoned beside the clock.
     #[inline]
     pub const fn tempo(&mut self) -> &mut Tempo {

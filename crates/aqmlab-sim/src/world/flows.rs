@@ -8,24 +8,24 @@ use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
 use crate::agenda::FlowObject;
-use crate::event::{End, Event, EventQueue, FlowRef};
+use crate::event::{End, EventQueue, FlowRef, Notice};
 use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
 use crate::network;
-use crate::packet::{FlowId, SimPacket};
+use crate::packet::{FlowId, SimPacket, Toward};
 
 impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn schedule_next_start(&mut self, class: u32) {
         let c = &self.classes[class as usize];
         if let Some(&(at, index)) = c.starts.last() {
             let number = c.first_number + index;
-            self.agenda.timer(at, number, FlowObject::Start, Event::Start { class });
+            self.agenda.timer(at, number, FlowObject::Start, Notice::Start { class });
         }
     }
 
     /// The next flow of a class begins.
     pub(super) fn start(&mut self, class: u32) {
         let c = &mut self.classes[class as usize];
-        let (_, index) = c.starts.pop().expect("a start event has a start");
+        let index = c.take_start().expect("a start event has a start");
         let number = c.first_number + index;
         let plan = &self.plan.classes[class as usize];
         let (base_rtt, access) = network::access(plan, c.propagation, index, self.seed);
@@ -38,12 +38,12 @@ impl<Q: EventQueue> World<'_, Q> {
                     PacketSource::new(*rate, *sizes, *spacing, self.now, draws("gap"), draws("size"));
                 Body::Packets(Box::new(Datagrams::new(source)))
             }
-            (Workload::Bulk { tcp, .. }, _) => Body::Tcp(Box::new(Connection {
+            (Workload::Bulk { tcp, .. }, _) => Body::Tcp(Connection {
                 sender: Endpoint::new(Role::Active, tcp),
                 receiver: Endpoint::new(Role::Passive, tcp),
                 armed: [Instant::FAR_FUTURE; 2],
                 closed: [false; 2],
-            })),
+            }),
         };
         let flow = self.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
@@ -59,7 +59,7 @@ impl<Q: EventQueue> World<'_, Q> {
         });
         if let Some(stop_at) = plan.stop_at {
             let at = (Instant::ZERO + stop_at).max(self.now);
-            self.agenda.timer(at, number, FlowObject::Stop, Event::StopSending { flow });
+            self.agenda.timer(at, number, FlowObject::Stop, Notice::StopSending { flow });
         }
         self.begin(flow);
         self.schedule_next_start(class);
@@ -81,7 +81,7 @@ impl<Q: EventQueue> World<'_, Q> {
             (Body::Packets(d), _) => {
                 let at = d.source.next_at();
                 let number = f.id.number;
-                self.agenda.timer(at, number, FlowObject::Source, Event::Emit { flow });
+                self.agenda.timer(at, number, FlowObject::Source, Notice::Emit { flow });
             }
             _ => unreachable!("a flow's body is made from its workload"),
         }
@@ -95,15 +95,16 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         let wire_len = d.emit();
-        self.agenda.timer(d.source.next_at(), f.id.number, FlowObject::Source, Event::Emit { flow });
-        let packet = SimPacket::datagram(f.id, wire_len);
+        self.agenda.timer(d.source.next_at(), f.id.number, FlowObject::Source, Notice::Emit { flow });
+        let class = &mut self.classes[usize::from(f.id.class)];
+        let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len);
         f.in_flight += 1;
         self.fates.sent.count(wire_len);
         match &mut f.access {
             None => self.forward_seldom(packet),
             Some(access) => {
-                let tempi = &mut self.classes[usize::from(packet.flow().class)].tempi;
-                if !self.agenda.over_access(access, tempi, AccessLink::SenderOut, self.now, packet) {
+                if !self.agenda.over_access(access, &mut class.tempi, AccessLink::SenderOut, self.now, packet)
+                {
                     self.lose(packet);
                 }
             }

@@ -5,17 +5,17 @@ use aqmlab_scenario::QueueCount;
 use aqmlab_units::Instant;
 
 use super::{StoppedBy, World};
-use crate::event::{Event, EventQueue, Key, Rank};
+use crate::event::{EventQueue, Key, Notice, Rank};
 use crate::fates::Witness;
-use crate::network::Next;
 use crate::packet::{FlowId, SimPacket};
+use crate::routes::Next;
 
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the queue of a link.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         if port.looks_ahead() {
             if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut witness) {
                 let mut packet = packet;
@@ -35,7 +35,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let free_at = port.arrive(self.now, packet, &mut witness);
         self.schedule_link(link, free_at);
     }
@@ -43,7 +43,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let departure = port.link_free(self.now, &mut witness);
         self.leave(link, self.now, departure.packet);
         self.schedule_link(link, departure.next_end);
@@ -55,13 +55,13 @@ impl<Q: EventQueue> World<'_, Q> {
         packet.pass();
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
-        let FlowId { slot, class, .. } = packet.flow();
-        let class = &mut self.classes[usize::from(class)];
         if self.fused
-            && let Next::Access(last) = class.next(&packet)
+            && let Next::Access(last) = self.routes.next(packet.place())
         {
+            let FlowId { slot, class, .. } = packet.flow();
             let own = self.flows.of_packet(slot).own_links();
-            let arrives = self.agenda.over_access(own, &mut class.tempi, last, at, packet);
+            let tempi = &mut self.classes[usize::from(class)].tempi;
+            let arrives = self.agenda.over_access(own, tempi, last, at, packet);
             debug_assert!(arrives, "the last access link does not lose");
         } else {
             let turn = l.turns.take(at);
@@ -83,7 +83,7 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         l.deadline = None;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows };
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let free_at = l.port.wake(self.now, &mut witness);
         self.schedule_link(link, free_at);
     }
@@ -94,7 +94,7 @@ impl<Q: EventQueue> World<'_, Q> {
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {
             let key = Key::new(at, Rank::Departure, u64::from(link), 0);
-            self.agenda.queue.push(key, Event::LinkFree { link });
+            self.agenda.queue.push(key, Notice::LinkFree { link });
         } else {
             self.schedule_deadline(link);
         }
@@ -112,7 +112,7 @@ impl<Q: EventQueue> World<'_, Q> {
         {
             l.deadline = Some(at);
             let key = Key::new(at, Rank::Departure, u64::from(link), 1);
-            self.agenda.queue.push(key, Event::LinkDeadline { link });
+            self.agenda.queue.push(key, Notice::LinkDeadline { link });
         }
     }
 

@@ -11,12 +11,13 @@ use aqmlab_units::Instant;
 
 use crate::agenda::Agenda;
 use crate::control::Control;
-use crate::event::{Event, EventQueue, Key, Rank};
+use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::fates::{Fates, Tally};
 use crate::flow::FlowTable;
 use crate::network::{self, Class, Link};
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
+use crate::routes::Routes;
 use crate::run::RunError;
 
 /// Events between two looks at the control.
@@ -44,6 +45,7 @@ pub struct World<'a, Q: EventQueue> {
     fused: bool,
     /// Every link with its port.
     pub links: Vec<Link>,
+    routes: Routes,
     classes: Vec<Class>,
     /// Every living flow.
     pub flows: FlowTable,
@@ -83,6 +85,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         if fused {
             look_ahead(plan, &mut links);
         }
+        let (routes, begins) = Routes::new(plan).ok_or(RunError::Places)?;
         let agenda = Agenda::new(queue, links.len());
         let mut world = World {
             plan,
@@ -91,7 +94,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             agenda,
             fused,
             links,
-            classes: network::classes(plan, seed),
+            routes,
+            classes: network::classes(plan, begins, seed),
             flows: FlowTable::default(),
             fates: Fates::default(),
             recorder: Recorder::new(plan),
@@ -116,11 +120,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         if self.plan.warmup.is_zero() {
             self.begin_measuring();
         } else {
-            self.schedule_sampler(begin, Event::WarmupEnd);
+            self.schedule_sampler(begin, Notice::WarmupEnd);
         }
-        self.schedule_sample(Event::SampleQueues);
-        self.schedule_sample(Event::SampleFlows);
-        self.schedule_sampler(Instant::ZERO + self.plan.stop.at, Event::End);
+        self.schedule_sample(Notice::SampleQueues);
+        self.schedule_sample(Notice::SampleFlows);
+        self.schedule_sampler(Instant::ZERO + self.plan.stop.at, Notice::End);
     }
 
     /// Runs to the end.
@@ -136,9 +140,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                     self.agenda.queue.release();
                     self.forward(packet);
                 }
-                event => {
+                Event::Other(notice) => {
                     self.agenda.queue.release();
-                    self.handle(event);
+                    self.handle(notice);
                 }
             }
             self.until_look -= 1;
@@ -179,26 +183,25 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 
     #[inline(never)]
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Arrive(packet) => self.forward_seldom(packet),
-            Event::LinkFree { link } => self.link_free(link),
-            Event::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
-            Event::LinkDeadline { link } => self.link_deadline(link),
-            Event::Emit { flow } => self.emit(flow),
-            Event::Start { class } => self.start(class),
-            Event::StopSending { flow } => self.stop_sending(flow),
-            Event::WarmupEnd => self.end_warmup(),
-            Event::SampleQueues => {
+    fn handle(&mut self, notice: Notice) {
+        match notice {
+            Notice::LinkFree { link } => self.link_free(link),
+            Notice::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
+            Notice::LinkDeadline { link } => self.link_deadline(link),
+            Notice::Emit { flow } => self.emit(flow),
+            Notice::Start { class } => self.start(class),
+            Notice::StopSending { flow } => self.stop_sending(flow),
+            Notice::WarmupEnd => self.end_warmup(),
+            Notice::SampleQueues => {
                 self.catch_up();
                 self.recorder.sample_queues(self.now, &self.links);
-                self.schedule_sample(event);
+                self.schedule_sample(notice);
             }
-            Event::SampleFlows => {
+            Notice::SampleFlows => {
                 self.recorder.sample_flows(self.now, &self.flows);
-                self.schedule_sample(event);
+                self.schedule_sample(notice);
             }
-            Event::End => self.stop(StoppedBy::Time),
+            Notice::End => self.stop(StoppedBy::Time),
         }
     }
 
@@ -210,23 +213,23 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     // --- samplers -------------------------------------------------------------------------------------
 
     /// Samplers of one instant go in this order: queues, flows, end of the warm-up, end of the run.
-    fn schedule_sampler(&mut self, at: Instant, event: Event) {
-        let turn = match event {
-            Event::SampleQueues => 0,
-            Event::SampleFlows => 1,
-            Event::WarmupEnd => 2,
+    fn schedule_sampler(&mut self, at: Instant, notice: Notice) {
+        let turn = match notice {
+            Notice::SampleQueues => 0,
+            Notice::SampleFlows => 1,
+            Notice::WarmupEnd => 2,
             _ => 3,
         };
-        self.agenda.queue.push(Key::new(at, Rank::Sampler, 0, turn), event);
+        self.agenda.queue.push(Key::new(at, Rank::Sampler, 0, turn), notice);
     }
 
-    fn schedule_sample(&mut self, event: Event) {
-        let interval = match event {
-            Event::SampleQueues => self.plan.record.queues,
+    fn schedule_sample(&mut self, notice: Notice) {
+        let interval = match notice {
+            Notice::SampleQueues => self.plan.record.queues,
             _ => self.plan.record.flows,
         };
         if !interval.is_zero() {
-            self.schedule_sampler(self.now + interval, event);
+            self.schedule_sampler(self.now + interval, notice);
         }
     }
 

@@ -3,22 +3,20 @@
 use aqmlab_qdisc::Packet;
 
 use super::World;
-use crate::event::EventQueue;
+use crate::event::{End, EventQueue};
 use crate::flow::AccessLink;
-use crate::network::Next;
-use crate::packet::{FlowId, SimPacket, Toward};
+use crate::packet::{FlowId, SimPacket};
+use crate::routes::Next;
 
 impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
     /// host.
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: SimPacket) {
-        match self.classes[usize::from(packet.flow().class)].next(&packet) {
+        match self.routes.next(packet.place()) {
             Next::Queue(link) => self.enqueue(link, packet),
-            Next::Host => match packet.toward() {
-                Toward::Receiver => self.at_receiver(packet),
-                Toward::Sender => self.at_sender(packet),
-            },
+            Next::Host(End::Receiver, passed) => self.at_receiver(packet, passed),
+            Next::Host(End::Sender, passed) => self.at_sender(packet, passed),
             Next::Access(link) => self.enter_access(link, packet),
         }
     }

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use super::World;
 use crate::agenda::{Agenda, FlowObject};
-use crate::event::{End, Event, EventQueue, FlowRef};
+use crate::event::{End, EventQueue, FlowRef, Notice};
 use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Flow};
 use crate::network::Class;
@@ -16,20 +16,20 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
     /// both.)
     #[inline(never)]
-    pub(super) fn at_receiver(&mut self, packet: SimPacket) {
-        self.at_host(packet, End::Receiver);
+    pub(super) fn at_receiver(&mut self, packet: SimPacket, passed: u8) {
+        self.at_host(packet, passed, End::Receiver);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
-    pub(super) fn at_sender(&mut self, packet: SimPacket) {
-        self.at_host(packet, End::Sender);
+    pub(super) fn at_sender(&mut self, packet: SimPacket, passed: u8) {
+        self.at_host(packet, passed, End::Sender);
     }
 
     #[inline(always)]
-    fn at_host(&mut self, packet: SimPacket, end: End) {
+    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End) {
         self.fates.delivered.count(packet.wire_len());
-        self.fates.packet_hops += u64::from(packet.hops());
+        self.fates.packet_hops += u64::from(passed);
         let slot = packet.flow().slot;
         let (generation, flow) = self.flows.tenant(slot);
         flow.in_flight -= 1;
@@ -144,14 +144,15 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
     #[inline(always)]
     fn send(&mut self, class: &mut Class, flow: &mut Flow, end: End) {
-        let Class { tcp: Some(tcp), tempi, .. } = class else { return };
+        let Class { tcp: Some(tcp), tempi, begins, .. } = class else { return };
         let Body::Tcp(connection) = &mut flow.body else { return };
         let (toward, own_link) = match end {
             End::Sender => (Toward::Receiver, AccessLink::SenderOut),
             End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
         };
+        let begin = begins[toward as usize];
         while let Some(segment) = connection.endpoint(end).poll_transmit(self.now, tcp) {
-            let packet = SimPacket::tcp(flow.id, toward, &segment, tcp.header);
+            let packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
             self.fates.sent.count(packet.wire_len());
             flow.in_flight += 1;
             match &mut flow.access {
@@ -177,7 +178,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         {
             connection.armed[end as usize] = deadline;
             let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
-            self.agenda.timer(deadline, number, object, Event::EndpointTimer { flow: at, end });
+            self.agenda.timer(deadline, number, object, Notice::EndpointTimer { flow: at, end });
         }
     }
 }

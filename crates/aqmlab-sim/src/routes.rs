@@ -1,0 +1,84 @@
+//! Where packets go: the places on all paths of a run, in one table.
+
+use aqmlab_scenario::{ClassPlan, Plan};
+
+use crate::event::End;
+use crate::flow::AccessLink;
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Into the queue of this link.
+    Queue(u32),
+    /// Over one of its flow's own links.
+    Access(AccessLink),
+    /// To its host at this end of the path, having passed so many links, access links included.
+    Host(End, u8),
+}
+
+/// A place on a path: an index into the table of [`Routes`]. The place after it is the next one of its path.
+pub type Place = u16;
+
+/// The places of all paths one after the other. Classes that take the same way share it.
+#[derive(Default)]
+pub struct Routes {
+    places: Vec<Next>,
+    /// For each place, how many links a packet has passed that comes there, access links included.
+    passed: Vec<u8>,
+}
+
+impl Routes {
+    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. `None` if they have
+    /// more places than a packet tells apart.
+    pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
+        let mut routes = Routes::default();
+        let begins = plan.classes.iter().map(|class| routes.add_class(class)).collect::<Option<_>>()?;
+        Some((routes, begins))
+    }
+
+    fn add_class(&mut self, class: &ClassPlan) -> Option<[Place; 2]> {
+        let own = |links: [AccessLink; 2]| class.access.as_ref().map(|_| links);
+        let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
+        let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
+        Some([
+            self.add(&path(&class.path, there, End::Receiver))?,
+            self.add(&path(&class.return_path, back, End::Sender))?,
+        ])
+    }
+
+    fn add(&mut self, path: &[Next]) -> Option<Place> {
+        // A path ends with its host, so what looks like a path begins and ends like one too, except that one
+        // path may be the end of another.
+        let known = self.places.windows(path.len()).zip(&self.passed).position(|(w, &n)| n == 0 && w == path);
+        let begin = known.unwrap_or_else(|| {
+            self.passed.extend((0..path.len()).map(|n| n as u8));
+            self.places.extend(path);
+            self.places.len() - path.len()
+        });
+        (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
+    }
+
+    /// Where a packet at `place` goes.
+    #[inline]
+    pub fn next(&self, place: Place) -> Next {
+        self.places[usize::from(place)]
+    }
+
+    /// How many links a packet has passed that has come to `place`.
+    #[inline]
+    pub fn passed(&self, place: Place) -> u64 {
+        self.passed[usize::from(place)].into()
+    }
+}
+
+/// The way over these links, and over the flow's own first and last link if it has any.
+fn path(links: &[usize], own: Option<[AccessLink; 2]>, end: End) -> Vec<Next> {
+    let passed = links.len() + own.map_or(0, |own| own.len());
+    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
+    let own = |link: Option<AccessLink>| link.map(Next::Access).into_iter();
+    own(first)
+        .chain(links.iter().map(|&l| Next::Queue(l as u32)))
+        .chain(own(last))
+        .chain([Next::Host(end, passed as u8)])
+        .collect()
+}
