@@ -34,8 +34,8 @@ def totals(class_name="*", **given_counts):
     )
 
 
-def flow(number, class_name, delivered, timeouts=0):
-    return FlowTotals(number, class_name, 80_000_000, 0, None, delivered, delivered, timeouts, 0)
+def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0)):
+    return FlowTotals(number, class_name, 80_000_000, 0, None, delivered, delivered, timeouts, *others)
 
 
 @pytest.fixture
@@ -73,7 +73,13 @@ def run():
         (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
     )
     everybody = QueueTotals("bottleneck", "*", everybody.counts, sojourn)
-    flows = [flow(0, "tcp", 100_000, 2), flow(1, "tcp", 50_000, 1), flow(2, "udp", 25_000)]
+    # sent again, fast retransmits, ECN reductions, CE received, spurious, windows with several losses
+    others = [(9, 4, 5, 7, 3, 2), (1, 1, 6, 8, 0, 1)]
+    flows = [
+        flow(0, "tcp", 100_000, 2, others[0]),
+        flow(1, "tcp", 50_000, 1, others[1]),
+        flow(2, "udp", 25_000),
+    ]
     queues = {("bottleneck", "*"): everybody, ("bottleneck", "tcp"): tcp}
     return Measured(Run(Path(), manifest), queues, flows, frozenset({"tcp"}))
 
@@ -104,6 +110,12 @@ def run():
         ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of those who react
         ("jain_index", "udp", 1.0),
         ("timeouts", "*", 3.0),
+        ("fast_retransmits", "*", 5.0),
+        ("ecn_reductions", "tcp", 11.0),
+        ("ce_received", "*", 15.0),
+        ("spurious_retransmissions", "*", 3.0),
+        ("multiple_loss_windows", "tcp", 3.0),
+        ("multiple_loss_windows", "udp", 0.0),
         ("timeouts_per_flow", "*", 1.5),
         ("timeouts_per_flow", "udp", None),
     ],

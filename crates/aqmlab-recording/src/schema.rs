@@ -116,10 +116,17 @@ pub const FLOWS: Schema = Schema {
         ("fast_retransmits", U64),
         ("ecn_reductions", U64),
         ("ce_received", U64),
+        ("spurious_retransmissions", U64),
+        ("multiple_loss_windows", U64),
         ("measured_delivered_bytes", U64),
         ("measured_sent_bytes", U64),
         ("measured_timeouts", U64),
         ("measured_retransmitted_segments", U64),
+        ("measured_fast_retransmits", U64),
+        ("measured_ecn_reductions", U64),
+        ("measured_ce_received", U64),
+        ("measured_spurious_retransmissions", U64),
+        ("measured_multiple_loss_windows", U64),
     ],
 };
 

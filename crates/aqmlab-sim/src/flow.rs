@@ -178,6 +178,10 @@ pub struct FlowCounts {
     pub ecn_reductions: u64,
     /// CE-marked packets that the receiver got.
     pub ce_received: u64,
+    /// Segments with payload or FIN that reached the receiver and brought nothing it did not have.
+    pub spurious_retransmissions: u64,
+    /// Windows of data of which two or more segments were sent again.
+    pub multiple_loss_windows: u64,
 }
 
 impl Flow {
@@ -228,6 +232,8 @@ impl Flow {
                     fast_retransmits: u64::from(s.fast_retransmits),
                     ecn_reductions: u64::from(s.ecn_reductions),
                     ce_received: u64::from(r.ce_received),
+                    spurious_retransmissions: u64::from(r.duplicates_received),
+                    multiple_loss_windows: u64::from(s.multiple_loss_windows),
                 }
             }
             Body::Packets(d) => FlowCounts {

@@ -202,10 +202,17 @@ impl Recorder {
                 all.fast_retransmits.into(),
                 all.ecn_reductions.into(),
                 all.ce_received.into(),
+                all.spurious_retransmissions.into(),
+                all.multiple_loss_windows.into(),
                 (all.delivered_bytes - before.delivered_bytes).into(),
                 (all.sent_bytes - before.sent_bytes).into(),
                 (all.timeouts - before.timeouts).into(),
                 (all.retransmitted_segments - before.retransmitted_segments).into(),
+                (all.fast_retransmits - before.fast_retransmits).into(),
+                (all.ecn_reductions - before.ecn_reductions).into(),
+                (all.ce_received - before.ce_received).into(),
+                (all.spurious_retransmissions - before.spurious_retransmissions).into(),
+                (all.multiple_loss_windows - before.multiple_loss_windows).into(),
             ]);
         }
         table

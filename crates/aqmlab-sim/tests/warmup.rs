@@ -47,6 +47,11 @@ fn measured_is_the_whole_less_what_was_before() {
         ("measured_sent_bytes", "sent_bytes"),
         ("measured_timeouts", "timeouts"),
         ("measured_retransmitted_segments", "retransmitted_segments"),
+        ("measured_fast_retransmits", "fast_retransmits"),
+        ("measured_ecn_reductions", "ecn_reductions"),
+        ("measured_ce_received", "ce_received"),
+        ("measured_spurious_retransmissions", "spurious_retransmissions"),
+        ("measured_multiple_loss_windows", "multiple_loss_windows"),
     ] {
         for class in ["ftp", "short", "udp"] {
             let [whole, head] = [&all, &before].map(|r| flows(r, class, counted));

@@ -29,8 +29,12 @@ pub struct Counters {
     pub ce_received: u32,
     /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
     pub acks_sent: u32,
-    /// Received segments that brought no new byte: their retransmission was not needed.
+    /// Received segments with payload or FIN that brought nothing this side did not have: spurious retransmissions of
+    /// the other side, as far as they get here.
     pub duplicates_received: u32,
+    /// Windows of data of which two or more segments were sent again. A window here is what is outstanding when a
+    /// segment is sent again that belongs to no such window before; the same segment sent again twice is one.
+    pub multiple_loss_windows: u32,
     /// SYN or SYN-ACK segments sent again.
     pub syn_retransmissions: u32,
 }
@@ -59,6 +63,7 @@ pub(crate) struct Incidents {
     pub duplicate_acks: u32,
     pub ce_received: u32,
     pub duplicates_received: u32,
+    pub multiple_loss_windows: u32,
     pub syn_retransmissions: u32,
     /// RST segments, and segments at the end of the stream without payload, but for the first FIN.
     pub control_segments: u32,
@@ -77,6 +82,7 @@ impl Incidents {
             duplicate_acks: 0,
             ce_received: 0,
             duplicates_received: 0,
+            multiple_loss_windows: 0,
             syn_retransmissions: 0,
             control_segments: 0,
         }

@@ -31,6 +31,7 @@ mod counters;
 mod ecn;
 mod endpoint;
 mod event;
+mod loss_window;
 mod profile;
 mod reassembly;
 mod receiver;

@@ -105,7 +105,7 @@ impl Receiver {
             } else {
                 self.ack_now = true; // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
             }
-            return Arrival { duplicate: true, ..Arrival::default() };
+            return Arrival { duplicate: end <= self.next, ..Arrival::default() };
         }
         if from > self.next {
             self.holes = true;

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::counters::Incidents;
+use crate::loss_window::LossWindow;
 use crate::reassembly::Beyond;
 use crate::recovery::NewReno;
 
@@ -13,6 +14,7 @@ pub(crate) struct Trouble {
     /// What arrived beyond a hole; `None` when nothing is missing.
     pub beyond: Option<Box<Beyond>>,
     pub counts: Incidents,
+    pub loss_window: LossWindow,
     /// Timeouts without new data acknowledged in between; counts while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
@@ -26,6 +28,7 @@ impl Trouble {
             recovery: NewReno::new(),
             beyond: None,
             counts: Incidents::none(),
+            loss_window: LossWindow::none(),
             timeouts_in_a_row: 0,
             limited: 0,
         }

@@ -5,7 +5,7 @@ mod support;
 
 use aqmlab_params::{Kind, Origin, Settings, Value};
 use aqmlab_random::Stream;
-use aqmlab_transport::{Endpoint, PARAMS, Profile, State, StreamEvent, profile_settings, profiles};
+use aqmlab_transport::{Endpoint, Flags, PARAMS, Profile, State, StreamEvent, profile_settings, profiles};
 use aqmlab_units::{Bytes, Instant, Rate, Span, text::Size};
 use support::{A, B, Fate, Faults, Link, Pair, Path};
 
@@ -134,6 +134,25 @@ impl Life {
         assert_eq!(counters.segments_sent as usize, this.sent.len());
         assert_eq!(counters.data_segments_sent as usize, this.data_sent().len());
         assert_eq!(counters.bytes_sent, this.data_sent().iter().map(|(_, _, len)| u64::from(*len)).sum());
+        assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
+    }
+
+    /// Segments that came to an open connection with nothing that had not come before, byte by byte.
+    fn duplicates(&self, side: usize) -> u32 {
+        let first = self.net.profile.initial_sequence;
+        // Beside the stream's bytes its FIN, which takes a number too.
+        let mut held = vec![false; usize::try_from(self.bytes[1 - side]).expect("a small number") + 1];
+        let mut duplicates = 0;
+        for (state, seg) in &self.net.sides[side].received {
+            if *state == State::Closed || seg.flags.has(Flags::SYN) || seg.sequence_len() == 0 {
+                continue;
+            }
+            let from = seg.seq.wrapping_sub(first) as usize - 1;
+            let these = &mut held[from..][..seg.sequence_len() as usize];
+            duplicates += u32::from(these.iter().all(|held| *held));
+            these.fill(true);
+        }
+        duplicates
     }
 
     /// No segment goes beyond the other side's receive window, nor beyond `max_window` segments.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured
 from aqmlab.metrics.registry import metric
@@ -28,6 +28,12 @@ def jain_index(values: Sequence[float]) -> float:
         raise ValueError("the fairness of no flows is not defined")
     squares = math.fsum(x * x for x in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
+def _sum(run: Measured, class_name: str, count: Callable[[FlowTotals], int]) -> float | None:
+    """Sum of a count over the flows of a class; ``None`` without any."""
+    flows = run.flows_of(class_name)
+    return float(sum(count(flow) for flow in flows)) if flows else None
 
 
 @metric(
@@ -84,8 +90,7 @@ def fairness(run: Measured, _queue: str, class_name: str) -> float | None:
 )
 def timeouts(run: Measured, _queue: str, class_name: str) -> float | None:
     """Retransmission timeouts."""
-    flows = run.flows_of(class_name)
-    return float(sum(flow.measured_timeouts for flow in flows)) if flows else None
+    return _sum(run, class_name, lambda flow: flow.measured_timeouts)
 
 
 @metric(
@@ -100,3 +105,68 @@ def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | No
     """Retransmission timeouts by flows that can have one."""
     flows = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
     return sum(flow.measured_timeouts for flow in flows) / len(flows) if flows else None
+
+
+@metric(
+    "fast_retransmits",
+    label="fast retransmits",
+    unit="",
+    definition="entries into fast recovery of all flows in the measured interval",
+    source="RFC 5681, section 3.2",
+    better="less",
+)
+def fast_retransmits(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Fast retransmits."""
+    return _sum(run, class_name, lambda flow: flow.measured_fast_retransmits)
+
+
+@metric(
+    "spurious_retransmissions",
+    label="spurious retransmissions",
+    unit="",
+    definition="segments that reached a receiver which had all of them already, in the measured interval",
+    source="RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
+    better="less",
+)
+def spurious_retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Retransmissions that were not needed."""
+    return _sum(run, class_name, lambda flow: flow.measured_spurious_retransmissions)
+
+
+@metric(
+    "multiple_loss_windows",
+    label="windows with several losses",
+    unit="",
+    definition="windows of data of which two or more segments were sent again, in the measured interval",
+    source="Fall, Floyd 1996, section 1 (multiple losses in a window)",
+    better="less",
+)
+def multiple_loss_windows(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Windows with several losses."""
+    return _sum(run, class_name, lambda flow: flow.measured_multiple_loss_windows)
+
+
+@metric(
+    "ecn_reductions",
+    label="ECN reductions",
+    unit="",
+    definition="window reductions on an ECN echo of all flows in the measured interval",
+    source="RFC 3168, section 6.1.2",
+    better="",
+)
+def ecn_reductions(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Reactions to marks: at most one a window."""
+    return _sum(run, class_name, lambda flow: flow.measured_ecn_reductions)
+
+
+@metric(
+    "ce_received",
+    label="CE marks received",
+    unit="",
+    definition="packets with CE that reached a receiver in the measured interval",
+    source="RFC 3168, section 6.1.3",
+    better="",
+)
+def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Marks that arrived."""
+    return _sum(run, class_name, lambda flow: flow.measured_ce_received)

@@ -133,6 +133,11 @@ class FlowTotals:
     measured_sent_bytes: int
     measured_timeouts: int
     measured_retransmitted_segments: int
+    measured_fast_retransmits: int
+    measured_ecn_reductions: int
+    measured_ce_received: int
+    measured_spurious_retransmissions: int
+    measured_multiple_loss_windows: int
 
 
 @dataclass(frozen=True)
@@ -245,7 +250,8 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
 
 _FLOW_COLUMNS = (
     "flow, class, base_rtt_ns, start_ns, end_ns, measured_delivered_bytes, measured_sent_bytes,"
-    " measured_timeouts, measured_retransmitted_segments"
+    " measured_timeouts, measured_retransmitted_segments, measured_fast_retransmits, measured_ecn_reductions,"
+    " measured_ce_received, measured_spurious_retransmissions, measured_multiple_loss_windows"
 )
 
 _TOTALS = (

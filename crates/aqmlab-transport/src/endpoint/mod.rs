@@ -206,6 +206,7 @@ impl Endpoint {
             ce_received: seldom.ce_received,
             acks_sent: self.tally.acks,
             duplicates_received: seldom.duplicates_received,
+            multiple_loss_windows: seldom.multiple_loss_windows,
             syn_retransmissions: seldom.syn_retransmissions,
         }
     }

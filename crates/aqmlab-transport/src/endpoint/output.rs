@@ -194,7 +194,11 @@ impl Endpoint {
     #[cold]
     fn count_again(&mut self, from: u64, len: u32) {
         let sent = self.sent().min(self.stream_end);
-        let counts = &mut self.troubles.note().counts;
+        let end = self.sent();
+        let trouble = self.troubles.note();
+        let several = trouble.loss_window.again(from, end);
+        let counts = &mut trouble.counts;
+        counts.multiple_loss_windows += u32::from(several);
         counts.retransmitted += 1;
         counts.bytes_retransmitted += u64::from(len);
         counts.bytes_repeated += sent.saturating_sub(from).min(u64::from(len));

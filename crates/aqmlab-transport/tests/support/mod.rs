@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use aqmlab_transport::{Endpoint, Profile, Role, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Profile, Role, Segment, State, StreamEvent};
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
 /// What the network does to one packet.
@@ -111,12 +111,19 @@ impl Path {
 pub struct Side {
     pub endpoint: Endpoint,
     pub sent: Vec<(Instant, Segment)>,
+    /// What arrived, and the state in which it found the endpoint.
+    pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
 }
 
 impl Side {
     fn new(role: Role, profile: &Profile) -> Self {
-        Side { endpoint: Endpoint::new(role, profile), sent: Vec::new(), events: Vec::new() }
+        Side {
+            endpoint: Endpoint::new(role, profile),
+            sent: Vec::new(),
+            received: Vec::new(),
+            events: Vec::new(),
+        }
     }
 
     /// Bytes delivered to the application here, by the events.
@@ -208,6 +215,8 @@ impl Pair {
         if self.in_flight.peek().is_some_and(|Reverse((t, _))| *t == at) {
             let Reverse((_, serial)) = self.in_flight.pop().expect("peeked");
             let (to, seg, ce) = self.packets.remove(&serial).expect("stored with its event");
+            let state = self.sides[to].endpoint.state();
+            self.sides[to].received.push((state, seg));
             self.with(to, |e, now, p| e.on_segment(now, &seg, ce, p));
             return true;
         }
