@@ -25,8 +25,9 @@ bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour 
 install:         ## .venv with aqmlab built and installed
 	@tools/install.sh
 
-docs:            ## rewrite the generated parts of the documentation
+docs: install    ## rewrite the generated parts of the documentation: tables, printed texts, figures
 	@UPDATE=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test '*docs*'
+	@$(BIN)/python tools/outputs.py
 
 clean:           ## remove what was built
 	rm -rf target $(VENV)

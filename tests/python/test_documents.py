@@ -1,0 +1,18 @@
+"""What the documents show of runs is what comes out today."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_outputs_in_the_documents_are_those_of_today():
+    command = [sys.executable, "tools/outputs.py", "--check"]
+    ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
