@@ -145,5 +145,41 @@ pub const FLOW_SERIES: Schema = Schema {
     ],
 };
 
+/// Changes of chosen flows; there only if asked for.
+pub const TRACE: Schema = Schema {
+    name: "trace",
+    columns: &[
+        ("t_ns", U64),
+        ("flow", U64),
+        ("event", Str),
+        ("cwnd_segments", F64),
+        ("ssthresh_segments", NullableF64),
+        ("srtt_ns", NullableU64),
+        ("rto_ns", U64),
+        ("flight_bytes", U64),
+        ("acked_bytes", U64),
+    ],
+};
+
+/// Chosen packets one by one; there only if asked for.
+pub const PACKETS: Schema = Schema {
+    name: "packets",
+    columns: &[
+        ("t_ns", U64),
+        ("event", Str),
+        ("at", Str),
+        ("reason", Str),
+        ("flow", U64),
+        ("toward", Str),
+        ("wire_bytes", U64),
+        ("ecn", Str),
+        ("payload_bytes", NullableU64),
+        ("seq", NullableU64),
+        ("ack", NullableU64),
+        ("flags", Str),
+    ],
+};
+
 /// All of them.
-pub const ALL: &[&Schema] = &[&SUMMARY, &HISTOGRAMS, &RUN, &QUEUES, &LAW, &FLOWS, &FLOW_SERIES];
+pub const ALL: &[&Schema] =
+    &[&SUMMARY, &HISTOGRAMS, &RUN, &QUEUES, &LAW, &FLOWS, &FLOW_SERIES, &TRACE, &PACKETS];

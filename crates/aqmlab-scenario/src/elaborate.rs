@@ -135,6 +135,7 @@ fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
     if let Some(stop) = &stop {
         pass.starts_before(stop.at, &drafts);
     }
+    let record = record.and_then(|record| pass.choices(&file, record, &drafts, &links));
     let (nodes, counts) = (network.nodes.clone(), largest(&drafts));
     let classes: Vec<_> = drafts.into_iter().map(|d| d.plan).collect();
     let links = pass.links(network, &classes);

@@ -34,6 +34,12 @@ pub enum Form {
     Sizes,
     /// Numbers of arrivals, the first is 1.
     Arrivals,
+    /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.
+    Flows,
+    /// Names of links.
+    Links,
+    /// Several of these words.
+    Words(&'static [&'static str]),
     /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.
     Queue,
     /// TCP: a profile's name, or a table with `profile` and the transport's own parameters.

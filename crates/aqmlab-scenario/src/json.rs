@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use crate::distribution::{Sizes, Times};
-use crate::plan::{ClassPlan, Faults, LinkPlan, Plan, QueueCount, Stop, Workload};
+use crate::plan::{ClassPlan, Faults, FlowChoice, LinkPlan, Plan, QueueCount, Stop, Workload};
 
 impl Plan {
     /// Every value of the plan, and the origin of each as `origins`. Quantities are texts with units, in the form
@@ -38,12 +38,43 @@ impl Plan {
             "nodes": self.nodes,
             "links": links,
             "classes": classes,
-            "record": { "queues": self.record.queues.to_string(), "flows": self.record.flows.to_string() },
+            "record": self.record_json(),
         });
         match plan {
             Json::Object(plan) => plan,
             _ => unreachable!("it was made an object"),
         }
+    }
+
+    /// What nobody asked for is not there, so that it does not change the digest of a plan without it.
+    fn record_json(&self) -> Json {
+        let record = &self.record;
+        let mut all = Map::new();
+        all.insert("queues".into(), json!(record.queues.to_string()));
+        all.insert("flows".into(), json!(record.flows.to_string()));
+        if !record.trace.is_empty() {
+            all.insert("trace".into(), self.flows_json(&record.trace));
+        }
+        if let Some(packets) = &record.packets {
+            let links: Vec<_> = packets.links.iter().map(|&l| &self.links[l].name).collect();
+            let events: Vec<_> = packets.events.iter().map(|e| e.name()).collect();
+            let flows = packets.flows.as_ref().map(|flows| self.flows_json(flows));
+            let until = packets.until.map(|until| until.to_string());
+            let from = packets.from.to_string();
+            all.insert(
+                "packets".into(),
+                json!({ "links": links, "flows": flows, "events": events, "from": from, "until": until }),
+            );
+        }
+        if !record.trace.is_empty() || record.packets.is_some() {
+            all.insert("limit".into(), json!(record.limit));
+        }
+        Json::Object(all)
+    }
+
+    fn flows_json(&self, choices: &[FlowChoice]) -> Json {
+        let one = |c: &FlowChoice| json!({ "class": self.classes[c.class].name, "flows": c.indices });
+        Json::Array(choices.iter().map(one).collect())
     }
 
     fn stop_json(&self, stop: &Stop) -> Json {

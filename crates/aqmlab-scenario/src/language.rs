@@ -27,6 +27,9 @@ const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
 /// The kinds of quantity that a stop condition counts.
 pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"];
 
+/// What is recorded of a packet.
+pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
+
 /// The keys of a file.
 pub const FILE: &[Field] = &[
     ruled(
@@ -266,6 +269,28 @@ pub const RECORD: &[Field] = &[
         Default::Span(Span::ns(S / 2)),
         "interval of samples of each flow; \"0s\": none",
     ),
+    ruled(
+        "trace",
+        Form::Flows,
+        "none",
+        "TCP flows of which each change of window, threshold, round-trip time and timer is recorded",
+    ),
+    ruled("packets", Form::Table(PACKET_RECORD), "none", "packets that are recorded one by one"),
+    default(
+        "limit",
+        Form::One(Kind::Integer { min: 1, max: 1_000_000_000 }),
+        Default::Integer(2_000_000),
+        "most rows of the trace, and of the packets; a run that comes to more ends with an error",
+    ),
+];
+
+/// The keys of `packets` in `[record]`.
+pub const PACKET_RECORD: &[Field] = &[
+    ruled("links", Form::Links, "the paths of `flows`", "the links at which packets are recorded"),
+    ruled("flows", Form::Flows, "everybody's, at links only", "whose packets, at links and at their hosts"),
+    ruled("events", Form::Words(PACKET_EVENTS), "all", "what is recorded of a packet"),
+    default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "from when on"),
+    ruled("until", Form::One(MOMENT), "the end of the run", "until when"),
 ];
 
 /// The keys of an `[[arm]]` besides the dotted paths.

@@ -21,6 +21,7 @@ pub mod language;
 mod pass;
 mod plan;
 mod queue;
+mod record;
 mod reference;
 mod route;
 mod run;

@@ -209,4 +209,93 @@ pub struct RecordPlan {
     pub queues: Span,
     /// Interval of per-flow samples.
     pub flows: Span,
+    /// Flows of which each change is recorded.
+    pub trace: Vec<FlowChoice>,
+    /// Packets that are recorded one by one.
+    pub packets: Option<PacketChoice>,
+    /// Most rows that a trace or a packet recording may have.
+    pub limit: u64,
+}
+
+/// Flows of one class.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowChoice {
+    /// Index into [`Plan::classes`].
+    pub class: usize,
+    /// Their indices within the class, ascending; all of them if `None`.
+    pub indices: Option<Vec<u64>>,
+}
+
+impl FlowChoice {
+    /// Is the flow of this index within this class one of them?
+    pub fn holds(&self, class: usize, index: u64) -> bool {
+        self.class == class
+            && self.indices.as_ref().is_none_or(|indices| indices.binary_search(&index).is_ok())
+    }
+}
+
+/// Which packets are recorded, where and when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PacketChoice {
+    /// Indices into [`Plan::links`], ascending: the places in the network.
+    pub links: Vec<usize>,
+    /// Whose packets; everybody's if `None`. With a choice the flows' hosts are places as well.
+    pub flows: Option<Vec<FlowChoice>>,
+    /// What is recorded of them, in the order of [`PacketEvent::ALL`].
+    pub events: Vec<PacketEvent>,
+    /// From when on.
+    pub from: Span,
+    /// Until when, that instant included; to the end of the run if `None`.
+    pub until: Option<Span>,
+}
+
+/// What happens to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum PacketEvent {
+    /// A host sends it.
+    Send,
+    /// It is lost on its flow's own access link.
+    Lose,
+    /// It reaches a queue.
+    Enqueue,
+    /// Its transmission begins.
+    Dequeue,
+    /// A queue drops it.
+    Drop,
+    /// A queue marks it.
+    Mark,
+    /// It reaches its host.
+    Arrive,
+}
+
+impl PacketEvent {
+    /// All of them.
+    pub const ALL: [PacketEvent; 7] = [
+        PacketEvent::Send,
+        PacketEvent::Lose,
+        PacketEvent::Enqueue,
+        PacketEvent::Dequeue,
+        PacketEvent::Drop,
+        PacketEvent::Mark,
+        PacketEvent::Arrive,
+    ];
+
+    /// Does it happen at a host, and not at a link's queue?
+    pub const fn is_at_a_host(self) -> bool {
+        matches!(self, PacketEvent::Send | PacketEvent::Lose | PacketEvent::Arrive)
+    }
+
+    /// The word used in scenarios and recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PacketEvent::Send => "send",
+            PacketEvent::Lose => "lose",
+            PacketEvent::Enqueue => "enqueue",
+            PacketEvent::Dequeue => "dequeue",
+            PacketEvent::Drop => "drop",
+            PacketEvent::Mark => "mark",
+            PacketEvent::Arrive => "arrive",
+        }
+    }
 }

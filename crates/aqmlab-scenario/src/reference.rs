@@ -8,7 +8,8 @@ use crate::distribution::TIMES;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, COMPLETED, CONDITION, FAULTS, FILE, HOP, LINK, NODE, RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS,
+    ARM, COMPLETED, CONDITION, FAULTS, FILE, HOP, LINK, NODE, PACKET_RECORD, RECORD, STOP, TOPOLOGIES,
+    TRAFFIC_KINDS,
 };
 use crate::suggest::listed;
 
@@ -33,6 +34,7 @@ pub fn reference() -> String {
     section(&mut out, "`completed` in `[stop]`", "", COMPLETED.iter());
     section(&mut out, "`condition` in `[stop]`", "One of the four quantities.", CONDITION.iter());
     section(&mut out, "`[record]`", "", RECORD.iter());
+    section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
     out
@@ -96,6 +98,9 @@ fn form(form: &Form) -> String {
         Form::Times => format!("a time, or a distribution: {}", listed(TIMES.iter().copied())),
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
         Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
+        Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),
+        Form::Links => "a list of names of links".to_string(),
+        Form::Words(words) => format!("a list of {}", listed(words.iter().copied())),
         Form::Queue => "a discipline's name, or `{ kind = .., .. }`".to_string(),
         Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),
         Form::Table(_) | Form::Kinds(_) => "a table".to_string(),

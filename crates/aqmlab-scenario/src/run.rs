@@ -1,14 +1,14 @@
-//! When a run ends, when measurement begins, what is recorded.
+//! When a run ends, when measurement begins.
 
 use aqmlab_units::Span;
 
 use crate::field::Absent;
-use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, RECORD, STOP};
+use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, STOP};
 use crate::pass::{Pass, Section};
-use crate::plan::{CountStop, QueueCount, QueueStop, RecordPlan, Stop};
+use crate::plan::{CountStop, QueueCount, QueueStop, Stop};
 use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
-use crate::tree::{At, Node, Table, Tree};
+use crate::tree::{At, Node, Tree};
 
 /// When a run ends at the latest, and where that is written.
 #[derive(Clone)]
@@ -144,7 +144,13 @@ impl Pass<'_, '_> {
     }
 
     /// The index of the name at a key among `names`.
-    fn one_of(&mut self, section: &Section<'_>, key: &str, what: &str, names: &[&str]) -> Option<usize> {
+    pub(crate) fn one_of(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        what: &str,
+        names: &[&str],
+    ) -> Option<usize> {
         let name = self.name(section, key)?;
         let found = names.iter().position(|n| *n == name);
         if found.is_none() {
@@ -154,33 +160,6 @@ impl Pass<'_, '_> {
             self.enter(section, key, &name, aqmlab_params::Origin::Given);
         }
         found
-    }
-
-    /// What to record how often.
-    pub(crate) fn record(&mut self, file: &Section<'_>) -> Option<RecordPlan> {
-        let nothing = Table::default();
-        let section = match file.node("record") {
-            Some(node) => self.section(node, "record", RECORD)?,
-            None => Section {
-                path: "record".to_string(),
-                at: file.at.clone(),
-                table: &nothing,
-                fields: RECORD.iter().collect(),
-            },
-        };
-        let (queues, flows) = (self.interval_of(&section, "queues"), self.interval_of(&section, "flows"));
-        Some(RecordPlan { queues: queues?, flows: flows? })
-    }
-
-    fn interval_of(&mut self, section: &Section<'_>, key: &str) -> Option<Span> {
-        let interval = self.span(section, key)?;
-        if !interval.is_zero() && interval < Span::us(1) {
-            let message =
-                format!("interval `{interval}` is too short; write at least 1us, or 0s for no samples");
-            self.error(&section.at(key), &section.sub(key), message);
-            return None;
-        }
-        Some(interval)
     }
 }
 

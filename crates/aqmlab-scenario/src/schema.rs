@@ -72,6 +72,18 @@ fn form_schema(form: &Form) -> Json {
         ] }),
         Form::Arrivals => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "type": "integer", "minimum": 1 } }),
+        Form::Flows => json!({ "type": "array", "minItems": 1, "items": { "anyOf": [
+            { "type": "string", "minLength": 1, "maxLength": 64 },
+            { "type": "object", "required": ["class", "flows"], "additionalProperties": false, "properties": {
+                "class": { "type": "string", "minLength": 1, "maxLength": 64 },
+                "flows": { "type": "array", "minItems": 1, "uniqueItems": true,
+                    "items": { "type": "integer", "minimum": 0 } },
+            } },
+        ] } }),
+        Form::Links => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
+            "items": { "type": "string", "minLength": 1 } }),
+        Form::Words(words) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
+            "items": { "enum": words } }),
         Form::Queue => queue(),
         Form::Tcp => tcp(),
         Form::Table(fields) => object(fields.iter(), None),

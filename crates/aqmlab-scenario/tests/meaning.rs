@@ -1,6 +1,6 @@
 //! What is written becomes the plan that it stands for.
 
-use aqmlab_scenario::{Access, Plan, QueueCount, Workload, parse};
+use aqmlab_scenario::{Access, FlowChoice, PacketEvent, Plan, QueueCount, Workload, parse};
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_units::{Bytes, Rate, Span};
 
@@ -115,6 +115,37 @@ fn packets_and_stops_are_as_written() {
     let condition = plan.stop.condition.expect("a condition stops it");
     assert_eq!((condition.link, condition.quantity, condition.count), (1, QueueCount::Backlog, 5));
     assert_eq!(plan.record.queues, Span::ZERO);
+}
+
+#[test]
+fn flows_and_packets_to_record_are_as_written() {
+    let text = format!(
+        "{DUMBBELL}[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 5\n\
+         [[traffic]]\nname = \"udp\"\nkind = \"cbr\"\nrate = \"1Mbit\"\n[record]\nlimit = 7\n"
+    );
+    let plain = only(&text).record;
+    assert_eq!((plain.trace.len(), plain.packets.is_none(), plain.limit), (0, true, 7));
+    let plan = only(&format!(
+        "{text}trace = [{{ class = \"ftp\", flows = [3, 1] }}]\n\
+         packets = {{ flows = [\"udp\"], events = [\"mark\", \"send\"], from = \"1s\", until = \"2s\" }}\n"
+    ));
+    assert_eq!(plan.record.trace, [FlowChoice { class: 0, indices: Some(vec![1, 3]) }]);
+    assert!(plan.record.trace[0].holds(0, 3) && !plan.record.trace[0].holds(0, 2));
+    assert!(!plan.record.trace[0].holds(1, 3));
+    let packets = plan.record.packets.expect("packets are chosen");
+    assert_eq!(packets.flows, Some(vec![FlowChoice { class: 1, indices: None }]));
+    assert_eq!(packets.links, [0, 1], "both ways of the dumbbell");
+    assert_eq!(packets.events, [PacketEvent::Send, PacketEvent::Mark]);
+    assert_eq!((packets.from, packets.until), (Span::s(1), Some(Span::s(2))));
+}
+
+#[test]
+fn what_is_not_recorded_does_not_change_the_digest() {
+    let text = format!("{DUMBBELL}[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n[record]\n");
+    let digest = |more: &str| only(&format!("{text}{more}\n")).digest();
+    assert_eq!(digest(""), digest("limit = 7"));
+    assert_ne!(digest(""), digest("trace = [\"ftp\"]"));
+    assert_ne!(digest("trace = [\"ftp\"]"), digest("trace = [\"ftp\"]\nlimit = 7"));
 }
 
 #[test]

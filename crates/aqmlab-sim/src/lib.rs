@@ -16,9 +16,12 @@ mod flow;
 mod later;
 mod network;
 mod packet;
+mod packet_log;
 mod recorder;
 mod routes;
 mod run;
+mod trace;
+mod watch;
 mod wheel;
 mod world;
 

@@ -12,6 +12,7 @@ use crate::faults::FaultInjector;
 use crate::flow::{AccessLinks, Tempi};
 use crate::packet::{PortPacket, SimPacket};
 use crate::routes::Place;
+use crate::watch::Watch;
 
 /// One directed link.
 pub struct Link {
@@ -78,8 +79,19 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
 /// # Errors
 /// If a discipline refuses its parameters; the scenario has checked them, so only a discipline registered
 /// from outside can.
-pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<Vec<Link>, ParamError> {
-    plan.links.iter().map(|l| link(l, plan.classes.len(), seed, registry)).collect()
+pub fn links(
+    plan: &Plan,
+    seed: u64,
+    registry: &Registry<PortPacket>,
+    watch: Option<&Watch>,
+) -> Result<Vec<Link>, ParamError> {
+    let tap = |i: usize, discipline| match watch {
+        Some(watch) => watch.tap(i, &plan.links[i].name, discipline),
+        None => discipline,
+    };
+    let classes = plan.classes.len();
+    let one = |(i, l)| link(l, classes, seed, registry, |discipline| tap(i, discipline));
+    plan.links.iter().enumerate().map(one).collect()
 }
 
 fn link(
@@ -87,6 +99,7 @@ fn link(
     classes: usize,
     seed: u64,
     registry: &Registry<PortPacket>,
+    tap: impl FnOnce(Discipline<PortPacket>) -> Discipline<PortPacket>,
 ) -> Result<Link, ParamError> {
     let queue = &plan.queue;
     let draws = Stream::new(seed, &format!("{}/{}", plan.name, queue.kind));
@@ -94,7 +107,7 @@ fn link(
     if !plan.faults.drop.is_empty() || !plan.faults.mark.is_empty() {
         discipline = Discipline::Custom(Box::new(FaultInjector::new(discipline, &plan.faults)));
     }
-    let port = Port::new(discipline, plan.rate, plan.overhead, classes);
+    let port = Port::new(tap(discipline), plan.rate, plan.overhead, classes);
     Ok(Link { port, delay: plan.delay, turns: Turns::default(), deadline: None })
 }
 

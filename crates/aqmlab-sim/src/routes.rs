@@ -4,6 +4,7 @@ use aqmlab_scenario::{ClassPlan, Plan};
 
 use crate::event::End;
 use crate::flow::AccessLink;
+use crate::watch::is_watched;
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,8 @@ pub enum Next {
     Access(AccessLink),
     /// To its host at this end of the path, having passed so many links, access links included.
     Host(End, u8),
+    /// The same, where something is recorded one by one.
+    WatchedHost(End, u8),
 }
 
 /// A place on a path: an index into the table of [`Routes`]. The place after it is the next one of its path.
@@ -32,17 +35,20 @@ impl Routes {
     /// more places than a packet tells apart.
     pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
-        let begins = plan.classes.iter().map(|class| routes.add_class(class)).collect::<Option<_>>()?;
+        let add = |(i, class)| {
+            routes.add_class(class, if is_watched(plan, i) { Next::WatchedHost } else { Next::Host })
+        };
+        let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
         Some((routes, begins))
     }
 
-    fn add_class(&mut self, class: &ClassPlan) -> Option<[Place; 2]> {
+    fn add_class(&mut self, class: &ClassPlan, host: fn(End, u8) -> Next) -> Option<[Place; 2]> {
         let own = |links: [AccessLink; 2]| class.access.as_ref().map(|_| links);
         let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
         let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
         Some([
-            self.add(&path(&class.path, there, End::Receiver))?,
-            self.add(&path(&class.return_path, back, End::Sender))?,
+            self.add(&path(&class.path, there, |passed| host(End::Receiver, passed)))?,
+            self.add(&path(&class.return_path, back, |passed| host(End::Sender, passed)))?,
         ])
     }
 
@@ -72,13 +78,13 @@ impl Routes {
 }
 
 /// The way over these links, and over the flow's own first and last link if it has any.
-fn path(links: &[usize], own: Option<[AccessLink; 2]>, end: End) -> Vec<Next> {
+fn path(links: &[usize], own: Option<[AccessLink; 2]>, host: impl FnOnce(u8) -> Next) -> Vec<Next> {
     let passed = links.len() + own.map_or(0, |own| own.len());
     let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
     let own = |link: Option<AccessLink>| link.map(Next::Access).into_iter();
     own(first)
         .chain(links.iter().map(|&l| Next::Queue(l as u32)))
         .chain(own(last))
-        .chain([Next::Host(end, passed as u8)])
+        .chain([host(passed as u8)])
         .collect()
 }

@@ -43,6 +43,19 @@ pub enum RunError {
         "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
     )]
     Places,
+    /// A recording of single changes or packets has more rows than the scenario allows.
+    #[error(
+        "the `{table}` of the recording have come to their limit of {limit} rows at {at}: choose fewer flows, links or \
+         events in [record], a shorter time, or raise its `limit`"
+    )]
+    TooManyRows {
+        /// the table
+        table: &'static str,
+        /// when
+        at: Instant,
+        /// rows allowed
+        limit: u64,
+    },
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
@@ -105,6 +118,7 @@ fn run_on<Q: EventQueue>(
     let begun = WallClock::now();
     let mut world = World::new(plan, seed, queue, fused, registry)?;
     let stopped_by = world.run(control)?;
+    world.check_watch()?;
     finish(world, plan, seed, stopped_by, begun)
 }
 
@@ -129,7 +143,8 @@ fn finish<Q: EventQueue>(
         recorder.flow_ended(&flow);
     }
     let run = run_table(t0, t1, &world.fates, resident);
-    let tables = recorder.finish(&world.links, run);
+    let mut tables = recorder.finish(&world.links, run);
+    tables.extend(world.watch.into_iter().flat_map(|watch| watch.finish()));
     let links = plan.links.iter().map(|l| LinkInfo { name: l.name.clone(), rate: l.rate, delay: l.delay });
     let manifest = Manifest {
         results_version: RESULTS_VERSION,

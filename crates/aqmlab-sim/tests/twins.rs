@@ -59,6 +59,7 @@ struct Small {
     hops: u32,
     udp_kbit: u64,
     stop: &'static str,
+    record: &'static str,
 }
 
 fn small() -> impl Strategy<Value = Small> {
@@ -90,9 +91,26 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just(r#"condition = { queue = "hop1", drops = 5 }"#),
             1 => Just(r#"condition = { queue = "hop1", backlog = 3 }"#),
         ],
+        // What is recorded one by one is the same as well.
+        prop_oneof![
+            2 => Just(""),
+            1 => Just(r#"trace = ["tcp"]"#),
+            1 => Just(r#"packets = { flows = ["tcp", "udp"] }"#),
+            1 => Just(
+                r#"
+                trace = [{ class = "tcp", flows = [0] }]
+                packets = { links = ["hop1"], flows = [{ class = "tcp", flows = [0] }], from = "500ms" }
+                "#
+            ),
+            1 => Just(r#"packets = { links = ["hop1"], events = ["drop", "mark"], until = "3s" }"#),
+        ],
     );
     (network, flows, rest).prop_map(
-        |((rate_kbit, delay_us, queue, flows, rtt, hops), (mss, bytes, ecn), (access, loss, udp, stop))| {
+        |(
+            (rate_kbit, delay_us, queue, flows, rtt, hops),
+            (mss, bytes, ecn),
+            (access, loss, udp, stop, record),
+        )| {
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
@@ -110,6 +128,7 @@ fn small() -> impl Strategy<Value = Small> {
                 udp_kbit: udp.max(10),
                 // Endless flows never complete, and the scenario says so.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
+                record,
             }
         },
     )
@@ -151,6 +170,7 @@ fn text(s: &Small) -> String {
         [record]
         queues = "50ms"
         flows = "100ms"
+        {record}
         [stop]
         {stop}
         "#,
@@ -165,6 +185,7 @@ fn text(s: &Small) -> String {
         ecn = s.ecn,
         udp = s.udp_kbit,
         stop = s.stop,
+        record = s.record,
     )
 }
 

@@ -100,14 +100,20 @@ impl<Q: EventQueue> World<'_, Q> {
         let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len);
         f.in_flight += 1;
         self.fates.sent.count(wire_len);
-        match &mut f.access {
-            None => self.forward_seldom(packet),
+        let lost = match &mut f.access {
+            None => false,
             Some(access) => {
-                if !self.agenda.over_access(access, &mut class.tempi, AccessLink::SenderOut, self.now, packet)
-                {
-                    self.lose(packet);
-                }
+                !self.agenda.over_access(access, &mut class.tempi, AccessLink::SenderOut, self.now, packet)
             }
+        };
+        let direct = f.access.is_none();
+        if let Some(watch) = &mut self.watch {
+            watch.sent(self.now, &packet, lost);
+        }
+        if lost {
+            self.lose(packet);
+        } else if direct {
+            self.forward_seldom(packet);
         }
     }
 

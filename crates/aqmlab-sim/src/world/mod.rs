@@ -19,6 +19,7 @@ use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
 use crate::run::RunError;
+use crate::watch::{Full, Watch};
 
 /// Events between two looks at the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
@@ -53,6 +54,8 @@ pub struct World<'a, Q: EventQueue> {
     pub fates: Fates,
     /// What goes into the recording.
     pub recorder: Recorder,
+    /// What goes there one change and one packet at a time, if that is asked for.
+    pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
     /// Flows completed since the end of the warm-up, by class.
@@ -81,7 +84,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         fused: bool,
         registry: &Registry<PortPacket>,
     ) -> Result<Self, RunError> {
-        let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
+        let watch = Watch::of(plan);
+        let mut links = network::links(plan, seed, registry, watch.as_ref()).map_err(RunError::Discipline)?;
         if fused {
             look_ahead(plan, &mut links);
         }
@@ -99,6 +103,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             flows: FlowTable::default(),
             fates: Fates::default(),
             recorder: Recorder::new(plan),
+            watch: watch.map(Box::new),
             outbox: Vec::new(),
             completed: vec![0; plan.classes.len()],
             events: 0,
@@ -167,10 +172,24 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         if control.is_cancelled() {
             return Err(RunError::Cancelled);
         }
+        self.check_watch()?;
         let used = self.memory_bytes();
         match control.cap() {
             Some(cap) if used > cap => Err(RunError::Memory { used, cap }),
             _ => Ok(None),
+        }
+    }
+
+    /// Has a trace or a packet recording outgrown its limit?
+    ///
+    /// # Errors
+    /// [`RunError::TooManyRows`], if one has.
+    pub fn check_watch(&self) -> Result<(), RunError> {
+        match self.watch.as_ref().and_then(|watch| watch.full(self.now)) {
+            Some(Full { table, at }) => {
+                Err(RunError::TooManyRows { table, at, limit: self.plan.record.limit })
+            }
+            None => Ok(()),
         }
     }
 
@@ -274,7 +293,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
         let queues = waiting as usize * size_of::<PortPacket>();
         let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
-        (agenda + queues + starts + self.flows.memory_bytes() + self.recorder.memory_bytes()) as u64
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
+        (agenda + queues + starts + self.flows.memory_bytes() + self.recorder.memory_bytes() + watched) as u64
     }
 }
 

@@ -17,12 +17,21 @@ impl<Q: EventQueue> World<'_, Q> {
             Next::Queue(link) => self.enqueue(link, packet),
             Next::Host(End::Receiver, passed) => self.at_receiver(packet, passed),
             Next::Host(End::Sender, passed) => self.at_sender(packet, passed),
+            seldom => self.forward_elsewhere(seldom, packet),
+        }
+    }
+
+    /// Where hops are not fused, and where something is recorded one by one.
+    #[inline(never)]
+    fn forward_elsewhere(&mut self, next: Next, packet: SimPacket) {
+        match next {
             Next::Access(link) => self.enter_access(link, packet),
+            Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
+            Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
         }
     }
 
     /// A packet enters one of its flow's own links with an event of its own, as where hops are not fused.
-    #[inline(never)]
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let tempi = &mut self.classes[usize::from(class)].tempi;
@@ -48,6 +57,9 @@ impl<Q: EventQueue> World<'_, Q> {
     fn record_finished(&mut self) {
         while let Some(gone) = self.flows.reap() {
             self.recorder.flow_ended(&gone);
+            if let Some(watch) = &mut self.watch {
+                watch.flow_ended(&gone);
+            }
         }
     }
 

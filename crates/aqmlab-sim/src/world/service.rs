@@ -11,23 +11,33 @@ use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Flow};
 use crate::network::Class;
 use crate::packet::{SimPacket, Toward};
+use crate::watch::Watch;
 
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
     /// both.)
     #[inline(never)]
     pub(super) fn at_receiver(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Receiver);
+        self.at_host(packet, passed, End::Receiver, false);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
     pub(super) fn at_sender(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Sender);
+        self.at_host(packet, passed, End::Sender, false);
+    }
+
+    /// A packet reaches a host where something is recorded one by one.
+    #[inline(never)]
+    pub(super) fn at_watched_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+        if let Some(watch) = &mut self.watch {
+            watch.arrived(self.now, &packet);
+        }
+        self.at_host(packet, passed, end, true);
     }
 
     #[inline(always)]
-    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End, watched: bool) {
         self.fates.delivered.count(packet.wire_len());
         self.fates.packet_hops += u64::from(passed);
         let slot = packet.flow().slot;
@@ -46,6 +56,7 @@ impl<Q: EventQueue> World<'_, Q> {
             agenda: &mut self.agenda,
             fates: &mut self.fates,
             outbox: &mut self.outbox,
+            watch: if watched { self.watch.as_deref_mut() } else { None },
         };
         let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival);
         if outcome != Outcome::default() {
@@ -62,6 +73,7 @@ impl<Q: EventQueue> World<'_, Q> {
             agenda: &mut self.agenda,
             fates: &mut self.fates,
             outbox: &mut self.outbox,
+            watch: self.watch.as_deref_mut(),
         };
         let outcome = hosts.serve(class, flow, at, end, None);
         self.conclude(at.slot, outcome);
@@ -90,6 +102,8 @@ struct Hosts<'a, Q: EventQueue> {
     agenda: &'a mut Agenda<Q>,
     fates: &'a mut Fates,
     outbox: &'a mut Vec<SimPacket>,
+    /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
+    watch: Option<&'a mut Watch>,
 }
 
 /// What a service leaves to be done.
@@ -138,6 +152,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
         }
         self.see_to_timer(flow, at, end);
+        if let Some(watch) = &mut self.watch {
+            watch.served(self.now, flow, end, class.profile());
+        }
         Outcome { completed, over: flow.over, to_send: !self.outbox.is_empty() }
     }
 
@@ -155,14 +172,19 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             let packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
             self.fates.sent.count(packet.wire_len());
             flow.in_flight += 1;
+            let mut lost = false;
             match &mut flow.access {
                 None => self.outbox.push(packet),
                 Some(access) => {
                     if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
                         self.fates.dropped.count(packet.wire_len());
                         flow.in_flight -= 1;
+                        lost = true;
                     }
                 }
+            }
+            if let Some(watch) = &mut self.watch {
+                watch.sent(self.now, &packet, lost);
             }
         }
     }

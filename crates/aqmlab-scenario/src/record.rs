@@ -1,0 +1,270 @@
+//! What is recorded: samples at intervals, changes of chosen flows, chosen packets one by one.
+
+use aqmlab_params::Origin;
+use aqmlab_units::Span;
+
+use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD};
+use crate::pass::{Pass, Section};
+use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, Workload};
+use crate::suggest::{listed, no_such};
+use crate::traffic::ClassDraft;
+use crate::tree::{Node, Table, Tree};
+
+const PACKETS: &str = "record.packets";
+
+impl Pass<'_, '_> {
+    /// What to record how often. Flows and links are chosen later, by [`Pass::choices`]: they are not known yet.
+    pub(crate) fn record(&mut self, file: &Section<'_>) -> Option<RecordPlan> {
+        let nothing = Table::default();
+        let section = match file.node("record") {
+            Some(node) => self.section(node, "record", RECORD)?,
+            None => Section {
+                path: "record".to_string(),
+                at: file.at.clone(),
+                table: &nothing,
+                fields: RECORD.iter().collect(),
+            },
+        };
+        let (queues, flows) = (self.interval_of(&section, "queues"), self.interval_of(&section, "flows"));
+        let limit = self.integer(&section, "limit");
+        Some(RecordPlan { queues: queues?, flows: flows?, trace: Vec::new(), packets: None, limit: limit? })
+    }
+
+    fn interval_of(&mut self, section: &Section<'_>, key: &str) -> Option<Span> {
+        let interval = self.span(section, key)?;
+        if !interval.is_zero() && interval < Span::us(1) {
+            let message =
+                format!("interval `{interval}` is too short; write at least 1us, or 0s for no samples");
+            self.error(&section.at(key), &section.sub(key), message);
+            return None;
+        }
+        Some(interval)
+    }
+
+    /// The record with the flows and links that it names.
+    pub(crate) fn choices(
+        &mut self,
+        file: &Section<'_>,
+        mut record: RecordPlan,
+        classes: &[ClassDraft],
+        links: &[String],
+    ) -> Option<RecordPlan> {
+        let Some(node) = file.node("record") else { return Some(record) };
+        // Its keys have been checked.
+        let section = self.open_section(node, "record", RECORD)?;
+        if section.node("trace").is_some() {
+            record.trace = self.chosen_flows(&section, "trace", classes)?;
+            self.all_tcp(&section, &record.trace, classes)?;
+        }
+        if let Some(node) = section.node("packets") {
+            record.packets = Some(self.packet_choice(node, classes, links)?);
+        }
+        Some(record)
+    }
+
+    /// What is traced has a congestion window.
+    fn all_tcp(&mut self, section: &Section<'_>, trace: &[FlowChoice], classes: &[ClassDraft]) -> Option<()> {
+        for choice in trace {
+            let plan = &classes[choice.class].plan;
+            if !plan.is_tcp() {
+                let message = format!("the flows of \"{}\" have no congestion window to trace", plan.name);
+                self.error(&section.at("trace"), "record.trace", message);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn packet_choice(
+        &mut self,
+        node: &Node,
+        classes: &[ClassDraft],
+        links: &[String],
+    ) -> Option<PacketChoice> {
+        let section = self.section(node, PACKETS, PACKET_RECORD)?;
+        let (by_link, by_flow) = (section.node("links").is_some(), section.node("flows").is_some());
+        if !by_link && !by_flow {
+            self.error(&node.at, PACKETS, "nothing is chosen; write `links`, `flows` or both");
+            return None;
+        }
+        let names: Vec<&str> = links.iter().map(String::as_str).collect();
+        let chosen = if by_link { Some(self.indices_of(&section, "links", "link", &names)?) } else { None };
+        let flows = if by_flow { Some(self.chosen_flows(&section, "flows", classes)?) } else { None };
+        let (from, until) = (self.span(&section, "from"), self.span(&section, "until"));
+        if let (Some(from), Some(until)) = (from, until)
+            && until < from
+        {
+            let message = format!("until `{until}` is before from `{from}`");
+            self.error(&section.at("until"), &section.sub("until"), message);
+            return None;
+        }
+        Some(PacketChoice {
+            links: chosen.unwrap_or_else(|| paths_of(flows.as_deref().unwrap_or_default(), classes)),
+            events: self.packet_events(&section, by_flow)?,
+            flows,
+            from: from?,
+            until,
+        })
+    }
+
+    /// The events of `packets`; some happen at hosts, which are places only where flows are chosen.
+    fn packet_events(&mut self, section: &Section<'_>, at_hosts: bool) -> Option<Vec<PacketEvent>> {
+        if section.node("events").is_none() {
+            return Some(PacketEvent::ALL.to_vec());
+        }
+        let chosen = self.indices_of(section, "events", "event", PACKET_EVENTS)?;
+        let events: Vec<_> = chosen.into_iter().map(|i| PacketEvent::ALL[i]).collect();
+        if let Some(event) = events.iter().find(|e| e.is_at_a_host() && !at_hosts) {
+            let message = format!("\"{}\" happens at hosts; write `flows` as well", event.name());
+            self.error(&section.at("events"), &section.sub("events"), message);
+            return None;
+        }
+        Some(events)
+    }
+
+    /// The list at a key, which holds something.
+    fn list<'n>(&mut self, section: &Section<'n>, key: &str, of: &str) -> Option<&'n [Node]> {
+        let node = section.node(key)?;
+        match &node.value {
+            Tree::List(items) if !items.is_empty() => return Some(items),
+            Tree::List(_) => self.error(&node.at, &section.sub(key), format!("the list is empty; name {of}")),
+            other => {
+                let message = format!(
+                    "`{}` is {}; write a list that names {of}",
+                    self.report.quote(&node.at),
+                    other.what()
+                );
+                self.error(&node.at, &section.sub(key), message);
+            }
+        }
+        None
+    }
+
+    /// The indices of the names in a list among `names`, ascending.
+    fn indices_of(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        what: &str,
+        names: &[&str],
+    ) -> Option<Vec<usize>> {
+        let path = section.sub(key);
+        let mut found = Vec::new();
+        for item in self.list(section, key, &format!("at least one {what}"))? {
+            found.push(self.index_of(item, &path, what, names)?);
+        }
+        found.sort_unstable();
+        found.dedup();
+        self.enter(section, key, &words(found.iter().map(|&i| names[i])), Origin::Given);
+        Some(found)
+    }
+
+    fn index_of(&mut self, node: &Node, path: &str, what: &str, names: &[&str]) -> Option<usize> {
+        let Tree::Text(name) = &node.value else {
+            let message = format!(
+                "`{}` is {}; write the name of a {what}",
+                self.report.quote(&node.at),
+                node.value.what()
+            );
+            self.error(&node.at, path, message);
+            return None;
+        };
+        let found = names.iter().position(|n| n == name);
+        if found.is_none() {
+            self.error(&node.at, path, no_such(what, name, names.iter().copied()));
+        }
+        found
+    }
+
+    /// The flows that a list names.
+    fn chosen_flows(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        classes: &[ClassDraft],
+    ) -> Option<Vec<FlowChoice>> {
+        let mut choices = Vec::new();
+        for item in self.list(section, key, "at least one class")? {
+            choices.push(self.flows_of_class(item, &section.sub(key), classes)?);
+        }
+        let shown = choices.iter().map(|choice| match &choice.indices {
+            None => format!("{:?}", classes[choice.class].plan.name),
+            Some(indices) => {
+                format!("{{ class = {:?}, flows = {indices:?} }}", classes[choice.class].plan.name)
+            }
+        });
+        let shown = format!("[{}]", shown.collect::<Vec<_>>().join(", "));
+        self.enter(section, key, &shown, Origin::Given);
+        Some(choices)
+    }
+
+    /// A class by name, or a table with `class` and `flows`.
+    fn flows_of_class(&mut self, item: &Node, path: &str, classes: &[ClassDraft]) -> Option<FlowChoice> {
+        const WHAT: &str = "class of traffic";
+        let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
+        let Tree::Table(table) = &item.value else {
+            let class = self.index_of(item, path, WHAT, &names)?;
+            return Some(FlowChoice { class, indices: None });
+        };
+        if let Some(entry) = table.entries.iter().find(|e| !["class", "flows"].contains(&e.key.as_str())) {
+            let message =
+                format!("unknown key {:?}; the keys here are {}", entry.key, listed(["class", "flows"]));
+            self.error(&entry.key_at, path, message);
+            return None;
+        }
+        let (Some(class), Some(flows)) = (table.get("class"), table.get("flows")) else {
+            let message = "chosen flows are written `{ class = \"ftp\", flows = [0, 1] }`";
+            self.error(&item.at, path, message);
+            return None;
+        };
+        let class = self.index_of(class, path, WHAT, &names)?;
+        let indices = self.flow_indices(flows, path, classes[class].plan.count)?;
+        Some(FlowChoice { class, indices: Some(indices) })
+    }
+
+    fn flow_indices(&mut self, node: &Node, path: &str, count: u64) -> Option<Vec<u64>> {
+        let items = match &node.value {
+            Tree::List(items) if !items.is_empty() => items.as_slice(),
+            _ => &[],
+        };
+        let index = |item: &Node| match item.value {
+            Tree::Integer(i) => u64::try_from(i).ok().filter(|&i| i < count),
+            _ => None,
+        };
+        let indices: Option<Vec<u64>> = items.iter().map(index).collect();
+        let Some(mut indices) = indices.filter(|indices| !indices.is_empty()) else {
+            let message = format!(
+                "`{}` names no flows; write a list of whole numbers from 0 to {}",
+                self.report.quote(&node.at),
+                count - 1
+            );
+            self.error(&node.at, path, message);
+            return None;
+        };
+        indices.sort_unstable();
+        indices.dedup();
+        Some(indices)
+    }
+}
+
+/// All links that packets of these flows pass, there and back.
+fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
+    let plans = flows.iter().map(|choice| &classes[choice.class].plan);
+    let mut links: Vec<usize> =
+        plans.flat_map(|plan| plan.path.iter().chain(&plan.return_path)).copied().collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
+
+/// A list of names as a scenario writes it.
+fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    format!("[{}]", names.map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "))
+}
+
+impl ClassPlan {
+    /// Do its flows send over TCP?
+    pub fn is_tcp(&self) -> bool {
+        matches!(&self.workload, Workload::Bulk { .. })
+    }
+}

@@ -1,0 +1,241 @@
+//! What is recorded one change and one packet at a time: complete, exact, and without a trace in the rest.
+mod support;
+
+use std::collections::BTreeMap;
+
+use aqmlab_recording::{ColumnData, Recording, Table};
+use aqmlab_sim::{Control, RunError, run, run_with};
+use aqmlab_units::{Instant, Span};
+use support::tap::{Act, Log, tapped};
+use support::{flows, integers, names, numbers, plan, record, summary};
+
+/// Twelve connections of two classes and a packet source over a short queue: losses of all kinds.
+fn scenario(record: &str) -> String {
+    format!(
+        r#"
+        duration = "20s"
+        warmup = "0s"
+        [topology]
+        kind = "dumbbell"
+        rate = "2Mbit"
+        delay = "10ms"
+        queue = {{ kind = "red", limit = "20p", min_th = "3p", max_th = "9p", max_p = 0.1, ecn = true }}
+        reverse_queue = {{ kind = "droptail", limit = "6p" }}
+        [[traffic]]
+        name = "ecn"
+        kind = "bulk"
+        count = 6
+        rtt = {{ uniform = ["40ms", "120ms"] }}
+        start = {{ uniform = ["0s", "1s"] }}
+        tcp = {{ profile = "rfc", ecn = true }}
+        [[traffic]]
+        name = "plain"
+        kind = "bulk"
+        count = 6
+        rtt = "60ms"
+        loss = 0.01
+        start = {{ uniform = ["0s", "1s"] }}
+        [[traffic]]
+        name = "udp"
+        kind = "poisson"
+        rate = "100kbit"
+        [record]
+        {record}
+        "#
+    )
+}
+
+const ALL: &str = r#"
+    trace = ["ecn", "plain"]
+    packets = { flows = ["ecn", "plain", "udp"] }
+"#;
+
+fn table<'r>(recording: &'r Recording, name: &str) -> &'r Table {
+    recording.table(name).unwrap_or_else(|| panic!("there is no table {name}"))
+}
+
+/// How many packets met with `event`, by the place.
+fn counts(packets: &Table, event: &str) -> BTreeMap<String, u128> {
+    let mut counts = BTreeMap::new();
+    for (e, at) in names(packets, "event").iter().zip(names(packets, "at")) {
+        if e == event {
+            *counts.entry(at).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn of(counts: &BTreeMap<String, u128>, at: &str) -> u128 {
+    counts.get(at).copied().unwrap_or(0)
+}
+
+#[test]
+fn nothing_else_changes_when_something_is_watched() {
+    let (with, without) = (record(&scenario(ALL), 3), record(&scenario(""), 3));
+    for table in &without.tables {
+        let watched = with.table(table.name).expect("the same tables");
+        assert_eq!(watched.digest(), table.digest(), "{}", table.name);
+    }
+    let more: Vec<_> = with.tables[without.tables.len()..].iter().map(|t| t.name).collect();
+    assert_eq!(more, ["trace", "packets"]);
+}
+
+#[test]
+fn the_packets_of_a_queue_are_its_books() {
+    let recording = record(&scenario(ALL), 3);
+    let packets = table(&recording, "packets");
+    let [enqueued, dequeued, dropped, marked] =
+        ["enqueue", "dequeue", "drop", "mark"].map(|event| counts(packets, event));
+    for queue in ["bottleneck", "reverse"] {
+        let book = |column: &str| summary(&recording, queue, "*", column);
+        assert_eq!(of(&enqueued, queue), book("arrivals_packets"), "{queue}");
+        let dropped_in_all: u128 = ["early", "forced", "overflow", "injected"]
+            .iter()
+            .map(|reason| book(&format!("dropped_{reason}_packets")))
+            .sum();
+        assert_eq!(of(&dropped, queue), dropped_in_all, "{queue}");
+        let marked_in_all: u128 = ["early", "forced", "overflow", "injected"]
+            .iter()
+            .map(|reason| book(&format!("marked_{reason}_packets")))
+            .sum();
+        assert_eq!(of(&marked, queue), marked_in_all, "{queue}");
+        // What has begun and not ended its transmission is held.
+        let begun = of(&dequeued, queue) - book("departures_packets");
+        assert!(begun <= 1, "{queue}: {begun}");
+        let waiting = book("final_backlog_packets") - begun;
+        assert_eq!(of(&enqueued, queue), of(&dequeued, queue) + of(&dropped, queue) + waiting, "{queue}");
+    }
+    assert!(of(&dropped, "bottleneck") > 50 && of(&marked, "bottleneck") > 50);
+}
+
+#[test]
+fn the_packets_of_all_flows_are_the_books_of_the_network() {
+    let recording = record(&scenario(ALL), 3);
+    let packets = table(&recording, "packets");
+    let total = |event: &str| counts(packets, event).values().sum::<u128>();
+    let run = table(&recording, "run");
+    let book = |column: &str| integers(run, column)[0];
+    assert_eq!(total("send"), book("sent_packets"));
+    assert_eq!(total("arrive"), book("delivered_packets"));
+    assert_eq!(total("lose") + total("drop"), book("dropped_packets"));
+    assert!(total("lose") > 5, "{} packets lost on access links", total("lose"));
+}
+
+/// A tap of the tests' own on the discipline sees what the recording has, at the same instants.
+#[test]
+fn times_and_sequence_numbers_are_those_of_the_packets() {
+    let only = r#"packets = { links = ["bottleneck"] }"#;
+    let log = Log::default();
+    let mut plan = plan(&scenario(only));
+    plan.links[0].queue.kind = "tapped";
+    let recording = run_with(&plan, 5, &Control::default(), &tapped("red", &log));
+    let recording = recording.unwrap_or_else(|e| panic!("{e}"));
+    let packets = table(&recording, "packets");
+    let log = log.lock().expect("the run did not panic");
+    let (times, events, reasons) =
+        (integers(packets, "t_ns"), names(packets, "event"), names(packets, "reason"));
+    let Some(ColumnData::NullableU64(sequences)) = packets.column("seq") else { panic!("no seq") };
+    assert_eq!(log.len(), packets.rows());
+    for (row, act) in log.iter().enumerate() {
+        let (word, at, packet, reason) = match act {
+            Act::Enqueue(at, packet) => ("enqueue", at, packet, ""),
+            Act::Dropped(at, packet, reason) => ("drop", at, packet, reason.name()),
+            Act::Marked(at, packet, reason) => ("mark", at, packet, reason.name()),
+            Act::Left(at, packet) => ("dequeue", at, packet, ""),
+        };
+        assert_eq!((events[row].as_str(), reasons[row].as_str()), (word, reason), "row {row}");
+        assert_eq!(times[row], u128::from(at.as_ns()), "row {row}");
+        assert_eq!(sequences[row], packet.segment().map(|s| u64::from(s.seq)), "row {row}");
+    }
+}
+
+#[test]
+fn a_choice_of_flows_events_and_times_is_kept() {
+    let some = r#"packets = { links = ["bottleneck"], flows = [{ class = "plain", flows = [2, 4] }],
+        events = ["enqueue", "send", "drop"], from = "2s", until = "7s" }"#;
+    let (some, all) = (record(&scenario(some), 3), record(&scenario(ALL), 3));
+    let rows = |recording: &Recording| {
+        let packets = table(recording, "packets");
+        let head = integers(packets, "t_ns").into_iter().zip(integers(packets, "flow"));
+        head.zip(names(packets, "event").into_iter().zip(names(packets, "at")))
+            .map(|((t, flow), (event, at))| (t, flow, event, at))
+            .collect::<Vec<_>>()
+    };
+    let expected: Vec<_> = rows(&all)
+        .into_iter()
+        .filter(|(t, flow, event, at)| {
+            (2_000_000_000..=7_000_000_000).contains(t)
+                // Flows are numbered over all classes: the first six are of class "ecn".
+                && [8, 10].contains(flow)
+                && ["enqueue", "send", "drop"].contains(&event.as_str())
+                && at != "reverse"
+        })
+        .collect();
+    assert!(expected.len() > 200, "{}", expected.len());
+    assert_eq!(rows(&some), expected);
+}
+
+#[test]
+fn the_trace_tells_every_timeout_retransmission_and_reduction() {
+    let recording = record(&scenario(ALL), 3);
+    let trace = table(&recording, "trace");
+    let (events, owners) = (names(trace, "event"), integers(trace, "flow"));
+    for (event, column) in [
+        ("timeout", "timeouts"),
+        ("fast_retransmit", "fast_retransmits"),
+        ("ecn_reduction", "ecn_reductions"),
+    ] {
+        let told = |flow: u128| {
+            events.iter().zip(&owners).filter(|&(e, &of)| e == event && of == flow).count() as u128
+        };
+        let counted: Vec<_> =
+            ["ecn", "plain"].iter().flat_map(|class| flows(&recording, class, column)).collect();
+        assert_eq!((0..12).map(told).collect::<Vec<_>>(), counted, "{event}");
+        assert!(counted.iter().sum::<u128>() > 5, "{event}: {counted:?}");
+    }
+    let opened = events.iter().filter(|e| *e == "open").count();
+    assert_eq!(opened, 12);
+}
+
+/// A sample of a flow is the last row of its trace.
+#[test]
+fn the_trace_is_what_samples_show() {
+    let recording = record(&scenario(ALL), 3);
+    let (trace, series) = (table(&recording, "trace"), table(&recording, "flow_series"));
+    let (times, owners) = (integers(trace, "t_ns"), integers(trace, "flow"));
+    let (windows, acked) = (numbers(trace, "cwnd_segments"), integers(trace, "acked_bytes"));
+    let (sampled, of_flow) = (integers(series, "t_ns"), integers(series, "flow"));
+    let (cwnd, sampled_acked) = (numbers(series, "cwnd_segments"), integers(series, "acked_bytes"));
+    for sample in 0..series.rows() {
+        // At one instant, samplers come last.
+        let row = (0..trace.rows())
+            .rev()
+            .find(|&row| owners[row] == of_flow[sample] && times[row] <= sampled[sample])
+            .expect("the flow has opened");
+        assert_eq!((windows[row], acked[row]), (cwnd[sample], sampled_acked[sample]), "sample {sample}");
+    }
+    assert!(series.rows() > 400);
+}
+
+#[test]
+fn too_many_rows_end_the_run_with_a_message() {
+    for (what, key) in
+        [("trace", r#"trace = ["ecn"]"#), ("packets", r#"packets = { links = ["bottleneck"] }"#)]
+    {
+        let text = scenario(&format!("limit = 50\n{key}"));
+        match run(&plan(&text), 3, &Control::default()) {
+            Err(RunError::TooManyRows { table, at, limit }) => {
+                assert_eq!((table, limit), (what, 50));
+                assert!(at > Instant::ZERO && at <= Instant::ZERO + Span::s(20), "{at}");
+            }
+            other => panic!("{what}: {:?}", other.map(|_| "a recording")),
+        }
+    }
+    let exact = record(&scenario(r#"packets = { links = ["bottleneck"], until = "1s" }"#), 3);
+    let rows = table(&exact, "packets").rows();
+    let just = |limit: usize| {
+        let key = format!("limit = {limit}\npackets = {{ links = [\"bottleneck\"], until = \"1s\" }}");
+        run(&plan(&scenario(&key)), 3, &Control::default()).is_ok()
+    };
+    assert!(just(rows) && !just(rows - 1), "{rows} rows");
+}
