@@ -28,7 +28,7 @@ COMMANDS = re.compile(r"(?:^    aqmlab .*\n)+", re.MULTILINE)
 
 def printed(command: list[str], folder: Path) -> str:
     """What a command prints, without blanks at the ends of lines."""
-    ended = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    ended = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
     return "".join(f"{line.rstrip()}\n" for line in ended.stdout.splitlines())
 
 

@@ -105,7 +105,7 @@ def law_curves(
     from aqmlab import _core
 
     _check_name(name, CURVES)
-    text, label = _scenario(name, settings or {}, presets, bench or Bench())
+    text, label = _scenario(name, _arms(name, settings or {}, presets), bench or Bench())
     try:
         curves = json.loads(_core.law_curves(text, label, averages))
     except ScenarioError as error:
@@ -143,7 +143,7 @@ def law_responses(
     from aqmlab.series import run_series
 
     _check_name(name, RESPONSES)
-    text, _ = _scenario(name, settings or {}, presets, bench or Bench())
+    text, _ = _scenario(name, _arms(name, settings or {}, presets), bench or Bench())
     with TemporaryDirectory(prefix="aqmlab-law-") as directory:
         try:
             experiment = experiments.run(
@@ -159,6 +159,41 @@ def law_responses(
         backlog = of_run.queue.values["backlog_packets"]
         responses.append(Response(of_run.run.arm, t_s[seen], p[seen], backlog))
     return responses
+
+
+def law_warnings(
+    name: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    presets: bool = False,
+    bench: Bench | None = None,
+) -> list[str]:
+    """What is allowed in the parameters but suspicious: gains, say, that are unstable for so many flows.
+
+    Not what the bench does on purpose: during the step its load exceeds the link whatever the queue.
+
+    Parameters
+    ----------
+    name, settings, presets, bench
+        As for :func:`law_curves` and :func:`law_responses`.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is wrong.
+    """
+    from aqmlab import _core
+
+    arms = _arms(name, settings or {}, presets)
+    without_law = {arm: {"kind": "droptail"} for arm in arms}
+    try:
+        found, of_the_bench = (
+            json.loads(_core.plan(*_scenario(name, queues, bench or Bench())))["warnings"]
+            for queues in (arms, without_law)
+        )
+    except ScenarioError as error:
+        raise _wrong_parameter(name, error) from error
+    return [warning for warning in found if warning not in of_the_bench]
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, Any]:
@@ -193,9 +228,19 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
         )
 
 
-def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Bench) -> tuple[str, str]:
-    """One arm for each preset, or one named after the discipline; as TOML text with a name for messages."""
+def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, dict[str, Any]]:
+    """A queue for each preset, or one named after the discipline."""
     from aqmlab.api import aqm_show
+
+    entry = aqm_show(name)
+    queue = {"kind": name, **settings}
+    if not presets:
+        return {entry["title"]: queue}
+    return {f"{entry['title']}, {p['name']}": {**queue, "preset": p["name"]} for p in entry["presets"]}
+
+
+def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
+    """The bench with an arm for each queue; as TOML text with a name for messages."""
     from aqmlab.scenario import read
 
     begin, end = bench.step_s
@@ -206,14 +251,6 @@ def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Benc
         raise UsageError(
             f"`{bench.duration_s:g}` s is no duration for a response; give at most {LONGEST_S:g} s"
         )
-    entry = aqm_show(name)
-    queue = {"kind": name, **settings}
-    arms = [{"name": entry["title"], "topology.queue": queue}]
-    if presets:
-        arms = [
-            {"name": f"{entry['title']}, {p['name']}", "topology.queue": {**queue, "preset": p["name"]}}
-            for p in entry["presets"]
-        ]
     rate_bps = _rate_bps(bench.rate)
     extra = bench.step_load - bench.load
     loads = [
@@ -221,7 +258,7 @@ def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Benc
         ("step", extra, {"start": f"{begin:.6f}s", "stop": f"{end:.6f}s"}),
     ]
     scenario = {
-        "title": f"{entry['title']}: step in load",
+        "title": f"{name}: step in load",
         "duration": f"{bench.duration_s:.6f}s",
         "warmup": "0s",
         "topology": {
@@ -229,7 +266,7 @@ def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Benc
             "rate": bench.rate,
             "delay": bench.delay,
             "access_rate": "none",
-            "queue": queue,
+            "queue": next(iter(arms.values())),
         },
         "traffic": [
             {"name": label, "kind": "cbr", "rate": f"{share * rate_bps:.0f}bit", "size": PACKET, **when}
@@ -237,7 +274,7 @@ def _scenario(name: str, settings: Mapping[str, Any], presets: bool, bench: Benc
             if share > 0
         ],
         "record": {"queues": f"{bench.duration_s / SAMPLES:.9f}s", "flows": "0s"},
-        "arm": arms,
+        "arm": [{"name": arm, "topology.queue": queue} for arm, queue in arms.items()],
     }
     return read(scenario)
 

@@ -274,6 +274,19 @@ def test_closed_output_is_no_error():
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def started_with_all_signals(command):
+    """A process that heeds signals even if we ignore them, as under `nohup` or in a shell's background."""
+    heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ignored = [number for number in heeded if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)  # what is ignored stays so in a new program
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -281,7 +294,7 @@ def test_a_signal_keeps_finished_runs_and_nothing_half_done(number, code, small,
     scenario, directory = tmp_path / "long.toml", tmp_path / "out"
     scenario.write_text(tomli_w.dumps({**small, "runs": 10_000}), encoding="utf-8")
     command = [sys.executable, "-m", "aqmlab", "run", scenario, "-o", directory, "-j", "2"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started_with_all_signals(command) as process:
         deadline = time.monotonic() + 60
         while not list(directory.glob("*/seed-*/manifest.json")) and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -209,3 +209,21 @@ def test_a_wrong_call_from_python_is_a_usage_error():
         law_responses("red")
     with pytest.raises(UsageError, match="no law of this kind"):
         law_curves("pi")
+
+
+def test_a_law_of_unstable_gains_is_drawn_with_a_warning(aqmlab_cli, tmp_path):
+    gains = [f"--set={word}" for word in ("a=0.1", "b=0.05", "flows=2", "rtt=100ms")]
+    words = ("plot", "law", "pi", "--duration", "6s", "--out", tmp_path / "pi.csv")
+    warned = aqmlab_cli(*words, *gains)
+    assert warned.returncode == 0
+    assert warned.stderr.startswith("warning: the gains of PI at `bottleneck` are unstable for 2 flows")
+    assert warned.stderr.count("warning") == 1
+    assert aqmlab_cli(*words).stderr == "", "that the step exceeds the link is meant"
+
+
+def test_a_warning_about_a_preset_names_it(aqmlab_cli, tmp_path):
+    ended = aqmlab_cli("plot", "law", "red", "--presets", "--set=ecn=true", "--out", tmp_path / "red.csv")
+    assert ended.stderr.splitlines() == [
+        f'warning: arm "RED, {preset}": the queue of `bottleneck` marks, but no flow that crosses it uses ECN'
+        for preset in ("paper", "ns2", "linux")
+    ]

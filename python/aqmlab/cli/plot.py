@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from aqmlab.cli.console import interruptible, set_quiet
+from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.options import Queue, Quiet, RecordingPath
 from aqmlab.cli.progress import duration_s
 
@@ -86,12 +86,15 @@ def plot_law(
     By average queue for red, ared and scred, as they start; over time for pi, rem and blue, without TCP.
     """
     from aqmlab.api import plot_law as draw
-    from aqmlab.laws import Bench, parse_settings
+    from aqmlab.laws import Bench, law_warnings, parse_settings
 
     set_quiet(quiet)
     bench = Bench(rate, delay, load, step_load, duration_s(duration))
+    given = parse_settings(settings or [])
     with interruptible():
-        file = draw(name, parse_settings(settings or []), output, presets=presets, seed=seed, bench=bench)
+        file = draw(name, given, output, presets=presets, seed=seed, bench=bench)
+    for warning in law_warnings(name, given, presets=presets, bench=bench):
+        say(f"warning: {warning}")
     typer.echo(str(file))
 
 
