@@ -13,8 +13,8 @@ use crate::language::{
 };
 use crate::suggest::listed;
 
-/// All sections and keys with what they hold, their defaults and help; and the parameters of TCP. Those of the
-/// disciplines are in their chapters.
+/// All sections and keys with what they hold, their defaults and help; and the parameters and profiles of
+/// TCP. Those of the disciplines are in their chapters.
 pub fn reference() -> String {
     let mut out = String::new();
     section(&mut out, "The file", "", FILE.iter());
@@ -37,6 +37,7 @@ pub fn reference() -> String {
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
+    profiles(&mut out);
     out
 }
 
@@ -64,6 +65,19 @@ fn params(out: &mut String, title: &str, params: &[Param]) {
     for param in params {
         let help = format!("{} ({})", param.help, param.source);
         row(out, param.name, &kind::form(&param.kind), &shown(&param.default), &help);
+    }
+}
+
+/// Each profile that differs from the defaults: what, and by which source.
+fn profiles(out: &mut String) {
+    for profile in aqmlab_transport::profiles().iter().filter(|p| !p.values.is_empty()) {
+        write!(out, "\n### TCP profile `{}`\n\nStands for {}.\n\n", profile.name, profile.summary)
+            .expect("a string takes any text");
+        out.push_str("| key | value | source |\n|---|---|---|\n");
+        for value in profile.values {
+            writeln!(out, "| `{}` | {} | {} |", value.name, shown(&value.value), value.source)
+                .expect("a string takes any text");
+        }
     }
 }
 

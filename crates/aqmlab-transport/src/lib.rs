@@ -16,7 +16,7 @@
 //! # Parameters
 //! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
 //! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] knows the bundles
-//! `rfc` and `ns2`.
+//! `rfc`, `ns2`, `freebsd4` and `linux`.
 //!
 //! # What is not here
 //! SACK and timestamps; path MTU discovery; urgent data; a zero window and its probes (the application reads
@@ -47,7 +47,7 @@ pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS,
-    PartialAck, Profile, ProfileInfo, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
-    profile_settings, profiles,
+    PartialAck, Profile, ProfileInfo, ProfileValue, RecoveryExit, ReductionBase, RttArithmetic,
+    TimeoutSsthresh, profile_settings, profiles,
 };
 pub use segment::{Flags, Segment};

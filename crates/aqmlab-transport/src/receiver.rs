@@ -138,11 +138,17 @@ impl Receiver {
     #[inline]
     fn delay_ack(&mut self, now: Instant, profile: &Profile) {
         self.unacked += 1;
-        if u32::from(self.unacked) >= profile.ack_every {
+        if u32::from(self.unacked) >= profile.ack_every || self.is_quick(profile) {
             self.ack_now = true;
         } else if self.ack_deadline == Instant::FAR_FUTURE {
             self.ack_deadline = now.saturating_add(profile.delayed_ack);
         }
+    }
+
+    /// Are we within the first segments, which are acknowledged each?
+    #[inline]
+    fn is_quick(&self, profile: &Profile) -> bool {
+        self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
     /// Advances over what was kept and now follows in order. True if that reaches the FIN.

@@ -36,8 +36,22 @@ fn each_profile_sets_known_parameters_within_their_range() {
             assert!(fits(param, &setting.value), "{}: {} = {}", info.name, setting.name, setting.value);
         }
         assert!(Profile::named(info.name).is_some());
+        assert!(!info.summary.is_empty());
     }
     assert!(profile_settings("freebsd").is_none());
+}
+
+#[test]
+fn each_value_of_a_profile_has_a_source_and_stands_once() {
+    for info in profiles() {
+        let mut names: Vec<&str> = info.values.iter().map(|v| v.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), info.values.len(), "{}", info.name);
+        for bundled in info.values {
+            assert!(!bundled.source.is_empty() && bundled.value.value().is_some(), "{}", bundled.name);
+        }
+    }
 }
 
 #[test]

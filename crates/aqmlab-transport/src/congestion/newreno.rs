@@ -203,6 +203,17 @@ impl Window {
         }
     }
 
+    /// After a pause of so many timeouts: halved for each (RFC 2861, 3.2), but not below `restart` segments.
+    pub(crate) fn validate(&mut self, timeouts: u64, restart: f64) {
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        let mut left = timeouts;
+        while left > 0 && self.cwnd > restart {
+            self.cwnd = (self.cwnd / 2.0).max(restart);
+            left -= 1;
+        }
+        self.credit = 0;
+    }
+
     /// After a pause: the window may not exceed `restart` segments, and is one at least.
     pub(crate) fn restart(&mut self, restart: f64) {
         self.cwnd = self.cwnd.min(restart).max(1.0);

@@ -233,6 +233,13 @@ impl Endpoint {
                     self.window.restart(profile.initial_window);
                 }
             }
+            IdleRestart::Rfc2861 => {
+                let rto = self.rto.rto(profile);
+                if idle > rto {
+                    self.window.validate(idle.as_ns() / rto.as_ns().max(1), profile.initial_window);
+                    self.last_activity = now; // RFC 2861, 3.2: T_last, so that a pause counts once
+                }
+            }
             IdleRestart::Ns2 => {
                 if idle >= self.rto.rto(profile) {
                     self.pause_in_ns2(profile);

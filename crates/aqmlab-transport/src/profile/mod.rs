@@ -1,14 +1,16 @@
 //! Effective parameters of an endpoint, and the named bundles of them.
 
+mod bundles;
 mod table;
 mod words;
 
 use alloc::format;
 
-use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_params::{Origin, ParamError, Settings};
+use aqmlab_units::Span;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Span};
 
+pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
@@ -55,6 +57,7 @@ pub struct Profile {
     pub ack_every: u32,
     pub delayed_ack: Span,
     pub delay_repeated_ack: bool,
+    pub quick_acks: u32,
     pub handshake_ack: HandshakeAck,
     pub nagle: bool,
     pub idle_restart: IdleRestart,
@@ -71,84 +74,23 @@ pub struct Profile {
     pub time_wait: Span,
 }
 
-/// A named bundle of parameters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ProfileInfo {
-    /// Its name in a scenario file.
-    pub name: &'static str,
-    /// What it stands for, in a sentence.
-    pub summary: &'static str,
-}
-
-static PROFILES: &[ProfileInfo] = &[
-    ProfileInfo {
-        name: "rfc",
-        summary: "the standards: RFC 5681 and 6582 with limited transmit, RFC 6298 with a minimum RTO of 1 s, \
-                  RFC 3168, every second segment acknowledged",
-    },
-    ProfileInfo {
-        name: "ns2",
-        summary: "ns-2.35 with its defaults: Agent/TCP/Newreno and Agent/TCPSink, equal to it segment by segment",
-    },
-];
-
 /// The profiles that [`profile_settings`] knows.
 pub fn profiles() -> &'static [ProfileInfo] {
-    PROFILES
+    bundles::PROFILES
 }
 
 /// The table's defaults overlaid with the values of the profile `name`; `None` if there is no such profile.
 ///
 /// The table's defaults are the profile `rfc`.
 pub fn profile_settings(name: &str) -> Option<Settings> {
-    let info = PROFILES.iter().find(|p| p.name == name)?;
+    let info = profiles().iter().find(|p| p.name == name)?;
     let mut settings = Settings::defaults(PARAMS);
-    if info.name == "ns2" {
-        for (param, value) in ns2_values() {
-            settings.set(param, value, Origin::Profile(info.name.into()));
-        }
+    for bundled in info.values {
+        let value = bundled.value.value().expect("a bundle gives values, not rules");
+        settings.set(bundled.name, value, Origin::Profile(info.name.into()));
     }
     Some(settings)
 }
-
-/// Where ns-2.35 differs from the table's defaults (its `tcl/lib/ns-default.tcl` and the agents' code).
-fn ns2_values() -> [(&'static str, Value); 29] {
-    use Value::{Choice, Flag, Integer, Size as Sized, Span as Time};
-    [
-        ("mss", Sized(Size::Bytes(Bytes::new(1000)))),
-        ("max_window", Integer(20)),
-        ("initial_window", Integer(2)),
-        ("initial_ssthresh", Choice("max_window")),
-        ("reduction_base", Choice("window")),
-        ("fast_retransmit_guard", Choice("ns2")),
-        ("fast_retransmit_restarts_timer", Flag(true)),
-        ("recovery_exit", Choice("ns2")),
-        ("recovery_burst", Integer(2)),
-        ("timeout_ssthresh", Choice("ns2")),
-        ("rtt_arithmetic", Choice("ns2")),
-        ("granularity", Time(Span::ms(10))),
-        ("min_rto", Time(Span::ms(200))),
-        ("initial_rto", Time(Span::s(3))),
-        ("max_rto", Time(Span::s(60))),
-        ("ack_every", Integer(1)),
-        ("delayed_ack", Time(Span::ms(100))),
-        ("delay_repeated_ack", Flag(true)),
-        ("handshake_ack", Choice("piggyback")),
-        ("idle_restart", Choice("ns2")),
-        ("ecn_at_one", Choice("ns2")),
-        ("echo_outside_window", Flag(true)),
-        ("ect_on_retransmission", Flag(true)),
-        ("cwr_on_retransmission", Flag(true)),
-        ("ect_on_fin", Flag(true)),
-        ("syn_retries", Integer(NO_LIMIT)),
-        ("data_retries", Integer(NO_LIMIT)),
-        ("receive_window", Sized(Size::Bytes(Bytes::new(1 << 30)))),
-        ("time_wait", Time(Span::ZERO)),
-    ]
-}
-
-/// "As often as it takes" for counts.
-const NO_LIMIT: u64 = u32::MAX as u64;
 
 impl Profile {
     /// Resolves settings of the table [`PARAMS`].
@@ -187,6 +129,7 @@ impl Profile {
             ack_every: count(s, "ack_every")?,
             delayed_ack: s.span("delayed_ack")?,
             delay_repeated_ack: s.flag("delay_repeated_ack")?,
+            quick_acks: count(s, "quick_acks")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
             nagle: s.flag("nagle")?,
             idle_restart: IdleRestart::read(s, "idle_restart")?,

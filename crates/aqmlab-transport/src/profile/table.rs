@@ -93,6 +93,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 5681, 4.2 (at most 500 ms)", "longest that an acknowledgment is delayed"),
     param("delay_repeated_ack", YES_NO, Flag(false), &[],
         "RFC 9293, 3.10.7.4 (at once); ns-2's DelAck sink delays it", "a repetition of the newest in-order segment is acknowledged like a new one"),
+    param("quick_acks", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],
+        "none in RFC 5681; Linux", "so many first segments are acknowledged each, whatever `ack_every`"),
     param("handshake_ack", Kind::Choice(words::HandshakeAck::WORDS), Choice("separate"), &[],
         "RFC 9293, 3.5", "whether waiting data may carry the third segment of the handshake"),
     param("nagle", YES_NO, Flag(false), &[],

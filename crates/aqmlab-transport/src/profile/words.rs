@@ -150,6 +150,10 @@ words! {
         Off = "off",
         /// Nothing sent for more than an RTO: min(cwnd, initial window) (RFC 5681, section 4.1).
         Rfc5681 = "rfc5681",
+        /// Nothing sent for more than an RTO: halved for each RTO of the pause, down to min(cwnd, initial window);
+        /// `ssthresh` keeps three quarters of it (RFC 2861, section 3.2). DEVIATES from there as Linux does: its
+        /// floor is one segment.
+        Rfc2861 = "rfc2861",
         /// Nothing outstanding and an RTO since the last ACK: one segment (ns-2 `slow_start_restart_`).
         Ns2 = "ns2",
     }

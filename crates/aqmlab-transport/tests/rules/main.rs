@@ -5,6 +5,7 @@
 //! its RFC, the section, and a word where the section has several: `5681 3.2 step 3`.
 
 mod bench;
+mod profiles;
 mod rfc3168;
 mod rfc3465;
 mod rfc5681;

@@ -319,6 +319,8 @@ fn what_is_ecn_capable_by_profile() {
     let table = [
         ("rfc", [false, false, true, false, false, true, false]),
         ("ns2", [false, false, true, false, true, true, false]),
+        ("freebsd4", [false, false, true, false, false, true, false]),
+        ("linux", [false, false, true, false, false, true, false]),
     ];
     assert_eq!(table.len(), aqmlab_transport::profiles().len(), "every profile");
     for (profile, expected) in table {

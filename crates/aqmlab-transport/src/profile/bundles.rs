@@ -1,0 +1,143 @@
+//! The named bundles: where each differs from the table's defaults, which are the profile `rfc`.
+//!
+//! Every value has its source. "Recalled" is what those who know the stack remember and no document at hand says;
+//! "inferred" is what follows from what a paper measured. Both may be wrong; the rest can be looked up.
+
+use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time};
+use aqmlab_units::Span;
+
+/// A named bundle of parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileInfo {
+    /// Its name in a scenario file.
+    pub name: &'static str,
+    /// What it stands for, in a sentence.
+    pub summary: &'static str,
+    /// Where it differs from the defaults of [`super::PARAMS`].
+    pub values: &'static [ProfileValue],
+}
+
+/// One parameter of a bundle.
+#[derive(Clone, Copy, Debug)]
+pub struct ProfileValue {
+    /// The parameter.
+    pub name: &'static str,
+    /// Its value in this bundle.
+    pub value: Given,
+    /// Where it comes from, and how sure it is.
+    pub source: &'static str,
+}
+
+const fn value(name: &'static str, value: Given, source: &'static str) -> ProfileValue {
+    ProfileValue { name, value, source }
+}
+
+pub(super) static PROFILES: &[ProfileInfo] = &[
+    ProfileInfo {
+        name: "rfc",
+        summary: "the standards: RFC 5681 and 6582 with limited transmit, RFC 6298 with a minimum RTO of 1 s, \
+                  RFC 3168, every second segment acknowledged",
+        values: &[],
+    },
+    ProfileInfo {
+        name: "ns2",
+        summary: "ns-2.35 with its defaults: Agent/TCP/Newreno and Agent/TCPSink, equal to it segment by segment",
+        values: NS2,
+    },
+    ProfileInfo {
+        name: "freebsd4",
+        summary: "hosts of the web experiments on FreeBSD 4.x (Le, Aikat, Jeffay, Smith 2003): NewReno with small \
+                  windows; timestamps are left out",
+        values: FREEBSD4,
+    },
+    ProfileInfo {
+        name: "linux",
+        summary: "Linux 4.x and later with `tcp_congestion_control=reno`; without RACK, tail loss probes, F-RTO, PRR \
+                  and pacing",
+        values: LINUX,
+    },
+];
+
+/// "As often as it takes" for counts.
+const NO_LIMIT: u64 = u32::MAX as u64;
+
+#[rustfmt::skip]
+static NS2: &[ProfileValue] = &[
+    value("mss", Bytes(1000), "ns-default.tcl, packetSize_"),
+    value("receive_window", Bytes(1 << 30), "none in one-way agents"),
+    value("max_window", Integer(20), "ns-default.tcl, window_"),
+    value("initial_window", Integer(2), "ns-default.tcl, windowInit_"),
+    value("initial_ssthresh", Choice("max_window"), "tcp.cc, reset(): ssthresh_ is wnd_"),
+    value("reduction_base", Choice("window"), "tcp.cc, slowdown(), CLOSE_SSTHRESH_HALF"),
+    value("fast_retransmit_guard", Choice("ns2"), "tcp-newreno.cc, dupack_action()"),
+    value("fast_retransmit_restarts_timer", Flag(true), "tcp-newreno.cc, dupack_action(): reset_rtx_timer"),
+    value("recovery_exit", Choice("ns2"), "ns-default.tcl, exit_recovery_fix_ 0"),
+    value("recovery_burst", Integer(2), "tcp-newreno.cc, recv(): send_much(0, 0, 2) in recovery"),
+    value("timeout_ssthresh", Choice("ns2"), "tcp.cc, timeout_nonrtx()"),
+    value("rtt_arithmetic", Choice("ns2"), "tcp.cc, rtt_update()"),
+    value("granularity", Time(Span::ms(10)), "ns-default.tcl, tcpTick_"),
+    value("min_rto", Time(Span::ms(200)), "ns-default.tcl, minrto_"),
+    value("initial_rto", Time(Span::s(3)), "ns-default.tcl, rtxcur_init_"),
+    value("max_rto", Time(Span::s(60)), "ns-default.tcl, maxrto_"),
+    value("ack_every", Integer(1), "Agent/TCPSink acknowledges each segment"),
+    value("delayed_ack", Time(Span::ms(100)), "ns-default.tcl, Agent/TCPSink/DelAck interval_; without effect at `ack_every` 1"),
+    value("delay_repeated_ack", Flag(true), "tcp-sink.cc, DelAckSink"),
+    value("handshake_ack", Choice("piggyback"), "one-way agents: data answers the ACK of the first packet"),
+    value("idle_restart", Choice("ns2"), "ns-default.tcl, slow_start_restart_"),
+    value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),
+    value("echo_outside_window", Flag(true), "tcp-sink.cc, add_to_ack(): CE of each packet"),
+    value("ect_on_retransmission", Flag(true), "tcp.cc, output(): each packet"),
+    value("ect_on_fin", Flag(true), "tcp.cc, output(): each packet; there is no FIN"),
+    value("cwr_on_retransmission", Flag(true), "ns-default.tcl, SetCWRonRetransmit_"),
+    value("syn_retries", Integer(NO_LIMIT), "tcp.cc: never gives up"),
+    value("data_retries", Integer(NO_LIMIT), "tcp.cc: never gives up"),
+    value("time_wait", Time(Span::ZERO), "one-way agents have none"),
+];
+
+#[rustfmt::skip]
+static FREEBSD4: &[ProfileValue] = &[
+    value("receive_window", Bytes(16_384), "recalled: net.inet.tcp.recvspace of 16 KB in the experiments"),
+    value("max_window", Integer(11), "recalled: net.inet.tcp.sendspace of 16 KB, in whole segments of 1460 B"),
+    value("initial_window", Integer(2), "inferred: slowstart_flightsize is 1, and the ACK of a server's SYN opens it by one; the papers say 1 or 2"),
+    value("reduction_base", Choice("window"), "tcp_input.c: half of min(snd_wnd, snd_cwnd) in whole segments"),
+    value("limited_transmit", Flag(false), "recalled: net.inet.tcp.rfc3042 came with 4.9"),
+    value("fast_retransmit_restarts_timer", Flag(true), "tcp_input.c: the timer stops and starts with the retransmission"),
+    value("partial_ack", Choice("slow_but_steady"), "tcp_input.c, tcp_newreno_partial_ack(): restarts the timer each time"),
+    value("granularity", Time(Span::ms(10)), "HZ of 100; the timer itself is not rounded up to ticks here"),
+    value("min_rto", Time(Span::s(1)), "tcp_timer.h, TCPTV_MIN; response times of Le et al. have steps of 1 s"),
+    value("initial_rto", Time(Span::s(3)), "tcp_timer.h, TCPTV_RTOBASE"),
+    value("max_rto", Time(Span::s(64)), "tcp_timer.h, TCPTV_REXMTMAX"),
+    value("ack_every", Integer(2), "tcp_input.c: every second segment"),
+    value("delayed_ack", Time(Span::ms(100)), "tcp_timer.h, TCPTV_DELACK (net.inet.tcp.delacktime)"),
+    value("nagle", Flag(true), "tcp_output.c: unless TCP_NODELAY is set"),
+    value("idle_restart", Choice("rfc5681"), "inferred: FreeBSD restarts an RTO after the last arrival, with slowstart_flightsize; here an RTO after the last sending, with the initial window"),
+    value("ecn_at_one", Choice("keep"), "inferred: the ALTQ patches for ECN have no wait (S. Floyd's ECN page; the BLUE testbed says that its FreeBSD has none)"),
+    value("syn_retries", Integer(4), "tcp_timer.h, TCPTV_KEEP_INIT of 75 s: 3, 6, 12 and 24 s fit; later 4.x does not double at first"),
+    value("data_retries", Integer(12), "tcp_timer.h, TCP_MAXRXTSHIFT"),
+    value("time_wait", Time(Span::s(60)), "tcp_timer.h, 2 TCPTV_MSL"),
+];
+
+#[rustfmt::skip]
+static LINUX: &[ProfileValue] = &[
+    value("mss", Bytes(1448), "Ethernet less 12 B of timestamps (net.ipv4.tcp_timestamps)"),
+    value("header", Bytes(52), "with 12 B of timestamps; they measure no round trips here"),
+    value("receive_window", Bytes(6_291_456), "net.ipv4.tcp_rmem, its largest; it does not grow towards it here"),
+    value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
+    value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
+    value("abc_limit", Integer(16), "tcp_slow_start() has no limit; here 16, and 1 after a timeout (RFC 3465)"),
+    value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); on the way there PRR, here RFC 6582"),
+    value("granularity", Time(Span::ms(200)), "tcp_input.c: the RTO is SRTT + max(200 ms, 4 RTTVAR), as a G of 200 ms makes it"),
+    value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),
+    value("initial_rto", Time(Span::s(1)), "TCP_TIMEOUT_INIT; RFC 6298"),
+    value("max_rto", Time(Span::s(120)), "TCP_RTO_MAX"),
+    value("ack_every", Integer(2), "tcp_input.c, __tcp_ack_snd_check(): more than one segment"),
+    value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN; it adapts, up to TCP_DELACK_MAX of 200 ms, which it does not here"),
+    value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
+    value("nagle", Flag(true), "unless TCP_NODELAY is set"),
+    value("idle_restart", Choice("rfc2861"), "net.ipv4.tcp_slow_start_after_idle; tcp_output.c, tcp_cwnd_restart()"),
+    value("ecn_at_one", Choice("keep"), "tcp_input.c: an echo never stops the sender; its ssthresh is 2 at least"),
+    value("ecn_fallback", Choice("timeout"), "net.ipv4.tcp_ecn_fallback"),
+    value("syn_retries", Integer(6), "net.ipv4.tcp_syn_retries"),
+    value("data_retries", Integer(15), "net.ipv4.tcp_retries2"),
+    value("time_wait", Time(Span::s(60)), "TCP_TIMEWAIT_LEN"),
+];

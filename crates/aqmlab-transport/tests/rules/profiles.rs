@@ -1,0 +1,146 @@
+//! What tells the profiles apart, as segments.
+
+use aqmlab_params::Value;
+use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
+use aqmlab_units::{Instant, Span};
+
+use crate::bench::{Bench, MSS, iw, ms, segment};
+
+/// A sender past its handshake of 100 ms, and its first flight.
+fn sender(profile: &str) -> (Bench, Vec<Segment>) {
+    let mut b = Bench::of(profile, Role::Active, &[]);
+    b.connect();
+    b.endpoint.write(ENDLESS);
+    b.now = ms(100);
+    let window = b.profile.receive_window;
+    let sent = b.arrive(Segment { flags: Flags::SYN | Flags::ACK, window, ..segment(0, 1, 0) });
+    (b, sent.into_iter().filter(|s| s.len > 0).collect())
+}
+
+/// Rules: 5681 3.1 initial window; 6928 2; 6298 2.4
+#[test]
+fn the_first_flight_and_its_timeout() {
+    // Segments of the first flight, and how long after it the timer fires.
+    for (profile, flight, timeout) in [
+        ("rfc", 3, Span::s(1)),
+        ("ns2", 2, Span::ms(300)),
+        ("freebsd4", 2, Span::s(1)),
+        ("linux", 10, Span::ms(300)), // SRTT + max(200 ms, 4 RTTVAR)
+    ] {
+        let (mut b, sent) = sender(profile);
+        assert_eq!(sent.len(), flight, "{profile}");
+        assert!(sent.iter().all(|s| s.len == b.profile.mss));
+        assert_eq!(b.fire()[0].seq, 1);
+        assert_eq!(b.now - ms(100), timeout, "{profile}");
+    }
+}
+
+/// Once the deviation has died away, Linux' timeout is 200 ms above the round trip, not 200 ms in all.
+#[test]
+fn the_least_timeout_of_a_steady_path() {
+    for (profile, timeout) in [("rfc", 1000), ("freebsd4", 1000), ("linux", 300), ("ns2", 200)] {
+        let (mut b, _) = sender(profile);
+        let mut acked = 1;
+        for _ in 0..60 {
+            b.now += Span::ms(100);
+            while b.endpoint.flight().get() > 0 {
+                acked += b.endpoint.flight().get() as u32;
+                b.endpoint.on_segment(b.now, &segment(1, acked, 0), false, &b.profile);
+            }
+            b.drain();
+        }
+        assert_eq!(b.endpoint.rto(&b.profile), Span::ms(timeout), "{profile}");
+    }
+}
+
+/// Rules: 6298 2.1; 6298 5.5
+#[test]
+fn lost_syns_by_profile() {
+    for (profile, at) in [
+        ("rfc", [1, 3, 7, 15]),
+        ("ns2", [3, 9, 21, 45]),
+        ("freebsd4", [3, 9, 21, 45]),
+        ("linux", [1, 3, 7, 15]),
+    ] {
+        let mut b = Bench::of(profile, Role::Active, &[]);
+        b.connect();
+        for seconds in at {
+            assert!(b.fire()[0].flags.has(Flags::SYN));
+            assert_eq!(b.now, Instant::ZERO + Span::s(seconds), "{profile}");
+        }
+    }
+}
+
+/// Rules: 5681 4.2 delayed ack
+#[test]
+fn acknowledgments_by_profile() {
+    // ACKs of the first 20 segments, and the delay of one for a single segment more.
+    for (profile, acks, delay) in
+        [("rfc", 10, 200), ("ns2", 20, 0), ("freebsd4", 10, 100), ("linux", 16 + 2, 40)]
+    {
+        let mut b = Bench::of(profile, Role::Passive, &[]);
+        b.arrive(Segment { flags: Flags::SYN, ack: 0, ..segment(0, 0, 0) });
+        b.arrive(segment(1, 1, 0));
+        let len = b.profile.mss;
+        let sent: usize = (0..20).map(|n| b.arrive(segment(1 + n * len, 1, len)).len()).sum();
+        assert_eq!(sent, acks, "{profile}");
+        let last = b.arrive(segment(1 + 20 * len, 1, len));
+        assert_eq!(last.len(), usize::from(delay == 0), "{profile}");
+        if delay > 0 {
+            let arrived = b.now;
+            assert_eq!((b.fire().len(), b.now), (1, arrived + Span::ms(delay)), "{profile}");
+        }
+    }
+}
+
+/// Rules: 5681 3.1 send window
+#[test]
+fn the_windows_of_the_hosts_bound_the_flight() {
+    for (profile, segments) in [("freebsd4", 11), ("ns2", 20)] {
+        let (mut b, _) = sender(profile);
+        let (len, window) = (b.profile.mss, b.profile.receive_window);
+        for n in 1..=100 {
+            b.arrive(Segment { window, ..segment(1, 1 + n * len, 0) });
+        }
+        assert!(b.endpoint.cwnd() > f64::from(segments));
+        assert_eq!(b.endpoint.flight().get(), u64::from(segments * len), "{profile}");
+    }
+}
+
+/// A sender that has had all its data acknowledged, `segments` of them.
+fn idle_after(segments: u32, lose_first: bool) -> Bench {
+    let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice("rfc2861"))]);
+    b.connect();
+    b.endpoint.write(u64::from(segments * MSS));
+    b.now = ms(100);
+    b.arrive(Segment { flags: Flags::SYN | Flags::ACK, ..segment(0, 1, 0) });
+    if lose_first {
+        b.fire();
+    }
+    (1..=segments).for_each(|n| drop(b.ack(n)));
+    b
+}
+
+/// Rules: 2861 3.2
+#[test]
+fn a_pause_halves_the_window_for_each_timeout_down_to_the_restart_window() {
+    for (timeouts, window) in [(0, 36), (1, 18), (2, 9), (3, 4), (9, 4)] {
+        let mut b = idle_after(32, false);
+        assert_eq!(b.endpoint.cwnd(), 36.0);
+        b.now += b.endpoint.rto(&b.profile).saturating_mul(timeouts) + Span::ms(1);
+        b.endpoint.write(u64::from(40 * MSS));
+        assert_eq!(b.drain().len(), window, "after {timeouts} timeouts");
+    }
+}
+
+/// Rules: 2861 3.2
+#[test]
+fn a_pause_leaves_slow_start_up_to_three_quarters_of_the_window() {
+    let mut b = idle_after(60, true);
+    let window = b.endpoint.cwnd();
+    assert!(window > 8.0 && b.endpoint.ssthresh() == 2.0);
+    b.now += b.endpoint.rto(&b.profile).saturating_mul(3);
+    b.endpoint.write(u64::from(MSS));
+    b.drain();
+    assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (4.0, 0.75 * window));
+}
