@@ -131,7 +131,8 @@ impl Receiver {
     /// Does the sequence space `[from, end)` reach into the window (RFC 9293, 3.10.7.4, first)?
     #[inline]
     pub(crate) fn accepts(&self, from: u64, end: u64, profile: &Profile) -> bool {
-        end > self.next && from < self.next + u64::from(profile.receive_window)
+        // Nothing follows a FIN (RFC 9293, 3.10.7.4, seventh).
+        !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
     /// RFC 5681, 4.2: every second segment, or after the delay.

@@ -31,6 +31,7 @@ fn times(net: &Pair, side: usize, flags: Flags) -> Vec<Instant> {
     net.sides[side].sent.iter().filter(|(_, s)| s.flags.has(flags)).map(|(t, _)| *t).collect()
 }
 
+/// Rules: 9293 3.5 handshake
 #[test]
 fn the_handshake_takes_three_segments_and_data_follows() {
     let mut net = pair([faultless(), faultless()]);
@@ -45,6 +46,7 @@ fn the_handshake_takes_three_segments_and_data_follows() {
     assert!(net.sides.iter().all(|s| s.endpoint.state() == State::Established));
 }
 
+/// Rules: 6298 2.1; 6298 5.5
 #[test]
 fn lost_syns_cost_one_three_and_seven_seconds() {
     let mut net = pair([drop_first(3, Flags::SYN), faultless()]);
@@ -56,6 +58,7 @@ fn lost_syns_cost_one_three_and_seven_seconds() {
     assert_eq!(net.sides[A].endpoint.counters().syn_retransmissions, 3);
 }
 
+/// Rules: 9293 3.5 handshake
 #[test]
 fn a_lost_syn_ack_is_repaired_by_either_side() {
     let mut net = pair([faultless(), drop_first(2, Flags::SYN)]);
@@ -64,6 +67,7 @@ fn a_lost_syn_ack_is_repaired_by_either_side() {
     assert!(net.sides.iter().all(|s| s.saw(StreamEvent::Established)));
 }
 
+/// Rules: 9293 3.6
 #[test]
 fn lost_fins_are_sent_again_until_both_sides_are_closed() {
     let mut net = pair([drop_first(3, Flags::FIN), drop_first(3, Flags::FIN)]);
@@ -94,6 +98,7 @@ fn the_fin_rides_on_the_last_byte() {
     assert_eq!(net.sides[A].sent.iter().filter(|(_, s)| s.flags.has(Flags::FIN)).count(), 1);
 }
 
+/// Rules: 9293 3.6
 #[test]
 fn both_sides_close_at_once_and_pass_through_closing() {
     let mut net = pair([faultless(), faultless()]);
@@ -113,6 +118,61 @@ fn both_sides_close_at_once_and_pass_through_closing() {
     assert!(waited >= Span::s(240) && waited < Span::ms(240_100), "TIME-WAIT lasted {waited:?}");
 }
 
+/// One side has closed, the other goes on with 200 kB; segments, ACKs and FINs get lost both ways.
+///
+/// Rules: 9293 3.6.1
+#[test]
+fn data_continues_the_other_way_after_a_fin() {
+    let lossy =
+        |every: u64| -> Faults { Box::new(move |n, _| if n % every == 5 { Fate::Drop } else { Fate::Pass }) };
+    let mut net = pair([lossy(7), lossy(11)]);
+    net.open(Instant::ZERO);
+    net.with(A, |e, _, _| {
+        e.write(3000);
+        e.close();
+    });
+    net.run_until(ms(10_000));
+    let states = |net: &Pair| [A, B].map(|side| net.sides[side].endpoint.state());
+    assert_eq!(states(&net), [State::FinWait2, State::CloseWait]);
+    assert!(net.sides[B].saw(StreamEvent::PeerClosed) && !net.sides[A].saw(StreamEvent::Closed));
+    net.now = ms(10_000);
+    net.with(B, |e, _, _| e.write(200_000));
+    net.run_until(ms(200_000));
+    assert_eq!((states(&net), net.sides[A].delivered()), ([State::FinWait2, State::CloseWait], 200_000));
+    assert!(net.sides[B].endpoint.counters().retransmitted > 0);
+    net.now = ms(200_000);
+    net.with(B, |e, _, _| e.close());
+    net.run_until(end());
+    assert_eq!(states(&net), [State::Closed; 2]);
+    assert!(net.sides.iter().all(|s| s.saw(StreamEvent::Closed)));
+}
+
+/// Both FINs are lost at first, then the ACKs of them.
+///
+/// Rules: 9293 3.6
+#[test]
+fn a_simultaneous_close_survives_the_loss_of_both_fins_and_of_their_acknowledgments() {
+    let losses = || -> Faults {
+        let (mut fins, mut acks) = (0, 0);
+        Box::new(move |n, seg| {
+            // The handshake passes; then two FINs and two pure ACKs get lost.
+            let count = if seg.flags.has(Flags::FIN) { &mut fins } else { &mut acks };
+            *count += 1;
+            if n > 1 && *count <= 3 { Fate::Drop } else { Fate::Pass }
+        })
+    };
+    let mut net = pair([losses(), losses()]);
+    net.open(Instant::ZERO);
+    net.run_until(ms(1000));
+    net.now = ms(1000);
+    net.with(A, |e, _, _| e.close());
+    net.with(B, |e, _, _| e.close());
+    net.run_until(end());
+    assert!(net.sides.iter().all(|s| s.endpoint.state() == State::Closed && s.saw(StreamEvent::Closed)));
+    assert!([A, B].iter().all(|side| times(&net, *side, Flags::FIN).len() >= 3));
+}
+
+/// Rules: 9293 3.5 simultaneous
 #[test]
 fn both_sides_open_at_once() {
     let profile = Profile::named("rfc").expect("built in");

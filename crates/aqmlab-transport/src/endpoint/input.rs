@@ -39,7 +39,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.2.
+    /// RFC 9293, 3.10.7.2. DEVIATES: a stray ACK is not answered with a RST, here and in SYN-SENT and SYN-RECEIVED;
+    /// the other side was made with this one, so half-open connections do not arise.
     fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
             return;
@@ -137,13 +138,15 @@ impl Endpoint {
     }
 
     /// RFC 9293, 3.10.7.4, second: exactly what is expected next resets, anything else within the window is
-    /// challenged. A side that has left TIME-WAIT answers our FIN with a reset that acknowledges it: then the
+    /// challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection and does not go back
+    /// to LISTEN. A side that has left TIME-WAIT answers our FIN with a reset that acknowledges it: then the
     /// end is a plain one.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
             if let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una)
                 && seg.flags.has(Flags::ACK)
+                && self.una > 0 // the SYN is no byte of the stream
                 && (self.una + 1..=self.sent()).contains(&ack)
             {
                 self.advance(ack);

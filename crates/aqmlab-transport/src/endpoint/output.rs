@@ -59,7 +59,9 @@ impl Endpoint {
         }
         match self.state {
             State::Closed | State::Listen => None,
-            State::SynSent | State::SynReceived => self.transmit_syn(now, profile),
+            State::SynSent | State::SynReceived => self
+                .transmit_syn(now, profile)
+                .or_else(|| self.receiver.owes_ack().then(|| self.pure_ack(profile))),
             _ => self.transmit_due(now, profile),
         }
     }

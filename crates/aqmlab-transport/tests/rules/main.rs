@@ -12,4 +12,5 @@ mod rfc5681;
 mod rfc6298;
 mod rfc6582;
 mod rfc9293;
+mod rfc9293_states;
 mod table;

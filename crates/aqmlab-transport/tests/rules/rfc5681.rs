@@ -1,7 +1,7 @@
 //! TCP congestion control (RFC 5681).
 
 use aqmlab_params::Value;
-use aqmlab_transport::{Flags, Role, Segment};
+use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
 use aqmlab_units::Span;
 
 use crate::bench::{Bench, MSS, ack_of, iw, ms, numbers, segment};
@@ -131,4 +131,88 @@ fn acknowledgments_at_once_and_delayed() {
     let arrived = b.now;
     assert_eq!(acks(b.fire()), [601]);
     assert_eq!(b.now, arrived + b.profile.delayed_ack);
+}
+
+/// Rules: 5681 3.1 initial window; 5681 3.1 eq 2; 6928 2
+#[test]
+fn flights_double_from_any_initial_window() {
+    for first in [2, 3, 4, 10] {
+        let mut b = Bench::established(&[iw(first)]);
+        let mut acked = 0;
+        for round in 0..4 {
+            let flight = b.endpoint.flight().get() / u64::from(MSS);
+            assert_eq!(flight, first << round, "round trip {round} from {first}");
+            (0..flight).for_each(|_| {
+                acked += 1;
+                b.ack(acked);
+            });
+        }
+    }
+}
+
+/// Rules: 5681 3.1 lost SYN
+#[test]
+fn after_a_lost_syn_ack_the_passive_side_begins_with_one_segment_too() {
+    let mut b = Bench::new(Role::Passive, &[iw(10)]);
+    b.arrive(Segment { flags: Flags::SYN, ack: 0, ..segment(0, 0, 0) });
+    assert_eq!(b.fire()[0].flags, Flags::SYN | Flags::ACK);
+    b.endpoint.write(ENDLESS);
+    assert_eq!(numbers(&b.arrive(segment(1, 1, 0))), [0]);
+}
+
+/// Rules: 5681 3.1 eq 3
+#[test]
+fn avoidance_opens_the_window_by_one_segment_for_each_window_of_acks() {
+    let mut b = Bench::established(&[iw(10)]);
+    b.fire(); // ssthresh 5
+    (1..=14).for_each(|n| drop(b.ack(n)));
+    assert!(b.endpoint.cwnd() > b.endpoint.ssthresh());
+    for n in 15..100 {
+        let window = b.endpoint.cwnd();
+        b.ack(n);
+        assert_eq!(b.endpoint.cwnd(), window + 1.0 / window);
+    }
+}
+
+/// Rules: 5681 3.1 ssthresh
+#[test]
+fn slow_start_has_no_end_before_the_first_loss() {
+    let mut b = Bench::established(&[iw(10)]);
+    (1..=2000).for_each(|n| drop(b.ack(n)));
+    assert_eq!(b.endpoint.cwnd(), 2010.0);
+}
+
+/// Rules: 5681 4.3
+#[test]
+fn losses_in_two_successive_windows_reduce_twice() {
+    let mut b = Bench::established(&[iw(16), ("limited_transmit", Value::Flag(false))]);
+    (0..3).for_each(|_| drop(b.ack(0)));
+    assert_eq!(b.endpoint.ssthresh(), 8.0);
+    (0..12).for_each(|_| drop(b.ack(0)));
+    b.ack(16);
+    let flight = b.endpoint.flight().get() / u64::from(MSS);
+    // The first segment that was sent since the loss was seen is missing too.
+    b.ack(17);
+    let outstanding = b.endpoint.flight().get() / u64::from(MSS);
+    assert!(flight > 4 && outstanding >= flight - 1);
+    (0..3).for_each(|_| drop(b.ack(17)));
+    assert_eq!(b.endpoint.ssthresh(), outstanding as f64 / 2.0);
+    assert_eq!(b.endpoint.counters().fast_retransmits, 2);
+    // So does the loss of a retransmission, which only the timer finds.
+    let mut b = Bench::established(&[iw(16), ("limited_transmit", Value::Flag(false))]);
+    (0..3).for_each(|_| drop(b.ack(0)));
+    b.fire();
+    assert!(b.endpoint.ssthresh() < 8.0, "{}", b.endpoint.ssthresh());
+}
+
+/// Rules: 5681 3.1 send window; 9293 3.8.6
+#[test]
+fn the_least_of_three_windows_bounds_the_flight() {
+    for (congestion, own, theirs, flight) in [(4, 100, 100, 4), (10, 6, 100, 6), (10, 100, 5, 5)] {
+        let mut b = Bench::new(Role::Active, &[iw(congestion), ("max_window", Value::Integer(own))]);
+        b.connect();
+        b.endpoint.write(ENDLESS);
+        let answer = Segment { flags: Flags::SYN | Flags::ACK, window: theirs * MSS, ..segment(0, 1, 0) };
+        assert_eq!(numbers(&b.arrive(answer)).len(), flight);
+    }
 }
