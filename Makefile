@@ -26,7 +26,7 @@ install:         ## .venv with aqmlab built and installed
 	@tools/install.sh
 
 docs: install    ## rewrite the generated parts of the documentation: tables, printed texts, figures
-	@UPDATE=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test '*docs*'
+	@UPDATE_SNAPSHOTS=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test chapters --test reference
 	@$(BIN)/python tools/outputs.py
 
 clean:           ## remove what was built

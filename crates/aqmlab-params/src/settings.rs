@@ -148,6 +148,18 @@ impl Settings {
     reader!(size, Size, Size, "a size");
     reader!(choice, Choice, &'static str, "one word of a list");
     reader!(text, Text, String, "a text");
+
+    /// The value of `name`, a whole number; `None` where it is unlimited.
+    ///
+    /// # Errors
+    /// If it is missing, still automatic or of another kind.
+    pub fn limit(&self, name: &'static str) -> Result<Option<u64>, ParamError> {
+        match self.get(name) {
+            Some(Value::Unlimited) => Ok(None),
+            Some(Value::Integer(v)) => Ok(Some(*v)),
+            other => Err(mismatch(name, "a whole number or unlimited", other)),
+        }
+    }
 }
 
 fn mismatch(name: &'static str, what: &str, found: Option<&Value>) -> ParamError {

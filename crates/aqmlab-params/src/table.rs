@@ -43,6 +43,13 @@ pub enum Kind {
         /// greatest
         max: u64,
     },
+    /// A whole number, or the word `unlimited`.
+    Limit {
+        /// least
+        min: u64,
+        /// greatest that is a number
+        max: u64,
+    },
     /// A number in `[min, max]`.
     Number {
         /// least
@@ -99,6 +106,8 @@ pub enum Default {
     Flag(bool),
     /// This count.
     Integer(u64),
+    /// No limit.
+    Unlimited,
     /// This number.
     Number(f64),
     /// This length of time.
@@ -126,6 +135,7 @@ impl Default {
             Default::Required => return None,
             Default::Flag(v) => Value::Flag(v),
             Default::Integer(v) => Value::Integer(v),
+            Default::Unlimited => Value::Unlimited,
             Default::Number(v) => Value::Number(v),
             Default::Span(v) => Value::Span(v),
             Default::Rate(v) => Value::Rate(v),

@@ -16,6 +16,8 @@ pub enum Value {
     Flag(bool),
     /// A count.
     Integer(u64),
+    /// No limit, where there could be a count.
+    Unlimited,
     /// A plain number: a gain, a weight, a probability.
     Number(f64),
     /// A length of time.
@@ -30,11 +32,17 @@ pub enum Value {
     Text(String),
 }
 
+impl Value {
+    /// The word for [`Value::Unlimited`].
+    pub const UNLIMITED: &'static str = "unlimited";
+}
+
 impl fmt::Display for Value {
     /// As it would be written in a scenario file, without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Auto => f.write_str("auto"),
+            Value::Unlimited => f.write_str(Value::UNLIMITED),
             Value::Flag(v) => v.fmt(f),
             Value::Integer(v) => v.fmt(f),
             Value::Number(v) => v.fmt(f),

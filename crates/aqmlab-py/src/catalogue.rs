@@ -68,7 +68,7 @@ fn param(param: &Param) -> Value {
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Flag => "flag",
-        Kind::Integer { .. } => "whole number",
+        Kind::Integer { .. } | Kind::Limit { .. } => "whole number",
         Kind::Number { .. } | Kind::NumberAbove { .. } => "number",
         Kind::Span { .. } => "time",
         Kind::Rate { .. } => "rate",
@@ -94,6 +94,7 @@ fn values(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true | false".into(),
         Kind::Integer { min, max } => range(min, max, *max == u64::MAX),
+        Kind::Limit { min, max } => format!("{min} to {max} | {}", aqmlab_params::Value::UNLIMITED),
         Kind::Number { min, max } => range(min, max, max.is_infinite()),
         Kind::NumberAbove { above, max } if max.is_infinite() => format!("above {above}"),
         Kind::NumberAbove { above, max } => format!("above {above} to {max}"),

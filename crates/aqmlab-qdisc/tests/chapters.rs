@@ -1,6 +1,6 @@
 //! The parameter tables in the chapters are those of the code.
 //!
-//!     UPDATE=1 cargo test -p aqmlab-qdisc --test chapters     # rewrites them
+//!     UPDATE_SNAPSHOTS=1 cargo test -p aqmlab-qdisc --test chapters     # rewrites them
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -84,11 +84,11 @@ fn chapters_show_the_parameter_tables_of_the_code() {
         let (head, rest) = text.split_once(BEGIN).expect("the chapter has a block for parameters");
         let (shown, tail) = rest.split_once(END).expect("the block ends");
         let expected = tables(info);
-        if std::env::var_os("UPDATE").is_some() {
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             std::fs::write(&path, format!("{head}{BEGIN}{expected}{END}{tail}"))
                 .expect("the chapter is writable");
         } else {
-            assert_eq!(shown, expected, "{}: run with UPDATE=1", path.display());
+            assert_eq!(shown, expected, "{}: run with UPDATE_SNAPSHOTS=1", path.display());
         }
         let word = format!("**{}**", info.maturity.name());
         assert!(text.contains(&word), "{}: its maturity is {word}", path.display());

@@ -18,6 +18,7 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
             _ => Err(wrong(node, quoted, "true or false")),
         },
         Kind::Integer { min, max } => integer(node, *min, *max, quoted).map(Value::Integer),
+        Kind::Limit { min, max } => limit(node, *min, *max, quoted),
         Kind::Number { min, max } => {
             number(node, quoted, &format!("a number from {min} to {max}"), |x| x >= *min && x <= *max)
         }
@@ -52,6 +53,9 @@ pub(crate) fn form(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_string(),
         Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Limit { min, max } => {
+            format!("a whole number from {min} to {max}, or \"{}\"", Value::UNLIMITED)
+        }
         Kind::Number { min, max } => format!("a number from {min} to {max}"),
         Kind::NumberAbove { above, max } => format!("a number above {above}, at most {max}"),
         Kind::Span { min, max } => format!("a time from {min} to {max}"),
@@ -96,8 +100,21 @@ fn quantity<'n>(node: &'n Node, quoted: &str, expected: &str) -> Result<&'n str,
 }
 
 fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String> {
-    let expected = format!("a whole number from {min} to {max}");
-    let Tree::Integer(n) = node.value else { return Err(wrong(node, quoted, &expected)) };
+    whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
+}
+
+/// A whole number, or the word for none.
+fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
+    let expected = form(&Kind::Limit { min, max });
+    match &node.value {
+        Tree::Text(word) if word == Value::UNLIMITED => Ok(Value::Unlimited),
+        Tree::Text(word) => Err(format!("unknown word {word:?}; write {expected}")),
+        _ => whole(node, min, max, quoted, &expected).map(Value::Integer),
+    }
+}
+
+fn whole(node: &Node, min: u64, max: u64, quoted: &str, expected: &str) -> Result<u64, String> {
+    let Tree::Integer(n) = node.value else { return Err(wrong(node, quoted, expected)) };
     match u64::try_from(n) {
         Ok(n) if (min..=max).contains(&n) => Ok(n),
         _ => Err(format!("`{quoted}` is out of range; write {expected}")),

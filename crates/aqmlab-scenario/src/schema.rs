@@ -1,6 +1,6 @@
 //! The language as JSON Schema, for editors and for checks outside.
 
-use aqmlab_params::{Default, Kind, Param};
+use aqmlab_params::{Default, Kind, Param, Value};
 use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Absent, Field, Form, Variant};
@@ -185,6 +185,9 @@ fn kind_schema(kind: &Kind) -> Json {
     match kind {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Limit { min, max } => json!({ "anyOf": [
+            kind_schema(&Kind::Integer { min: *min, max: *max }), { "const": Value::UNLIMITED },
+        ] }),
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
         Kind::NumberAbove { above, max } => {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": max })

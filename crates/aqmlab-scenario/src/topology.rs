@@ -56,6 +56,13 @@ struct Place<'s, 'n> {
     path: String,
 }
 
+/// How fast one direction of a link is; nothing where the file is wrong.
+struct Pace {
+    rate: Option<Rate>,
+    delay: Option<Span>,
+    overhead: Bytes,
+}
+
 impl<'n> Place<'_, 'n> {
     /// The section that has the say on `key`.
     fn section_of(&self, key: &str) -> Section<'n> {
@@ -151,31 +158,47 @@ impl Pass<'_, '_> {
         names: [&str; 2],
         ends: [usize; 2],
     ) -> [LinkDraft<'n>; 2] {
-        let rate = self.rate(&at.section_of("rate"), "rate");
-        let delay = self.span(&at.section_of("delay"), "delay");
-        let overhead = self.bytes(&at.section_of("overhead"), "overhead").unwrap_or(Bytes::ZERO);
-        let back_rate = self.or_as(at, "reverse_rate", ("rate", rate), Self::rate);
-        let back_delay = self.or_as(at, "reverse_delay", ("delay", delay), Self::span);
-        let mut draft =
-            |name: &str, [from, to]: [usize; 2], rate: Option<Rate>, delay: Option<Span>, queue, faults| {
-                let with_queue = at.section_of(queue);
-                LinkDraft {
-                    name: name.to_string(),
-                    from,
-                    to,
-                    rate: rate.unwrap_or(STAND_IN_RATE),
-                    delay: delay.unwrap_or(Span::ZERO),
-                    overhead,
-                    faults: self.faults(&at.section_of(faults), faults).unwrap_or_default(),
-                    queue: with_queue.node(queue),
-                    queue_path: format!("{}.{queue}", at.path),
-                    at: with_queue.at,
-                }
-            };
+        let there = self.pace(at);
+        let back = Pace {
+            rate: self.or_as(at, "reverse_rate", ("rate", there.rate), Self::rate),
+            delay: self.or_as(at, "reverse_delay", ("delay", there.delay), Self::span),
+            overhead: there.overhead,
+        };
         [
-            draft(names[0], ends, rate, delay, "queue", "faults"),
-            draft(names[1], [ends[1], ends[0]], back_rate, back_delay, "reverse_queue", "reverse_faults"),
+            self.draft(at, names[0], ends, &there, ["queue", "faults"]),
+            self.draft(at, names[1], [ends[1], ends[0]], &back, ["reverse_queue", "reverse_faults"]),
         ]
+    }
+
+    fn pace(&mut self, at: &Place<'_, '_>) -> Pace {
+        Pace {
+            rate: self.rate(&at.section_of("rate"), "rate"),
+            delay: self.span(&at.section_of("delay"), "delay"),
+            overhead: self.bytes(&at.section_of("overhead"), "overhead").unwrap_or(Bytes::ZERO),
+        }
+    }
+
+    fn draft<'n>(
+        &mut self,
+        at: &Place<'_, 'n>,
+        name: &str,
+        [from, to]: [usize; 2],
+        pace: &Pace,
+        [queue, faults]: [&str; 2],
+    ) -> LinkDraft<'n> {
+        let with_queue = at.section_of(queue);
+        LinkDraft {
+            name: name.to_string(),
+            from,
+            to,
+            rate: pace.rate.unwrap_or(STAND_IN_RATE),
+            delay: pace.delay.unwrap_or(Span::ZERO),
+            overhead: pace.overhead,
+            faults: self.faults(&at.section_of(faults), faults).unwrap_or_default(),
+            queue: with_queue.node(queue),
+            queue_path: format!("{}.{queue}", at.path),
+            at: with_queue.at,
+        }
     }
 
     /// The value of `key`; where it is not written, `forward`, that of the other direction.
@@ -253,14 +276,30 @@ impl Pass<'_, '_> {
             ),
         };
         let place = Place { own: None, common: own, path: own.path.clone() };
-        let links = self.both_directions(&place, [&there, &back], ends);
+        let links = if duplex {
+            self.both_directions(&place, [&there, &back], ends).into()
+        } else {
+            self.no_way_back(own);
+            let pace = self.pace(&place);
+            vec![self.draft(&place, &there, ends, &pace, ["queue", "faults"])]
+        };
         let (from, to) = (from?, to?);
         if from == to {
             let message = format!("a link from \"{}\" to itself leads nowhere", nodes[from]);
             self.error(&own.at("to"), &own.sub("to"), message);
             return None;
         }
-        Some(links.into_iter().take(if duplex { 2 } else { 1 }).collect())
+        Some(links)
+    }
+
+    /// What is said of the way back of a link that has none.
+    fn no_way_back(&mut self, own: &Section<'_>) {
+        for key in own.fields.iter().map(|f| f.name).filter(|name| name.starts_with("reverse_")) {
+            if own.node(key).is_some() {
+                let message = format!("there is no way back with `duplex = false`; leave `{key}` out");
+                self.error(&own.at(key), &own.sub(key), message);
+            }
+        }
     }
 
     /// The index of the node that a key names.

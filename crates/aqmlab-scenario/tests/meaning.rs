@@ -92,6 +92,12 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     assert_eq!(link_names(&plan, &plan.classes[0].path), ["a-c"], "one hop, however long");
     assert_eq!(link_names(&plan, &plan.classes[0].return_path), ["bc-reverse", "b-a"]);
     assert!(plan.classes[0].access.is_none());
+    let of_the_way_back = |link: &str| {
+        let of_link = format!("link.{link}.reverse_");
+        plan.parameters.iter().filter(|p| p.path.starts_with(&of_link)).count()
+    };
+    assert!(of_the_way_back("bc") > 0);
+    assert_eq!(of_the_way_back("a-c"), 0, "what is not there has no values");
     // 9 ms there, 2 ms back: what a bandwidth-delay product is made of without access links.
     assert_eq!(plan.links[4].queue.link.rtt, Some(Span::ms(11)));
 }
@@ -165,4 +171,21 @@ fn other_systems_line_endings_and_marks_do_no_harm() {
     let text = format!("{DUMBBELL}[[traffic]]\nkind = \"bulk\"\n");
     let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
     assert_eq!(only(&windows).digest(), only(&text).digest());
+}
+
+#[test]
+fn what_has_no_limit_is_called_so() {
+    let unlimited = [("max_burst", "unlimited"), ("syn_retries", "unlimited"), ("data_retries", "3")];
+    let plan = only(
+        "duration = \"60s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"1Mbit\"\ndelay = \"1ms\"\n[[traffic]]\n\
+         kind = \"bulk\"\ntcp = { syn_retries = \"unlimited\", data_retries = 3 }\n",
+    );
+    let Workload::Bulk { tcp, tcp_settings, .. } = &plan.classes[0].workload else { panic!("it is bulk") };
+    for (name, text) in unlimited {
+        assert_eq!(tcp_settings.get(name).expect("a TCP parameter").to_string(), text);
+        let shown = plan.parameters.iter().find(|p| p.path.ends_with(name)).expect("it is shown");
+        assert_eq!(shown.value, text);
+    }
+    assert_eq!((tcp.max_burst, tcp.syn_retries, tcp.data_retries), (u32::MAX, u32::MAX, 3));
+    assert_eq!(plan.to_json()["classes"][0]["workload"]["tcp"]["max_burst"], "unlimited");
 }

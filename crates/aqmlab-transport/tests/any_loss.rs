@@ -42,10 +42,12 @@ fn any_profile(draw: &mut Stream) -> Profile {
     give("max_window", Value::Integer(1 + draw.below(100)));
     give("ack_every", Value::Integer(1 + draw.below(3)));
     give("dupthresh", Value::Integer(1 + draw.below(4)));
-    give("recovery_burst", Value::Integer([1, 2, u64::from(u32::MAX)][draw.below(3) as usize]));
-    give("max_burst", Value::Integer([1, 4, u64::from(u32::MAX)][draw.below(3) as usize]));
-    give("syn_retries", Value::Integer(u64::from(u32::MAX)));
-    give("data_retries", Value::Integer(u64::from(u32::MAX)));
+    let mut burst =
+        |some| [Value::Integer(1), Value::Integer(some), Value::Unlimited][draw.below(3) as usize].clone();
+    let bursts = [("recovery_burst", burst(2)), ("max_burst", burst(4))];
+    bursts.into_iter().for_each(|(name, value)| give(name, value));
+    give("syn_retries", Value::Unlimited);
+    give("data_retries", Value::Unlimited);
     give("time_wait", Value::Span([Span::ZERO, Span::s(240)][draw.below(2) as usize]));
     Profile::from_settings(&settings).expect("consistent")
 }

@@ -7,7 +7,8 @@ use aqmlab_units::{Span, text::Size};
 fn fits(param: &Param, value: &Value) -> bool {
     match (param.kind, value) {
         (_, Value::Auto) | (Kind::Flag, Value::Flag(_)) => true,
-        (Kind::Integer { min, max }, Value::Integer(n)) => (min..=max).contains(n),
+        (Kind::Integer { min, max } | Kind::Limit { min, max }, Value::Integer(n)) => (min..=max).contains(n),
+        (Kind::Limit { .. }, Value::Unlimited) => true,
         (Kind::Span { min, max }, Value::Span(s)) => (min..=max).contains(s),
         (Kind::Bytes { min, max }, Value::Size(Size::Bytes(b))) => (min..=max).contains(&b.get()),
         (Kind::Choice(words), Value::Choice(word)) => words.contains(word),
@@ -73,5 +74,19 @@ fn contradictions_are_refused_with_the_parameter_that_is_wrong() {
         let mut settings = profile_settings("rfc").expect("built in");
         settings.set(name, value, Origin::Given);
         assert_eq!(Profile::from_settings(&settings).expect_err(name).name, name);
+    }
+}
+
+#[test]
+fn what_is_unlimited_is_more_than_any_number() {
+    let profile = Profile::named("ns2").expect("built in");
+    assert_eq!(
+        (profile.syn_retries, profile.data_retries, profile.max_burst),
+        (u32::MAX, u32::MAX, u32::MAX)
+    );
+    for param in PARAMS {
+        if let Kind::Limit { max, .. } = param.kind {
+            assert!(max < u64::from(u32::MAX), "{}", param.name);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Every value has its source. "Recalled" is what those who know the stack remember and no document at hand says;
 //! "inferred" is what follows from what a paper measured. Both may be wrong; the rest can be looked up.
 
-use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time};
+use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
 use aqmlab_units::Span;
 
 /// A named bundle of parameters.
@@ -58,9 +58,6 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     },
 ];
 
-/// "As often as it takes" for counts.
-const NO_LIMIT: u64 = u32::MAX as u64;
-
 #[rustfmt::skip]
 static NS2: &[ProfileValue] = &[
     value("mss", Bytes(1000), "ns-default.tcl, packetSize_"),
@@ -89,8 +86,8 @@ static NS2: &[ProfileValue] = &[
     value("ect_on_retransmission", Flag(true), "tcp.cc, output(): each packet"),
     value("ect_on_fin", Flag(true), "tcp.cc, output(): each packet; there is no FIN"),
     value("cwr_on_retransmission", Flag(true), "ns-default.tcl, SetCWRonRetransmit_"),
-    value("syn_retries", Integer(NO_LIMIT), "tcp.cc: never gives up"),
-    value("data_retries", Integer(NO_LIMIT), "tcp.cc: never gives up"),
+    value("syn_retries", Unlimited, "tcp.cc: never gives up"),
+    value("data_retries", Unlimited, "tcp.cc: never gives up"),
     value("time_wait", Time(Span::ZERO), "one-way agents have none"),
 ];
 

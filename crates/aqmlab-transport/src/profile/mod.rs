@@ -74,6 +74,9 @@ pub struct Profile {
     pub time_wait: Span,
 }
 
+/// What a count is that has no limit: more than can ever be reached.
+const NO_LIMIT: u32 = u32::MAX;
+
 /// The profiles that [`profile_settings`] knows.
 pub fn profiles() -> &'static [ProfileInfo] {
     bundles::PROFILES
@@ -116,8 +119,8 @@ impl Profile {
             fast_retransmit_restarts_timer: s.flag("fast_retransmit_restarts_timer")?,
             partial_ack: PartialAck::read(s, "partial_ack")?,
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
-            recovery_burst: count(s, "recovery_burst")?,
-            max_burst: count(s, "max_burst")?,
+            recovery_burst: limit(s, "recovery_burst")?,
+            max_burst: limit(s, "max_burst")?,
             timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
             rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
             granularity: s.span("granularity")?,
@@ -141,8 +144,8 @@ impl Profile {
             ect_on_fin: s.flag("ect_on_fin")?,
             ect_on_syn_ack: s.flag("ect_on_syn_ack")?,
             cwr_on_retransmission: s.flag("cwr_on_retransmission")?,
-            syn_retries: count(s, "syn_retries")?,
-            data_retries: count(s, "data_retries")?,
+            syn_retries: limit(s, "syn_retries")?,
+            data_retries: limit(s, "data_retries")?,
             time_wait: s.span("time_wait")?,
         };
         profile.check()?;
@@ -193,6 +196,11 @@ fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {
 
 fn count(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     narrow(name, s.integer(name)?)
+}
+
+/// A count; [`NO_LIMIT`] where the scenario has none.
+fn limit(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
+    s.limit(name)?.map_or(Ok(NO_LIMIT), |value| narrow(name, value))
 }
 
 fn bytes(s: &Settings, name: &'static str) -> Result<u32, ParamError> {

@@ -1,6 +1,6 @@
 //! The table of TCP parameters. Its defaults are the profile `rfc`.
 
-use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Span as Time};
+use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
 use aqmlab_params::{Alias, Kind, Param};
 use aqmlab_units::Span;
 
@@ -11,6 +11,10 @@ const ANY_COUNT: u64 = u32::MAX as u64;
 
 const fn count(min: u64) -> Kind {
     Kind::Integer { min, max: ANY_COUNT }
+}
+
+const fn limit(min: u64) -> Kind {
+    Kind::Limit { min, max: ANY_COUNT - 1 }
 }
 
 const fn time(min: Span, max: Span) -> Kind {
@@ -67,9 +71,9 @@ pub static PARAMS: &[Param] = &[
         "RFC 6582, 3.2 and 4", "which partial ACKs restart the retransmission timer"),
     param("recovery_exit", Kind::Choice(words::RecoveryExit::WORDS), Choice("flight"), &[],
         "RFC 6582, 3.2", "the congestion window when fast recovery ends"),
-    param("recovery_burst", count(1), Integer(ANY_COUNT), &[],
+    param("recovery_burst", limit(1), Unlimited, &[],
         "none in RFC 6582", "most segments sent for one ACK in fast recovery"),
-    param("max_burst", count(1), Integer(ANY_COUNT), &[ns2("maxburst_")],
+    param("max_burst", limit(1), Unlimited, &[ns2("maxburst_")],
         "none in RFC 5681", "most segments sent for one ACK"),
     param("timeout_ssthresh", Kind::Choice(words::TimeoutSsthresh::WORDS), Choice("rfc5681"), &[],
         "RFC 5681, 3.1", "ssthresh at a retransmission timeout"),
@@ -117,9 +121,9 @@ pub static PARAMS: &[Param] = &[
         "RFC 3168, 6.1.1; RFC 5562", "the SYN-ACK is ECN-capable"),
     param("cwr_on_retransmission", YES_NO, Flag(false), &[ns2("SetCWRonRetransmit_")],
         "RFC 3168, 6.1.2 (first new data)", "a retransmission may carry CWR"),
-    param("syn_retries", count(0), Integer(8), &[],
+    param("syn_retries", limit(0), Integer(8), &[],
         "RFC 9293, 3.8.3 (3 minutes)", "retransmissions of a SYN before giving up"),
-    param("data_retries", count(0), Integer(12), &[],
+    param("data_retries", limit(0), Integer(12), &[],
         "RFC 9293, 3.8.3 (100 s or more)", "timeouts in a row before giving up"),
     param("time_wait", time(Span::ZERO, Span::s(3600)), Time(Span::s(240)), &[],
         "RFC 9293, 3.4.2 (2 MSL)", "length of TIME-WAIT"),
