@@ -7,7 +7,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Packets, Span};
 
-use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, word};
+use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, preset, word};
 use super::{Blue, BlueControl, EarlyQueue, Measure};
 use crate::ecn_policy::EcnPolicy;
 use crate::law::{BlueIdle, BlueLaw, BlueParams};
@@ -32,14 +32,7 @@ const fn ns3(name: &'static str) -> Alias {
 }
 
 static BLUE: &[Param] = &[
-    Param {
-        name: "preset",
-        kind: Kind::Choice(&["paper", "ns3", "altq"]),
-        default: Default::Choice("paper"),
-        aliases: &[],
-        source: "ours",
-        help: "whose variants apply where nothing else is given",
-    },
+    preset(&["paper", "ns3", "altq"]),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },

@@ -7,7 +7,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
-use super::table::{MEAN_PACKET, PRESET_PAPER, PROBABILITY, ecn};
+use super::table::{MEAN_PACKET, PROBABILITY, ecn, preset};
 use super::{Fred, FredQueue};
 use crate::ecn_policy::EcnPolicy;
 use crate::law::{FredLaw, FredParams, ManyFlows};
@@ -32,7 +32,7 @@ static PRESETS: &[Preset] = &[Preset { name: "paper", title: "Lin and Morris 199
 const FIGURE: &str = "Lin and Morris 1997, figure 6";
 
 static FRED: &[Param] = &[
-    PRESET_PAPER,
+    preset(&["paper"]),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },

@@ -5,7 +5,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, word};
+use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, preset, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -14,14 +14,7 @@ const DESIGN: &str = "Hollot, Misra, Towsley, Gong 2001, section IV";
 
 /// PI's parameters.
 pub(super) static PI: &[Param] = &[
-    Param {
-        name: "preset",
-        kind: Kind::Choice(&["paper", "ns2", "le2003"]),
-        default: Default::Choice("paper"),
-        aliases: &[],
-        source: "ours",
-        help: "whose variants apply where nothing else is given",
-    },
+    preset(&["paper", "ns2", "le2003"]),
     LIMIT,
     LIMIT_RULE,
     Param {

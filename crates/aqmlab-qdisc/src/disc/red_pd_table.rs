@@ -12,7 +12,7 @@ use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH, RED_NS2,
     SPACING, W_Q, gentle, target, w_rule,
 };
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2};
+use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, preset};
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::LIMIT_RULE;
@@ -53,14 +53,7 @@ const fn interval(name: &'static str, auto: &'static str, help: &'static str) ->
 }
 
 static RED_PD: &[Param] = &[
-    Param {
-        name: "preset",
-        kind: Kind::Choice(&["paper", "ns2"]),
-        default: Default::Choice("paper"),
-        aliases: &[],
-        source: "ours",
-        help: "whose variants of RED apply where nothing else is given",
-    },
+    Param { help: "whose variants of RED apply where nothing else is given", ..preset(&["paper", "ns2"]) },
     LIMIT,
     LIMIT_RULE,
     Param {

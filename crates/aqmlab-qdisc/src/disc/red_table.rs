@@ -4,7 +4,7 @@ use aqmlab_params::{Alias, Default, Kind, Param, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, tc, word};
+use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, preset, tc, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -166,14 +166,7 @@ pub(super) const BURST: Param = Param {
     help: "w_rule `linux`: packets of a burst that the average may miss",
 };
 
-const PRESET: Param = Param {
-    name: "preset",
-    kind: Kind::Choice(&["paper", "ns2", "linux"]),
-    default: Default::Choice("paper"),
-    aliases: &[],
-    source: "ours",
-    help: "whose variants apply where nothing else is given",
-};
+const PRESET: Param = preset(&["paper", "ns2", "linux"]);
 
 pub(super) const GENTLE_LINE: Param = Param {
     name: "gentle_line",

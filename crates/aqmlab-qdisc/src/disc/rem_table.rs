@@ -5,7 +5,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, word};
+use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, preset, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -13,14 +13,7 @@ const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
 
 /// REM's parameters.
 pub(super) static REM: &[Param] = &[
-    Param {
-        name: "preset",
-        kind: Kind::Choice(&["paper", "ns2"]),
-        default: Default::Choice("paper"),
-        aliases: &[],
-        source: "ours",
-        help: "whose variants apply where nothing else is given",
-    },
+    preset(&["paper", "ns2"]),
     LIMIT,
     Param {
         kind: Kind::Choice(&["fits", "reached", "below"]),

@@ -7,20 +7,13 @@ use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH,
     NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target, w_rule,
 };
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, ns2, word};
+use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, ns2, preset, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
 /// Self-Configuring RED's parameters.
 pub(super) static SCRED: &[Param] = &[
-    Param {
-        name: "preset",
-        kind: Kind::Choice(&["paper", "ns2"]),
-        default: Default::Choice("paper"),
-        aliases: &[],
-        source: "ours",
-        help: "whose variants apply where nothing else is given",
-    },
+    preset(&["paper", "ns2"]),
     LIMIT,
     LIMIT_RULE,
     MIN_TH,

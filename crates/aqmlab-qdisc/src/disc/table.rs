@@ -57,12 +57,14 @@ pub(super) const fn ecn(source: &'static str, help: &'static str) -> Param {
     }
 }
 
-/// The parameter of a discipline whose only preset is its paper.
-pub(super) const PRESET_PAPER: Param = Param {
-    name: "preset",
-    kind: Kind::Choice(&["paper"]),
-    default: Default::Choice("paper"),
-    aliases: &[],
-    source: "ours",
-    help: "whose variants apply where nothing else is given",
-};
+/// The choice among a discipline's presets; its paper is the one that applies where none is written.
+pub(super) const fn preset(words: &'static [&'static str]) -> Param {
+    Param {
+        name: "preset",
+        kind: Kind::Choice(words),
+        default: Default::Choice("paper"),
+        aliases: &[],
+        source: "ours",
+        help: "whose variants apply where nothing else is given",
+    }
+}
