@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,17 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     return write_report(load(path), output)
 
 
-def plot(path: Path | str, kind: str, output: Path | str | None = None, *, queue: str | None = None) -> Path:
+def plot(  # noqa: PLR0913 (keyword arguments)
+    path: Path | str,
+    kind: str,
+    output: Path | str | None = None,
+    *,
+    queue: str | None = None,
+    flows: Sequence[str] = (),
+    arms: Sequence[str] = (),
+    from_s: float | None = None,
+    until_s: float | None = None,
+) -> Path:
     """Draw one figure.
 
     Parameters
@@ -61,20 +71,30 @@ def plot(path: Path | str, kind: str, output: Path | str | None = None, *, queue
     path
         The directory of an experiment or a run.
     kind
-        ``"series"``, ``"delay-cdf"`` or ``"goodput-delay"``.
+        ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``; of flows ``"cumulative-ack"``; of single flows,
+        if they were recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"``
+        (``packets``).
     output
-        The file; its ending chooses PDF, SVG or PNG. ``figures/<kind>.pdf`` in the directory if not given.
+        The file; its ending chooses PDF, SVG or PNG, and for the figures of flows CSV (the numbers).
+        ``figures/<kind>.pdf`` in the directory if not given.
     queue
         The queue to draw; the bottleneck if not given.
+    flows
+        Names (``"ftp 3"``) or classes, for the figures of flows; the first ones if not given.
+    arms
+        The arms to draw, for the figures of flows; all if not given.
+    from_s, until_s
+        The time to show, for the figures of flows; all of the run if not given.
 
     Returns
     -------
     Path
         The file.
     """
-    from aqmlab.plots import draw
+    from aqmlab.plots import View, draw
 
-    return draw(load(path), kind, output, queue=queue)
+    view = View(flows, from_s, until_s, arms)
+    return draw(load(path), kind, output, queue=queue, view=view)
 
 
 def plot_law(  # noqa: PLR0913 (keyword arguments)

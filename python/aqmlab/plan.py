@@ -48,6 +48,15 @@ class Network:
         return next((link for link in self.links if link.name == name), None)
 
 
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def seconds(text: str) -> float:
+    """Seconds of a time as plans have it: ``1.5s``, ``40ms``."""
+    number = text.rstrip("numsh")
+    return float(number) * _SECONDS[text[len(number) :]]
+
+
 def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
     """Names of the classes whose flows react to congestion: those that send over TCP."""
     return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] == BULK)

@@ -167,7 +167,7 @@ pub const PACKETS: Schema = Schema {
     columns: &[
         ("t_ns", U64),
         ("event", Str),
-        ("at", Str),
+        ("place", Str),
         ("reason", Str),
         ("flow", U64),
         ("toward", Str),

@@ -57,7 +57,7 @@ fn table<'r>(recording: &'r Recording, name: &str) -> &'r Table {
 /// How many packets met with `event`, by the place.
 fn counts(packets: &Table, event: &str) -> BTreeMap<String, u128> {
     let mut counts = BTreeMap::new();
-    for (e, at) in names(packets, "event").iter().zip(names(packets, "at")) {
+    for (e, at) in names(packets, "event").iter().zip(names(packets, "place")) {
         if e == event {
             *counts.entry(at).or_default() += 1;
         }
@@ -157,7 +157,7 @@ fn a_choice_of_flows_events_and_times_is_kept() {
     let rows = |recording: &Recording| {
         let packets = table(recording, "packets");
         let head = integers(packets, "t_ns").into_iter().zip(integers(packets, "flow"));
-        head.zip(names(packets, "event").into_iter().zip(names(packets, "at")))
+        head.zip(names(packets, "event").into_iter().zip(names(packets, "place")))
             .map(|((t, flow), (event, at))| (t, flow, event, at))
             .collect::<Vec<_>>()
     };

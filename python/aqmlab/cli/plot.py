@@ -37,21 +37,46 @@ plot = typer.Typer(
 @plot.command(_RECORDING)
 def plot_recording(
     path: RecordingPath,
-    kind: Annotated[str, typer.Argument(help="series, delay-cdf or goodput-delay.", show_default=False)],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="series, delay-cdf, goodput-delay; cumulative-ack; of single flows, if the scenario has them"
+            " recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`).",
+            show_default=False,
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="The file, .pdf, .svg or .png; PATH/figures/KIND.pdf if not given."
+            "-o",
+            "--output",
+            help="The file, .pdf, .svg or .png, of flows also .csv (the numbers);"
+            " PATH/figures/KIND.pdf if not given.",
         ),
     ] = None,
     queue: Queue = None,
+    flow: Annotated[
+        list[str] | None,
+        typer.Option("--flow", metavar="NAME", help="A flow, `ftp 3`, or a class; can be given again."),
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; can be given again.")
+    ] = None,
+    begin: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Show flows from then on.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a recording: PATH KIND is enough."""
     from aqmlab.api import plot as draw
 
     set_quiet(quiet)
-    typer.echo(str(draw(path, kind, output, queue=queue)))
+    from_s, until_s = (None if time is None else duration_s(time) for time in (begin, until))
+    file = draw(
+        path, kind, output, queue=queue, flows=flow or [], arms=arm or [], from_s=from_s, until_s=until_s
+    )
+    typer.echo(str(file))
 
 
 @plot.command("law")

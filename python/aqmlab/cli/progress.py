@@ -92,14 +92,14 @@ def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
     return " · ".join(parts)
 
 
-_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def duration_s(text: str) -> float:
-    """Seconds of ``90s``, ``10min`` or ``1.5h``."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(s|min|h)", text.strip())
+    """Seconds of ``250ms``, ``90s``, ``10min`` or ``1.5h``."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|min|h)", text.strip())
     if not found:
-        raise UsageError(f"`{text}` is no time; write a number with s, min or h: `10min`")
+        raise UsageError(f"`{text}` is no time; write a number with ms, s, min or h: `10min`")
     return float(found[1]) * _SECONDS[found[2]]
 
 

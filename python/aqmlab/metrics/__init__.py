@@ -2,6 +2,7 @@
 
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
+from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.measured import (
@@ -30,5 +31,5 @@ __all__ = [
     "measure",
 ]
 
-# Importing the three modules is what registers their metrics.
-_ = (_control, _flow, _queue)
+# Importing the four modules is what registers their metrics.
+_ = (_control, _flow, _phenomena, _queue)

@@ -218,6 +218,63 @@ class Measured:
         )
         return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
 
+    def flow_samples(self, column: str) -> dict[int, Samples]:
+        """Samples of ``flow_series`` over the whole run by the flow's number, for flows that have any.
+
+        Parameters
+        ----------
+        column
+            ``"cwnd_segments"``, ``"acked_bytes"``, ``"delivered_bytes"``, ...
+        """
+        import numpy as np
+
+        if self.experiment is None:
+            return {}
+        found = self.experiment.arrays(
+            "flow_series",
+            f"flow, t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
+            "ORDER BY flow, t_ns",
+            [self.run],
+        )
+        flows, begins = np.unique(found["flow"], return_index=True)
+        ends = [*begins[1:], len(found["flow"])]
+        return {
+            int(flow): Samples(np.asarray(found["t_s"][begin:end]), np.asarray(found["value"][begin:end]))
+            for flow, begin, end in zip(flows, begins, ends, strict=True)
+        }
+
+    def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
+        """Times in s and flows of the drops and marks at a queue in the measured interval, in their order.
+
+        ``None`` where the packets of the queue were not recorded, or not all of their drops and marks.
+        """
+        import numpy as np
+
+        if self.experiment is None or not _records_losses(self.run, queue):
+            return None
+        quoted = "'" + queue.replace("'", "''") + "'"
+        found = self.experiment.arrays(
+            "packets",
+            "t_ns / 1e9 AS t_s, flow",
+            f"WHERE place = {quoted} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
+            " ORDER BY t_ns, flow",
+            [self.run],
+        )
+        return np.asarray(found["t_s"]), np.asarray(found["flow"], dtype=np.int64)
+
+
+def _records_losses(run: Run, queue: str) -> bool:
+    """Whether each drop and mark of the measured interval at a queue is in the ``packets`` of the run."""
+    from aqmlab.plan import seconds
+
+    chosen = run.plan.get("record", {}).get("packets")
+    if chosen is None or queue not in chosen["links"] or chosen["flows"] is not None:
+        return False
+    whole = seconds(chosen["from"]) <= run.t0_ns / 1e9 and (
+        chosen["until"] is None or seconds(chosen["until"]) >= run.t1_ns / 1e9
+    )
+    return whole and {"drop", "mark"} <= set(chosen["events"])
+
 
 @lru_cache(maxsize=4)
 def measure(experiment: Experiment) -> tuple[Measured, ...]:

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from aqmlab.plots.draw import KINDS, draw
+from aqmlab.plots.view import View
 
-__all__ = ["KINDS", "draw"]
+__all__ = ["KINDS", "View", "draw"]

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.answers import Table, table
 from aqmlab.errors import HostError, UsageError
 from aqmlab.metrics import Measured, measure
+from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
+from aqmlab.plots.ladder import ladder, ladder_rows
+from aqmlab.plots.senders import cwnd, srtt, trace_rows
+from aqmlab.plots.sequence import sequence_rows, time_sequence
+from aqmlab.plots.view import EVERYTHING, View
 from aqmlab.recording import Experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Draw = Callable[[Experiment, Sequence[Measured], Table], "Figure"]
+Draw = Callable[[Experiment, Sequence[Measured], Table, View], "Figure"]
+Rows = Callable[[Experiment, Sequence[Measured], Table, View], Iterator[tuple[Any, ...]]]
 
-KINDS: dict[str, Draw] = {"series": series, "delay-cdf": delay_cdf, "goodput-delay": goodput_delay}
+
+class Kind(NamedTuple):
+    """A kind of figure: how it is drawn, and its numbers, the names of the columns first."""
+
+    draw: Draw
+    rows: Rows | None = None
+
+
+def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) -> Kind:
+    """A figure that shows all there is."""
+    return Kind(lambda experiment, runs, results, _view: figure(experiment, runs, results))
+
+
+KINDS: dict[str, Kind] = {
+    "series": _whole(series),
+    "delay-cdf": _whole(delay_cdf),
+    "goodput-delay": _whole(goodput_delay),
+    "cwnd": Kind(cwnd, trace_rows),
+    "srtt": Kind(srtt, trace_rows),
+    "time-sequence": Kind(time_sequence, sequence_rows),
+    "cumulative-ack": Kind(cumulative_ack, cumulative_rows),
+    "ladder": Kind(ladder, ladder_rows),
+}
 """What can be drawn, by the name that the command line takes."""
 
 _FORMATS = (".pdf", ".svg", ".png")
@@ -46,7 +75,12 @@ STYLE: dict[str, Any] = {
 
 
 def draw(
-    experiment: Experiment, kind: str, output: Path | str | None = None, *, queue: str | None = None
+    experiment: Experiment,
+    kind: str,
+    output: Path | str | None = None,
+    *,
+    queue: str | None = None,
+    view: View = EVERYTHING,
 ) -> Path:
     """Draw one figure; see :func:`aqmlab.plot`.
 
@@ -62,10 +96,15 @@ def draw(
     if kind not in KINDS:
         raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
     file = Path(output) if output is not None else experiment.path / "figures" / f"{kind}.pdf"
-    check_format(file)
+    rows = KINDS[kind].rows
+    check_format(file, (".csv",) if rows else ())
     runs = measure(experiment)
     results = table(experiment, queue=queue, measured=runs)
-    save(lambda: KINDS[kind](experiment, runs, results), file, experiment.title, experiment.version)
+    if rows and file.suffix.lower() == ".csv":
+        write_csv(file, rows(experiment, runs, results, view))
+    else:
+        figure = KINDS[kind].draw
+        save(lambda: figure(experiment, runs, results, view), file, experiment.title, experiment.version)
     return file
 
 
@@ -95,6 +134,20 @@ def save(figure: Callable[[], Figure], file: Path, title: str, version: str) -> 
     # No display is asked for, and the caller's own style is left alone.
     with mpl.rc_context(STYLE), writing(file):
         figure().savefig(file, metadata=_metadata(file.suffix.lower(), title, version))
+
+
+def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write the numbers of a figure.
+
+    Raises
+    ------
+    HostError
+        If the file cannot be written.
+    """
+    # What is wrong with the choice is told before there is a file.
+    lines = list(rows)
+    with writing(file), file.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(lines)
 
 
 @contextmanager

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.laws import CURVES, RESPONSES, Bench, Curve, Response, law_curves, law_responses
-from aqmlab.plots.draw import check_format, save, writing
+from aqmlab.plots.draw import check_format, save, write_csv
 from aqmlab.plots.kinds import single
 from aqmlab.reports.charts import FAINT, color, dash
 
@@ -45,7 +44,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
         rows = [("line", "unit", "avg", "p"), *_curve_rows(curves)]
         figure = lambda: _curve_figure(title, curves)  # noqa: E731
     if file.suffix.lower() == ".csv":
-        _write_csv(file, rows)
+        write_csv(file, rows)
     else:
         save(figure, file, f"{title}: law", _core.__version__)
     return file
@@ -63,11 +62,6 @@ def _response_rows(responses: Sequence[Response]) -> Iterable[tuple[Any, ...]]:
         for r in responses
         for point in zip(r.t_s.tolist(), r.p.tolist(), r.backlog_packets.tolist(), strict=True)
     )
-
-
-def _write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
-    with writing(file), file.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
 def _curve_figure(title: str, curves: Sequence[Curve]) -> Figure:

@@ -1,0 +1,158 @@
+"""Metrics of what queue management was invented against: lockout, synchronisation, bias against long RTTs.
+
+The figures themselves are computed in :mod:`aqmlab.metrics.together`; here is what they are computed from.
+"""
+
+from __future__ import annotations
+
+from aqmlab.metrics.flow import flow_goodput, goodput
+from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured
+from aqmlab.metrics.registry import metric
+
+
+def long_lived(run: Measured, class_name: str) -> list[FlowTotals]:
+    """Responsive flows of a class (``*``: of all) that were alive throughout the measured interval."""
+    return [
+        flow
+        for flow in run.flows_of(class_name)
+        if flow.class_name in run.responsive
+        and flow.start_ns <= run.run.t0_ns
+        and (flow.end_ns is None or flow.end_ns >= run.run.t1_ns)
+    ]
+
+
+@metric(
+    "lockout_percent",
+    label="lockout",
+    unit="%",
+    definition="share of the 10 s windows of the measured interval in which Jain's index of the goodputs of"
+    " the long-lived responsive flows is below 0.7",
+    source="lockout: RFC 2309, section 2 (a few flows monopolize queue space); window and bound are ours",
+    better="less",
+)
+def lockout(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How often a few flows have it all."""
+    from aqmlab.metrics.together import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
+
+    flows = long_lived(run, class_name)
+    amounts = shares_by_window(run, flows)
+    if len(flows) < 2 or not len(amounts):
+        return None
+    return 100.0 * float((jain_by_window(amounts) < JAIN_OF_LOCKOUT).mean())
+
+
+@metric(
+    "starved_percent",
+    label="starved",
+    unit="%",
+    definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
+    " in which the flow delivers less than a tenth of the window's mean over these flows",
+    source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
+    better="less",
+)
+def starved(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How many get next to nothing for how long."""
+    from aqmlab.metrics.together import shares_by_window, starved_share
+
+    flows = long_lived(run, class_name)
+    amounts = shares_by_window(run, flows)
+    return 100.0 * starved_share(amounts) if len(flows) > 1 and len(amounts) else None
+
+
+@metric(
+    "synchronisation_percent",
+    label="flows that lose together",
+    unit="%",
+    definition="share of the long-lived responsive flows that lose a packet or have one marked in a loss"
+    " event at the queue, mean over the events; an event lasts one RTT (mean base RTT plus mean queueing"
+    " delay) from its first loss; needs the queue's drops and marks in `packets` of [record]",
+    source="global synchronization ratio: RFC 7928, section 2.4",
+    better="less",
+)
+def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
+    """How many of the flows a loss event hits."""
+    from aqmlab.metrics.queue import queueing_delay_mean
+    from aqmlab.metrics.together import synchronisation_ratio
+
+    flows, losses = long_lived(run, class_name), run.losses(queue)
+    if losses is None or len(flows) < 2:
+        return None
+    waiting = queueing_delay_mean(run, queue, EVERY_CLASS) or 0.0
+    rtt_s = sum(flow.base_rtt_ns for flow in flows) / len(flows) / 1e9 + waiting
+    ratio = synchronisation_ratio(*losses, [flow.flow for flow in flows], rtt_s)
+    return None if ratio is None else 100.0 * ratio
+
+
+@metric(
+    "window_correlation",
+    label="correlation of windows",
+    unit="",
+    definition="(variance of the sum of the congestion windows / sum of their variances - 1) / (n - 1) over"
+    " the samples of the n long-lived responsive flows in the measured interval: the mean covariance of two"
+    " by the mean variance; 1 if all windows move as one, 0 if each moves by itself",
+    source="variance of a sum; synchronised and desynchronised windows: Appenzeller, Keslassy, McKeown 2004,"
+    " section 3",
+    better="less",
+)
+def window_correlation(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Whether windows rise and fall together."""
+    from aqmlab.metrics.together import common_samples, mean_correlation
+
+    samples = common_samples(run, long_lived(run, class_name), "cwnd_segments")
+    return mean_correlation(samples) if len(samples) > 1 else None
+
+
+@metric(
+    "rtt_bias_exponent",
+    label="bias against RTT",
+    unit="",
+    definition="a in goodput = c / RTT^a, by least squares of logarithms over the long-lived responsive"
+    " flows, RTT without queueing; 0 is no bias, 1 equal windows; not defined where all RTTs are equal"
+    " within 10 %",
+    source="Lakshman, Madhow 1997, section 1 (throughput goes with RTT^-a, a from 1 to 2 for DropTail)",
+    better="less",
+)
+def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How much a longer way costs."""
+    from aqmlab.metrics.together import power_law_exponent
+
+    flows = long_lived(run, class_name)
+    return power_law_exponent(
+        [flow.base_rtt_ns / 1e9 for flow in flows], [flow_goodput(run, flow) for flow in flows]
+    )
+
+
+@metric(
+    "goodput_share_percent",
+    label="share of goodput",
+    unit="%",
+    definition="goodput of the flows of a class by that of all flows",
+    source="RFC 7928, section 2.5, by groups",
+)
+def goodput_share(run: Measured, queue: str, class_name: str) -> float | None:
+    """What a group gets of all there is."""
+    own, total = goodput(run, queue, class_name), goodput(run, queue, EVERY_CLASS)
+    return 100.0 * own / total if own is not None and total else None
+
+
+@metric(
+    "ack_width_percent",
+    label="width of cumulative ACKs",
+    unit="%",
+    definition="bytes acknowledged to the long-lived responsive flow that got most less those to the one"
+    " that got least, in the measured interval, by their mean over these flows",
+    source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
+    " analysis of AQM mechanisms; by the mean is ours",
+    better="less",
+)
+def ack_width(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How far apart the first and the last are at the end."""
+    from aqmlab.metrics.together import amounts_between
+
+    flows = long_lived(run, class_name)
+    if len(flows) < 2:
+        return None
+    ends = [run.run.t0_ns / 1e9, run.run.t1_ns / 1e9]
+    amounts = amounts_between(run, flows, "acked_bytes", ends)
+    mean = float(amounts.mean()) if amounts.size else 0.0
+    return 100.0 * float(amounts.max() - amounts.min()) / mean if mean else None

@@ -1,0 +1,132 @@
+"""What flows do together: amounts by window, losses in one event, windows that move as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.metrics.measured import FlowTotals, Measured
+
+Floats = npt.NDArray[np.float64]
+
+WINDOW_S = 10.0
+"""Length of a window in which everybody should have had something: forty round-trip times of 250 ms."""
+JAIN_OF_LOCKOUT = 0.7
+"""Below it a few flows have it all: as if of ten flows fewer than seven had equal shares, the rest none."""
+STARVED = 0.1
+"""Below this share of the mean a flow is shut out."""
+LEAST_RTT_SPREAD = 1.1
+"""A longest RTT of less than so many shortest ones says nothing of a bias."""
+
+
+def amounts_between(
+    run: Measured, flows: Sequence[FlowTotals], column: str, edges: Sequence[float]
+) -> Floats:
+    """Growth of a cumulative column of ``flow_series`` between edges in s; a row a window, a column a flow.
+
+    Between samples a flow is taken to go on evenly. Empty where flows were not sampled, and where an edge
+    lies beyond the samples by more than their interval.
+    """
+    of_flow = run.flow_samples(column)
+    columns = []
+    for flow in flows:
+        samples = of_flow.get(flow.flow)
+        if samples is None or len(samples.t_s) < 2:
+            return np.zeros((0, len(flows)))
+        step = float(samples.t_s[1] - samples.t_s[0])
+        if edges[-1] > samples.t_s[-1] + 1.5 * step:
+            return np.zeros((0, len(flows)))
+        # Before its start a flow had nothing.
+        times = np.concatenate([[flow.start_ns / 1e9], samples.t_s])
+        columns.append(np.diff(np.interp(edges, times, np.concatenate([[0.0], samples.values]))))
+    return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
+
+
+def shares_by_window(run: Measured, flows: Sequence[FlowTotals]) -> Floats:
+    """Bytes delivered in each whole window of the measured interval: a row a window, a column a flow."""
+    begin, end = run.run.t0_ns / 1e9, run.run.t1_ns / 1e9
+    # Rounding of the times is not to cost a window.
+    count = int((end - begin) / WINDOW_S + 1e-9)
+    if not count:
+        return np.zeros((0, len(flows)))
+    edges = begin + WINDOW_S * np.arange(count + 1)
+    return amounts_between(run, flows, "delivered_bytes", edges.tolist())
+
+
+def jain_by_window(amounts: Floats) -> Floats:
+    """Jain's index of each row; 1 where all are zero."""
+    squares = amounts.shape[1] * (amounts**2).sum(axis=1)
+    sums = amounts.sum(axis=1) ** 2
+    index: Floats = np.divide(sums, squares, out=np.ones_like(sums), where=squares > 0)
+    return index
+
+
+def starved_share(amounts: Floats) -> float:
+    """Share of the entries that are below a tenth of the mean of their row."""
+    return float((amounts < STARVED * amounts.mean(axis=1, keepdims=True)).mean())
+
+
+def synchronisation_ratio(
+    t_s: Floats, flows: npt.NDArray[np.int64], of: Sequence[int], rtt_s: float
+) -> float | None:
+    """Mean over loss events of the share of the flows ``of`` that lose in one.
+
+    Parameters
+    ----------
+    t_s, flows
+        When who lost a packet, ascending in time. Losses of others than ``of`` do not count.
+    of
+        The flows that could lose.
+    rtt_s
+        How long an event lasts from its first loss on.
+
+    Returns
+    -------
+    float or None
+        ``None`` where nobody lost anything.
+    """
+    counted = np.isin(flows, of)
+    times, losers = t_s[counted], flows[counted]
+    shares = []
+    begin = 0
+    while begin < len(times):
+        end = int(np.searchsorted(times, times[begin] + rtt_s, side="right"))
+        shares.append(len(np.unique(losers[begin:end])) / len(of))
+        begin = end
+    return float(np.mean(shares)) if shares else None
+
+
+def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str) -> list[Floats]:
+    """Samples of each flow in the measured interval; empty if some flow lacks some."""
+    begin, end = run.run.t0_ns / 1e9, run.run.t1_ns / 1e9
+    of_flow = run.flow_samples(column)
+    series = []
+    for flow in flows:
+        samples = of_flow.get(flow.flow)
+        if samples is None:
+            return []
+        series.append(samples.values[(samples.t_s > begin) & (samples.t_s <= end)])
+    return series if len({len(values) for values in series}) == 1 and len(series[0]) > 1 else []
+
+
+def mean_correlation(series: Sequence[Floats]) -> float | None:
+    """Mean covariance of two of the series by their mean variance; ``None`` where nothing varies."""
+    variances = float(np.sum([np.var(values) for values in series]))
+    if variances == 0:
+        return None
+    ratio = float(np.var(np.sum(series, axis=0))) / variances
+    return (ratio - 1) / (len(series) - 1)
+
+
+def power_law_exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """Exponent a of the least-squares fit of ``log y = c - a log x``.
+
+    ``None`` where x does not spread, or where some y is zero and has no logarithm.
+    """
+    if len(x) < 2 or min(y) <= 0 or max(x) < LEAST_RTT_SPREAD * min(x):
+        return None
+    log_x, log_y = np.log(x), np.log(y)
+    centred = log_x - log_x.mean()
+    return float(-(centred @ log_y) / (centred @ centred))

@@ -1,0 +1,122 @@
+"""The cumulative ACK diagram: how far each flow has come, and how wide the field is.
+
+Miskovic, Petrovic, Trajkovic (Implementation and performance analysis of AQM mechanisms, Fig. 7) plot the
+highest cumulative acknowledgment of each flow over time; a wide fan is unfair, lines in groups are privileged
+groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Measured
+from aqmlab.plots.panels import fit, legend_below, panels
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment, Run
+from aqmlab.reports.charts import PALETTE, color
+from aqmlab.traces import FlowName, chosen
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from aqmlab.answers import Table
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Flows of a run side by side.
+
+    Attributes
+    ----------
+    t_s
+        Times of the samples.
+    acked_bytes
+        By flow, at these times; zero before its start, its last value after its end.
+    """
+
+    t_s: Floats
+    acked_bytes: dict[FlowName, Floats]
+
+    @property
+    def width_bytes(self) -> Floats:
+        """The most that a flow has got acknowledged less the least, at each time."""
+        width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
+        return width
+
+
+def field_of(run: Measured, view: View) -> Field:
+    """The flows of the responsive classes, or those chosen.
+
+    Raises
+    ------
+    UsageError
+        If flows were not sampled, or one is not there.
+    """
+    samples = run.flow_samples("acked_bytes")
+    names = []
+    counts: dict[str, int] = {}
+    for flow in run.flows:
+        index = counts.get(flow.class_name, 0)
+        counts[flow.class_name] = index + 1
+        if flow.flow in samples and flow.class_name in run.responsive:
+            names.append(FlowName(flow.flow, flow.class_name, index))
+    if not names:
+        raise UsageError(f"`{run.run.path}` has no samples of flows: give `flows` of [record] an interval")
+    names = chosen(names, view.flows, len(names))
+    t_s = np.unique(np.concatenate([samples[name.flow].t_s for name in names]))
+    lines = {
+        name: np.interp(t_s, samples[name.flow].t_s, samples[name.flow].values, left=0.0) for name in names
+    }
+    return Field(t_s, lines)
+
+
+def fields_of(experiment: Experiment, runs: Sequence[Measured], view: View) -> list[tuple[Run, Field]]:
+    """The field of the first run of each arm."""
+    of_run = {run.run.path: run for run in runs}
+    return [(run, field_of(of_run[run.path], view)) for run in view.runs(experiment)]
+
+
+def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+    """Acknowledged bytes of each flow over time, and below the width of the field; a column an arm."""
+    columns = fields_of(experiment, runs, view)
+    first = columns[0][0]
+    figure, axes = panels(
+        f"{experiment.title}: cumulative ACKs, seed {first.seed}",
+        [run.arm for run, _ in columns],
+        ["acknowledged", "width"],
+        "[MB]",
+    )
+    classes = list(dict.fromkeys(name.class_name for _, field in columns for name in field.acked_bytes))
+    for (_, field), (lines, width) in zip(columns, axes.T, strict=True):
+        named = set()
+        for name, acked in field.acked_bytes.items():
+            label = name.class_name if name.class_name not in named else None
+            named.add(name.class_name)
+            style = {"color": color(classes.index(name.class_name)), "alpha": 0.6, "linewidth": 0.7}
+            lines.plot(field.t_s, acked / 1e6, label=label, **style)
+        width.plot(field.t_s, field.width_bytes / 1e6, color=PALETTE[3], label="fastest less slowest flow")
+    fit(axes, view.limits(0.0, max(run.t1_ns for run, _ in columns) / 1e9), bottom=0.0)
+    legend_below(figure, axes.flat)
+    return figure
+
+
+def cumulative_rows(
+    experiment: Experiment, runs: Sequence[Measured], _results: Table, view: View
+) -> Iterator[tuple[Any, ...]]:
+    """What the diagram shows, as numbers: a row a flow and time, and one called ``width`` a time."""
+    yield ("arm", "flow", "t_s", "acked_bytes")
+    for run, field in fields_of(experiment, runs, view):
+        begin, end = view.limits(0.0, run.t1_ns / 1e9)
+        lines: list[tuple[object, Floats]] = [*field.acked_bytes.items(), ("width", field.width_bytes)]
+        for name, values in lines:
+            for t_s, value in zip(field.t_s, values, strict=True):
+                if begin <= t_s <= end:
+                    yield (run.arm, name, f"{t_s:.9f}", f"{value:.0f}")

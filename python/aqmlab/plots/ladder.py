@@ -1,0 +1,176 @@
+"""The ladder diagram: one connection as two time lines, each packet an arrow from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Measured
+from aqmlab.plots.panels import WIDTH
+from aqmlab.plots.sequence import packets_of
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment
+from aqmlab.reports.charts import MUTED, PALETTE
+from aqmlab.traces import FlowName, Journey
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from aqmlab.answers import Table
+
+MOST_PACKETS = 150
+"""More arrows than that are a grey area."""
+_FIRST = 40
+"""Packets that are shown where nobody chooses a time."""
+_INCHES_A_PACKET = 0.16
+_LETTERS_A_LINE = 60
+_LOST_AT = 0.55
+"""How far a lost packet gets in the diagram: neither host saw where it died."""
+
+
+def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+    """Segments, acknowledgments, marks and losses of one connection in the first arm chosen."""
+    from matplotlib.figure import Figure
+
+    arm, flow, packets = _chosen(experiment, view)
+    height = min(max(_INCHES_A_PACKET * len(packets), 3.0), 9.0)
+    figure = Figure(figsize=(WIDTH * 0.7, height + 0.9), layout="constrained")
+    axes = figure.subplots()
+    times = [p.sent_ns for p in packets] + [p.arrived_ns or p.sent_ns for p in packets]
+    begin, end = min(times) / 1e6, max(times) / 1e6
+    for x, host in ((0.0, "sender"), (1.0, "receiver")):
+        axes.axvline(x, color="black", linewidth=0.8)
+        axes.text(x, 1.01, host, transform=axes.get_xaxis_transform(), ha="center", va="bottom")
+    origin = min((p.seq for p in packets if p.seq is not None), default=0)
+    label_room = (end - begin) / max(height / 0.1, 1)
+    labelled = {"receiver": float("-inf"), "sender": float("-inf")}
+    for packet in packets:
+        _arrow(axes, packet)
+        sent = packet.sent_ns / 1e6
+        # Labels of a burst would lie on one another: the first of them speaks for it.
+        if sent - labelled[packet.toward] >= label_room:
+            labelled[packet.toward] = sent
+            x, side = (-0.02, "right") if packet.toward == "receiver" else (1.02, "left")
+            axes.text(x, sent, caption(packet, origin), ha=side, va="center", fontsize=5.5)
+    axes.set(xlim=(-0.38, 1.38), ylim=(end + label_room, begin - label_room), ylabel="time [ms]")
+    axes.set_xticks([])
+    axes.grid(visible=False)
+    axes.spines["bottom"].set_visible(False)
+    title = f"{experiment.title}: {flow}, {arm}"
+    axes.set_title(fill(title, _LETTERS_A_LINE), pad=20)
+    _legend(figure, packets)
+    return figure
+
+
+def caption(packet: Journey, origin: int) -> str:
+    """What a packet says, sequence numbers from the connection's first on: ``1:1461``, ``ack 1461``."""
+    flags = "".join(letter for letter in packet.flags if letter != "A")
+    words = {"S": "SYN", "F": "FIN", "R": "RST", "E": "ECE", "W": "CWR"}
+    parts = [words[letter] for letter in flags]
+    if packet.seq is not None and packet.payload:
+        parts.append(f"{packet.seq - origin}:{packet.seq - origin + packet.payload}")
+    elif packet.ack is not None and "A" in packet.flags:
+        # Both directions start at the same sequence number, which the profile sets.
+        parts.append(f"ack {packet.ack - origin}")
+    return " ".join(parts)
+
+
+def _chosen(experiment: Experiment, view: View) -> tuple[str, FlowName, list[Journey]]:
+    run = view.runs(experiment)[0]
+    flow, packets = packets_of(experiment, run, view, 1)[0]
+    begin, end = view.limits(0.0, run.t1_ns / 1e9)
+    shown = [p for p in packets if begin * 1e9 <= p.sent_ns <= end * 1e9]
+    if view.from_s is None and view.until_s is None:
+        shown = shown[:_FIRST]
+    if not shown:
+        raise UsageError(f"`{flow}` sent nothing from {begin:g} s to {end:g} s")
+    if len(shown) > MOST_PACKETS:
+        raise UsageError(
+            f"`{flow}` sent {len(shown)} packets from {begin:g} s to {end:g} s; choose a time with at most"
+            f" {MOST_PACKETS}: `--from 2s --until 2.5s`"
+        )
+    return run.arm, flow, shown
+
+
+def _color(packet: Journey) -> str:
+    if packet.is_data:
+        return PALETTE[1] if packet.again else PALETTE[0]
+    return MUTED
+
+
+def _arrow(axes: Axes, packet: Journey) -> None:
+    begin = 0.0 if packet.toward == "receiver" else 1.0
+    sent = packet.sent_ns / 1e6
+    if packet.arrived_ns is not None:
+        end, arrived = 1.0 - begin, packet.arrived_ns / 1e6
+    elif packet.lost_ns is not None:
+        end, arrived = abs(begin - _LOST_AT), packet.lost_ns / 1e6
+    else:
+        return
+    axes.annotate(
+        "",
+        (end, arrived),
+        (begin, sent),
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": _color(packet),
+            "linewidth": 0.6,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "mutation_scale": 5,
+        },
+    )
+    if packet.lost_ns is not None:
+        axes.plot(end, arrived, "x", color=PALETTE[3], markersize=5)
+    for at in packet.marked_ns:
+        share = (at / 1e6 - sent) / (arrived - sent) if arrived > sent else 0.5
+        axes.plot(begin + share * (end - begin), at / 1e6, "D", color=PALETTE[2], markersize=3.5)
+
+
+def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
+    """The kinds of packets that there are."""
+    from matplotlib.lines import Line2D
+
+    line: dict[str, Any] = {"linewidth": 0.8}
+    mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.0}
+    kinds = [
+        ("segment", True, Line2D([], [], color=PALETTE[0], **line)),
+        ("sent again", any(p.again for p in packets), Line2D([], [], color=PALETTE[1], **line)),
+        ("acknowledgment", True, Line2D([], [], color=MUTED, **line)),
+        (
+            "lost",
+            any(p.lost_ns is not None for p in packets),
+            Line2D([], [], color=PALETTE[3], marker="x", **mark),
+        ),
+        ("marked", any(p.marked_ns for p in packets), Line2D([], [], color=PALETTE[2], marker="D", **mark)),
+    ]
+    shown = [(name, handle) for name, there, handle in kinds if there]
+    names, handles = zip(*shown, strict=True)
+    figure.legend(handles, names, loc="outside lower center", ncols=len(shown))
+
+
+def ladder_rows(
+    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+) -> Iterator[tuple[Any, ...]]:
+    """What the diagram shows, as numbers: a row a packet."""
+    yield (
+        "toward",
+        "sent_s",
+        "arrived_s",
+        "lost_s",
+        "lost_at",
+        "reason",
+        "marks",
+        "seq",
+        "ack",
+        "payload_bytes",
+        "flags",
+        "sent_again",
+    )
+    for p in _chosen(experiment, view)[2]:
+        moments = ["" if at is None else f"{at / 1e9:.9f}" for at in (p.sent_ns, p.arrived_ns, p.lost_ns)]
+        header = ["" if value is None else value for value in (p.seq, p.ack, p.payload)]
+        yield (p.toward, *moments, p.lost_at, p.reason, len(p.marked_ns), *header, p.flags, int(p.again))

@@ -1,0 +1,88 @@
+"""Small multiples: a column an arm, a row a flow, one pair of axes for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+
+WIDTH = 7.0
+_LETTERS_AN_INCH = 14.0
+_LEAST_COLUMN = 1.7
+_MARGIN = 0.05
+
+
+def panels(
+    title: str, columns: Sequence[str], rows: Sequence[str], label: str, *, height: float = 1.7
+) -> tuple[Figure, np.ndarray[Any, np.dtype[np.object_]]]:
+    """A grid of plots over time, columns and rows named at the margins; a row is ``height`` inches high."""
+    from matplotlib.figure import Figure
+
+    size = (max(WIDTH, _LEAST_COLUMN * len(columns)), 1.0 + height * len(rows))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    for column, name in enumerate(columns):
+        axes[0, column].set_title(name)
+        axes[-1, column].set_xlabel("time [s]")
+    for row, name in enumerate(rows):
+        axes[row, 0].set_ylabel(f"{name}\n{label}" if name else label)
+    figure.suptitle(fill(title, int(_LETTERS_AN_INCH * size[0])), fontsize=9)
+    return figure, axes
+
+
+def fit(
+    axes: np.ndarray[Any, np.dtype[np.object_]],
+    limits: tuple[float, float],
+    *,
+    bottom: float | None = None,
+    ignoring: Sequence[str] = (),
+) -> None:
+    """Set the time axis, and the vertical axis of each row to what its lines show within it.
+
+    Parameters
+    ----------
+    axes
+        From :func:`panels`.
+    limits
+        Begin and end of the time axis.
+    bottom
+        Lower end of the vertical axes, if not the least value.
+    ignoring
+        Labels of lines that may leave the plot.
+    """
+    import numpy as np
+
+    axes[0, 0].set_xlim(*limits)
+    for row in axes:
+        lines = [line for one in row for line in one.lines if line.get_label() not in ignoring]
+        visible = [_within(np.asarray(line.get_xydata(), dtype=np.float64), limits) for line in lines]
+        values = np.concatenate(visible) if visible else np.zeros(0)
+        if len(values):
+            low = float(values.min()) if bottom is None else bottom
+            high = float(values.max())
+            room = _MARGIN * (high - low) or 1.0
+            row[0].set_ylim(low - room if bottom is None else low, high + room)
+
+
+def _within(points: Any, limits: tuple[float, float]) -> Any:  # noqa: ANN401 (arrays)
+    import numpy as np
+
+    times, values = points.T if len(points) else np.zeros((2, 0))
+    return values[(times >= limits[0]) & (times <= limits[1]) & np.isfinite(values)]
+
+
+def legend_below(figure: Figure, axes: Iterable[Any]) -> None:
+    """One legend for all plots, under them, where it covers nothing."""
+    handles: dict[str, Artist] = {}
+    for one in axes:
+        for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, artist)
+    if handles:
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 6)
+        )

@@ -1,0 +1,118 @@
+"""Figures of senders over time: windows with what reduced them, round-trip times and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from aqmlab.metrics import Measured
+from aqmlab.plots.panels import fit, legend_below, panels
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment, Run
+from aqmlab.reports.charts import MUTED, PALETTE
+from aqmlab.traces import Trace, chosen, flow_names, trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from aqmlab.answers import Table
+
+MOST_FLOWS = 2
+"""Rows of panels where nobody chooses flows: there is room for so many beside a text."""
+
+# An event is drawn at the window that it left: what it is called, its symbol and colour.
+_SYMBOLS = {
+    "timeout": ("timeout", "x", PALETTE[3]),
+    "fast_retransmit": ("fast retransmit", "v", PALETTE[1]),
+    "ecn_reduction": ("ECN reduction", "D", PALETTE[2]),
+}
+
+
+def traces_of(experiment: Experiment, run: Run, view: View) -> list[Trace]:
+    """The traces to draw of a run."""
+    flows = chosen(flow_names(experiment, run, "trace"), view.flows, MOST_FLOWS)
+    return [trace(experiment, run, flow) for flow in flows]
+
+
+def cwnd(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+    """Congestion window and threshold of single flows, with timeouts, fast retransmits and ECN reductions."""
+    return _figure(experiment, view, "congestion window", "cwnd [segments]", _draw_cwnd)
+
+
+def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+    """Smoothed round-trip time and retransmission timeout of single flows."""
+    figure = _figure(experiment, view, "round-trip time", "time [ms]", _draw_srtt)
+    for axes in figure.axes:
+        # A timeout of a second, a round trip of some milliseconds.
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.autoscale(axis="y")
+    return figure
+
+
+def trace_rows(
+    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+) -> Iterator[tuple[Any, ...]]:
+    """What both figures show, as numbers."""
+    yield ("arm", "flow", "t_s", "event", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")
+    for run in view.runs(experiment):
+        begin, end = view.limits(0.0, run.t1_ns / 1e9)
+        for of_flow in traces_of(experiment, run, view):
+            values = [
+                of_flow.values[name] for name in ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")
+            ]
+            for i in np.flatnonzero((of_flow.t_s >= begin) & (of_flow.t_s <= end)):
+                numbers = ["" if np.isnan(column[i]) else f"{column[i]:.10g}" for column in values]
+                yield (run.arm, of_flow.name, f"{of_flow.t_s[i]:.9f}", of_flow.event[i], *numbers)
+
+
+_Draw = Callable[["Axes", Trace], None]
+
+
+def _figure(experiment: Experiment, view: View, what: str, label: str, draw: _Draw) -> Figure:
+    runs = view.runs(experiment)
+    columns = [traces_of(experiment, run, view) for run in runs]
+    figure, axes = panels(
+        f"{experiment.title}: {what}, seed {runs[0].seed}",
+        [run.arm for run in runs],
+        [str(of_flow.name) for of_flow in columns[0]],
+        label,
+    )
+    limits = view.limits(0.0, max(run.t1_ns for run in runs) / 1e9)
+    for column, of_run in enumerate(columns):
+        for row, of_flow in enumerate(of_run):
+            draw(axes[row, column], of_flow)
+    # The first threshold may be far above all windows.
+    fit(axes, limits, bottom=0.0, ignoring=["ssthresh"])
+    legend_below(figure, axes.flat)
+    return figure
+
+
+def _draw_cwnd(axes: Axes, of_flow: Trace) -> None:
+    window, threshold = of_flow.values["cwnd_segments"], of_flow.values["ssthresh_segments"]
+    axes.plot(of_flow.t_s, threshold, color=MUTED, drawstyle="steps-post", linewidth=0.8, label="ssthresh")
+    axes.plot(of_flow.t_s, window, color=PALETTE[0], drawstyle="steps-post", linewidth=0.8, label="cwnd")
+    for event, (label, symbol, color) in _SYMBOLS.items():
+        here = of_flow.event == event
+        if here.any():
+            axes.plot(
+                of_flow.t_s[here],
+                window[here],
+                symbol,
+                markersize=3.5,
+                color=color,
+                fillstyle="none",
+                label=label,
+            )
+
+
+def _draw_srtt(axes: Axes, of_flow: Trace) -> None:
+    for column, label, color in (
+        ("rto_ns", "retransmission timeout", MUTED),
+        ("srtt_ns", "smoothed RTT", PALETTE[0]),
+    ):
+        milliseconds = of_flow.values[column] / 1e6
+        axes.plot(of_flow.t_s, milliseconds, color=color, drawstyle="steps-post", linewidth=0.8, label=label)

@@ -1,0 +1,135 @@
+"""Time-sequence diagrams: which byte was sent when, what was sent again, lost, acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Measured
+from aqmlab.plots.panels import fit, legend_below, panels
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment, Run
+from aqmlab.reports.charts import MUTED, PALETTE
+from aqmlab.traces import FlowName, Journey, chosen, flow_names, journeys
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from aqmlab.answers import Table
+
+MOST_FLOWS = 1
+Floats = npt.NDArray[np.float64]
+Points = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class SequencePoints:
+    """Points of a time-sequence diagram: times in s, and positions in the stream in segments."""
+
+    sent: Points
+    again: Points
+    lost: Points
+    marked: Points
+    acked: Points
+    """Cumulative acknowledgments as they reach the sender."""
+
+
+def packets_of(
+    experiment: Experiment, run: Run, view: View, most: int
+) -> list[tuple[FlowName, list[Journey]]]:
+    """The packets of the flows to draw of a run.
+
+    Raises
+    ------
+    UsageError
+        If the hosts' own events were not recorded.
+    """
+    flows = chosen(flow_names(experiment, run, "packets"), view.flows, most)
+    found = [(flow, journeys(experiment, run, flow)) for flow in flows]
+    if not any(packets for _, packets in found):
+        raise UsageError(
+            f"`{run.path}` has packets at links only: choose `flows` in `packets` of [record], so that it is"
+            " recorded when hosts send"
+        )
+    return found
+
+
+def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
+    """The points of one flow's diagram; a segment is as long as the longest."""
+    data = [p for p in packets if p.toward == "receiver" and p.seq is not None and p.payload]
+    origin = min((p.seq or 0 for p in data), default=0)
+    length = max((p.payload or 0 for p in data), default=1)
+
+    def points(pairs: list[tuple[int, int]]) -> Points:
+        times, positions = np.array(pairs or np.zeros((0, 2)), dtype=np.float64).T
+        return times / 1e9, (positions - origin) / length
+
+    return SequencePoints(
+        sent=points([(p.sent_ns, p.seq or 0) for p in data if not p.again]),
+        again=points([(p.sent_ns, p.seq or 0) for p in data if p.again]),
+        lost=points([(p.lost_ns, p.seq or 0) for p in data if p.lost_ns is not None]),
+        marked=points([(at, p.seq or 0) for p in data for at in p.marked_ns]),
+        acked=points(
+            [
+                (p.arrived_ns, p.ack or 0)
+                for p in packets
+                if p.toward == "sender" and p.arrived_ns is not None and (p.ack or 0) >= origin
+            ]
+        ),
+    )
+
+
+def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+    """Segments, retransmissions, losses, marks and acknowledgments of single flows; a column an arm."""
+    runs = view.runs(experiment)
+    columns = [packets_of(experiment, run, view, MOST_FLOWS) for run in runs]
+    figure, axes = panels(
+        f"{experiment.title}: time-sequence diagram, seed {runs[0].seed}",
+        [run.arm for run in runs],
+        [str(flow) for flow, _ in columns[0]],
+        "position [segments]",
+        height=2.6,
+    )
+    limits = view.limits(0.0, max(run.t1_ns for run in runs) / 1e9)
+    for column, of_run in enumerate(columns):
+        for row, (_, packets) in enumerate(of_run):
+            draw_sequence(axes[row, column], sequence_points(packets))
+    fit(axes, limits)
+    legend_below(figure, axes.flat)
+    return figure
+
+
+def draw_sequence(axes: Axes, points: SequencePoints) -> None:
+    """One flow's diagram."""
+    axes.plot(
+        *points.acked, color=MUTED, drawstyle="steps-post", linewidth=0.8, label="cumulative ACK", zorder=1
+    )
+    style: dict[str, Any] = {"linestyle": "none", "fillstyle": "none", "zorder": 3}
+    axes.plot(
+        *points.sent, ".", color=PALETTE[0], markersize=2.5, label="segment", linestyle="none", zorder=2
+    )
+    axes.plot(*points.again, "s", color=PALETTE[1], markersize=4, label="sent again", **style)
+    axes.plot(*points.lost, "x", color=PALETTE[3], markersize=4, label="lost", **style)
+    if len(points.marked[0]):
+        axes.plot(*points.marked, "D", color=PALETTE[2], markersize=3.5, label="marked", **style)
+
+
+def sequence_rows(
+    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+) -> Iterator[tuple[Any, ...]]:
+    """What the diagram shows, as numbers."""
+    yield ("arm", "flow", "what", "t_s", "position_segments")
+    for run in view.runs(experiment):
+        begin, end = view.limits(0.0, run.t1_ns / 1e9)
+        for flow, packets in packets_of(experiment, run, view, MOST_FLOWS):
+            points = sequence_points(packets)
+            for what in ("sent", "again", "lost", "marked", "acked"):
+                for t_s, position in zip(*getattr(points, what), strict=True):
+                    if begin <= t_s <= end:
+                        yield (run.arm, flow, what, f"{t_s:.9f}", f"{position:.10g}")

@@ -1,0 +1,69 @@
+"""What of a recording a figure shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aqmlab.errors import UsageError
+from aqmlab.recording import Experiment, Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of a recording.
+
+    Attributes
+    ----------
+    flows
+        Names (``"ftp 3"``) or classes; as many as the figure has room for if empty.
+    from_s, until_s
+        The time to show; from the first to the last event if ``None``.
+    arms
+        Names of arms; all if empty.
+    """
+
+    flows: Sequence[str] = ()
+    from_s: float | None = None
+    until_s: float | None = None
+    arms: Sequence[str] = ()
+
+    def runs(self, experiment: Experiment) -> list[Run]:
+        """The first finished run of each chosen arm.
+
+        Raises
+        ------
+        UsageError
+            For an unknown arm.
+        """
+        for arm in self.arms:
+            if arm not in experiment.arms:
+                known = ", ".join(f"`{name}`" for name in experiment.arms)
+                raise UsageError(f"there is no arm `{arm}`; there are {known}")
+        chosen = [arm for arm in experiment.arms if not self.arms or arm in self.arms]
+        return [runs[0] for runs in map(experiment.runs_of, chosen) if runs]
+
+    def limits(self, first_s: float, last_s: float) -> tuple[float, float]:
+        """The time axis, where the recording has something from ``first_s`` to ``last_s``.
+
+        Raises
+        ------
+        UsageError
+            If nothing of it is to be shown.
+        """
+        begin = first_s if self.from_s is None else self.from_s
+        end = last_s if self.until_s is None else self.until_s
+        if end <= begin:
+            raise UsageError(f"there is nothing to show from {begin:g} s to {end:g} s")
+        return begin, end
+
+    def apply(self, axes: Axes, first_s: float, last_s: float) -> None:
+        """Set the time axis."""
+        axes.set_xlim(*self.limits(first_s, last_s))
+
+
+EVERYTHING = View()

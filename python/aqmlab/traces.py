@@ -1,0 +1,250 @@
+"""What happened to single flows: traces of their senders, and their packets one by one.
+
+Both are there only where the scenario asks for them: `trace` and `packets` in `[record]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.errors import UsageError
+from aqmlab.recording import Experiment, Run
+
+Floats = npt.NDArray[np.float64]
+
+REACTIONS = ("timeout", "fast_retransmit", "ecn_reduction")
+"""Events of a trace that answer congestion."""
+
+
+@dataclass(frozen=True)
+class FlowName:
+    """A flow of a run: its number there, its class, its index within the class."""
+
+    flow: int
+    class_name: str
+    index: int
+
+    def __str__(self) -> str:
+        """``ftp 3``."""
+        return f"{self.class_name} {self.index}"
+
+
+def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
+    """The flows that a table of a run tells of, in the order of their numbers.
+
+    Raises
+    ------
+    UsageError
+        If the run has no such table.
+    """
+    if not has(run, table):
+        key = "trace" if table == "trace" else "packets"
+        raise UsageError(
+            f"`{run.path}` has no `{table}`: write `{key}` into [record] of the scenario and run it again"
+        )
+    told = {int(row[0]) for row in experiment.rows(table, "DISTINCT flow", "", [run])}
+    rows = experiment.rows("flows", "flow, class, index", "ORDER BY flow", [run])
+    return [FlowName(int(flow), str(c), int(index)) for flow, c, index in rows if int(flow) in told]
+
+
+def has(run: Run, table: str) -> bool:
+    """Whether a run has recorded a table that is there on request only."""
+    return table in run.manifest["tables"]
+
+
+def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[FlowName]:
+    """The flows that are wanted, by class or by name (``ftp 3``); the first ``most`` of all if none is named.
+
+    Raises
+    ------
+    UsageError
+        If a name fits no flow.
+    """
+    if not wanted:
+        return list(flows[:most])
+    found = []
+    for name in wanted:
+        fitting = [flow for flow in flows if name in (str(flow), flow.class_name)]
+        if not fitting:
+            listed = ", ".join(f"`{flow}`" for flow in flows[:MOST_LISTED])
+            more = ", ..." if len(flows) > MOST_LISTED else ""
+            raise UsageError(f"no flow `{name}` was recorded; there are {listed}{more}")
+        found += [flow for flow in fitting if flow not in found]
+    return found
+
+
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Changes of one sender; values hold from their time on.
+
+    Attributes
+    ----------
+    t_s
+        Seconds since the start of the run, ascending.
+    event
+        ``open``, ``change``, or one of :data:`REACTIONS`.
+    values
+        Columns of ``trace`` by name; what is not there is NaN.
+    """
+
+    name: FlowName
+    t_s: Floats
+    event: npt.NDArray[np.str_]
+    values: Mapping[str, Floats]
+
+    def at(self, event: str) -> Floats:
+        """When an event happened."""
+        times: Floats = self.t_s[self.event == event]
+        return times
+
+
+_COLUMNS = ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns", "flight_bytes", "acked_bytes")
+
+
+def trace(experiment: Experiment, run: Run, name: FlowName) -> Trace:
+    """The trace of one flow."""
+    columns = ", ".join(f"{column}::DOUBLE AS {column}" for column in _COLUMNS)
+    # Rows are in the order in which things happened; those of one instant stay in it.
+    found = experiment.arrays(
+        "trace", f"t_ns / 1e9 AS t_s, event, {columns}", f"WHERE flow = {name.flow}", [run]
+    )
+    values = {
+        column: np.ma.filled(np.ma.asarray(found[column], dtype=np.float64), np.nan) for column in _COLUMNS
+    }
+    return Trace(name, np.asarray(found["t_s"]), np.asarray(found["event"], dtype=str), values)
+
+
+@dataclass
+class Journey:
+    """One packet from its host to the other, or to where it was lost.
+
+    Attributes
+    ----------
+    sent_ns
+        When its host sent it.
+    toward
+        The host that it travels to: ``receiver`` or ``sender``.
+    seq, ack, payload
+        As in its header; ``None`` for datagrams.
+    again
+        Payload or FIN that had been sent before: a retransmission.
+    arrived_ns
+        When it reached the other host; ``None`` if it did not.
+    lost_ns, lost_at, reason
+        When and where it was lost and why (``early``, ``overflow``, ...); ``None`` and empty if it was not.
+    marked_ns
+        When queues marked it.
+    """
+
+    sent_ns: int
+    toward: str
+    seq: int | None
+    ack: int | None
+    payload: int | None
+    flags: str
+    ecn: str
+    again: bool = False
+    arrived_ns: int | None = None
+    lost_ns: int | None = None
+    lost_at: str = ""
+    reason: str = ""
+    marked_ns: list[int] = field(default_factory=list)
+    place: str = ""
+    """The host that sent it, or the link whose queue it has come to last."""
+    since_ns: int = 0
+    """When it came there."""
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it carries data, or takes a sequence number as SYN and FIN do."""
+        return bool(self.payload) or "S" in self.flags or "F" in self.flags
+
+    @property
+    def under_way(self) -> bool:
+        """Whether its end is not known."""
+        return self.arrived_ns is None and self.lost_ns is None
+
+
+def journeys(experiment: Experiment, run: Run, name: FlowName) -> list[Journey]:
+    """The packets of one flow from `send` on, in the order of their sending."""
+    rows = experiment.rows(
+        "packets",
+        "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",
+        f"WHERE flow = {name.flow}",
+        [run],
+    )
+    return follow(rows)
+
+
+def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
+    """Follow each packet of one flow.
+
+    Packets have no numbers of their own. Those of a flow that go one way do not overtake each other, so an
+    event belongs to the first packet with this header that has not been where it happens. A queue that drops
+    or marks what has just come means the last one there; otherwise the first.
+
+    Parameters
+    ----------
+    rows
+        ``t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn`` of ``packets``, in their
+        order.
+    """
+    sent: list[Journey] = []
+    on_way: dict[str, list[Journey]] = {"receiver": [], "sender": []}
+    highest: dict[str, int] = {}
+    for t_ns, event, at, reason, toward, seq, ack, payload, flags, ecn in rows:
+        way = on_way[toward]
+        if event == "send":
+            packet = Journey(t_ns, toward, seq, ack, payload, flags, ecn, place=at, since_ns=t_ns)
+            packet.again = _is_again(packet, highest)
+            sent.append(packet)
+            way.append(packet)
+            continue
+        same = [p for p in way if (p.seq, p.ack, p.payload, p.flags) == (seq, ack, payload, flags)]
+        found = _first_elsewhere(same, at) if event in ("enqueue", "arrive") else _judged(same, at, t_ns)
+        # What was sent before the recording began is not followed.
+        if found is not None:
+            _happens(found, event, at, t_ns, reason)
+            if not found.under_way:
+                way.remove(found)
+    return sent
+
+
+def _first_elsewhere(same: Sequence[Journey], at: str) -> Journey | None:
+    return next((packet for packet in same if packet.place != at), None)
+
+
+def _judged(same: Sequence[Journey], at: str, t_ns: int) -> Journey | None:
+    here = [packet for packet in same if packet.place == at]
+    if not here:
+        return None
+    return here[-1] if here[-1].since_ns == t_ns else here[0]
+
+
+def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> None:
+    if event == "enqueue":
+        packet.place, packet.since_ns = at, t_ns
+    elif event == "mark":
+        packet.marked_ns.append(t_ns)
+    elif event == "arrive":
+        packet.arrived_ns = t_ns
+    elif event in ("drop", "lose"):
+        packet.lost_ns, packet.lost_at, packet.reason = t_ns, at, reason
+
+
+def _is_again(packet: Journey, highest: dict[str, int]) -> bool:
+    """Whether all that it carries has been sent before; notes what has."""
+    if packet.seq is None or not packet.is_data:
+        return False
+    end = packet.seq + (packet.payload or 0) + ("S" in packet.flags) + ("F" in packet.flags)
+    before = highest.get(packet.toward, -1)
+    highest[packet.toward] = max(before, end)
+    return end <= before

@@ -1,0 +1,145 @@
+"""Lockout, synchronisation, bias against RTTs: metrics against answers worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import aqmlab
+from aqmlab.metrics import find, measure
+from aqmlab.metrics.phenomena import long_lived
+from aqmlab.metrics.together import (
+    amounts_between,
+    jain_by_window,
+    mean_correlation,
+    power_law_exponent,
+    starved_share,
+    synchronisation_ratio,
+)
+
+
+def test_jains_index_of_each_window():
+    # (1 + 1)^2 / (2 * 2) = 1; one of two has all: 1/2; 4:2 -> 36 / 40; nothing at all counts as fair.
+    amounts = np.array([[1.0, 1.0], [3.0, 0.0], [4.0, 2.0], [0.0, 0.0]])
+    assert jain_by_window(amounts) == pytest.approx([1.0, 0.5, 0.9, 1.0])
+
+
+def test_a_flow_below_a_tenth_of_the_mean_is_starved():
+    # Means 10 and 10: 1 is a tenth, 0.9 is less.
+    amounts = np.array([[19.0, 1.0], [19.1, 0.9]])
+    assert starved_share(amounts) == 1 / 4
+
+
+def test_losses_of_one_round_trip_are_one_event():
+    # Events: 1.0 to 1.1 (flows 0, 1), 1.15 to 1.25 (flow 0 twice), 5.0 (flow 2); flow 9 is not asked about.
+    times = np.array([1.0, 1.05, 1.1, 1.15, 1.2, 1.21, 5.0])
+    flows = np.array([0, 0, 1, 0, 0, 9, 2])
+    ratio = synchronisation_ratio(times, flows, [0, 1, 2, 3], 0.1)
+    assert ratio == pytest.approx((2 / 4 + 1 / 4 + 1 / 4) / 3)
+    assert synchronisation_ratio(times, flows, [7, 8], 0.1) is None
+
+
+def test_windows_that_move_as_one_correlate():
+    saw = np.array([1.0, 2.0, 3.0, 4.0])
+    assert mean_correlation([saw, saw, saw]) == pytest.approx(1.0)
+    # Opposite ones: the sum does not vary, and -1 / (n - 1) is the least there is.
+    assert mean_correlation([saw, -saw]) == pytest.approx(-1.0)
+    # Variances 1 and 4, covariance 0: (5 / 5 - 1) / 1.
+    across = [np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, -2.0, 2.0, -2.0])]
+    assert mean_correlation(across) == pytest.approx(0.0)
+    # cov = 2 for (x, 2x) with variances 1 and 4: 2 * 2 / 5.
+    x = np.array([1.0, -1.0])
+    assert mean_correlation([x, 2 * x]) == pytest.approx(0.8)
+    assert mean_correlation([np.ones(4), np.ones(4)]) is None
+
+
+def test_the_exponent_of_a_power_law_is_found():
+    rtts = [0.02, 0.04, 0.08, 0.16]
+    assert power_law_exponent(rtts, [5e6 * rtt**-1.5 for rtt in rtts]) == pytest.approx(1.5)
+    assert power_law_exponent(rtts, [3.0] * 4) == pytest.approx(0.0)
+    # Two points: twice the RTT, a quarter of the goodput.
+    assert power_law_exponent([0.1, 0.2], [8.0, 2.0]) == pytest.approx(2.0)
+    # RTTs that are all alike say nothing; a goodput of zero has no logarithm.
+    assert power_law_exponent([0.1, 0.105], [8.0, 2.0]) is None
+    assert power_law_exponent([0.1, 0.2], [8.0, 0.0]) is None
+
+
+SCENE = {
+    "title": "Phenomena",
+    "duration": "35s",
+    "warmup": "5s",
+    "seed": 1,
+    "runs": 1,
+    "topology": {
+        "kind": "dumbbell",
+        "rate": "2Mbit",
+        "delay": "5ms",
+        "queue": {"kind": "droptail", "limit": "15p"},
+    },
+    "traffic": [
+        {"name": "near", "kind": "bulk", "count": 2, "rtt": "30ms"},
+        {"name": "far", "kind": "bulk", "count": 2, "rtt": "120ms", "start": "1s"},
+        {"name": "late", "kind": "bulk", "rtt": "60ms", "start": "20s"},
+        {"name": "cbr", "kind": "cbr", "rate": "100kbit"},
+    ],
+    "record": {"flows": "500ms", "packets": {"links": ["bottleneck"], "events": ["drop", "mark"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    return aqmlab.run(SCENE, output=tmp_path_factory.mktemp("runs") / "phenomena")
+
+
+def test_amounts_of_windows_are_those_of_the_samples(scene):
+    (run,) = measure(scene)
+    flows = long_lived(run, "*")
+    assert [flow.class_name for flow in flows] == ["near", "near", "far", "far"]
+    amounts = amounts_between(run, flows, "delivered_bytes", [5.0, 15.0, 25.0, 35.0])
+    rows = scene.rows("flow_series", "flow, t_ns, delivered_bytes")
+    at = {(flow, t_ns // 10**9): delivered for flow, t_ns, delivered in rows if t_ns % 10**9 == 0}
+    expected = [[at[f, t + 10] - at[f, t] for f in range(4)] for t in (5, 15, 25)]
+    assert amounts == pytest.approx(np.array(expected, dtype=float))
+    assert amounts.sum(axis=0) == pytest.approx([flow.measured_delivered_bytes for flow in flows])
+
+
+def test_each_metric_of_a_run_is_what_its_parts_say(scene):
+    (run,) = measure(scene)
+
+    def value(name, class_name="*"):
+        return find(name).compute(run, "bottleneck", class_name)
+
+    goodputs = {c: sum(f.measured_delivered_bytes for f in run.flows_of(c)) for c in ("near", "far")}
+    ratio = goodputs["near"] / goodputs["far"]
+    # Two flows each at 30 and 120 ms: the slope through the means of the logarithms.
+    flows = long_lived(run, "*")
+    logs = [np.log(flow.measured_delivered_bytes) for flow in flows]
+    slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)
+    assert ratio > 1
+    assert value("rtt_bias_exponent") == pytest.approx(slope)
+    assert value("rtt_bias_exponent", "near") is None
+    shares = [value("goodput_share_percent", c) for c in ("near", "far", "late", "cbr")]
+    assert sum(shares) == pytest.approx(100)
+    assert shares[0] / shares[1] == pytest.approx(ratio)
+    assert 0 <= value("lockout_percent") <= 100
+    assert 0 <= value("starved_percent") < 50
+    assert -1 / 3 <= value("window_correlation") <= 1
+    assert value("window_correlation", "cbr") is None
+    acked = [f.values[-1] - np.interp(5.0, f.t_s, f.values) for f in run.flow_samples("acked_bytes").values()]
+    width = 100 * (max(acked[:4]) - min(acked[:4])) / np.mean(acked[:4])
+    assert value("ack_width_percent") == pytest.approx(width)
+
+
+def test_synchronisation_needs_every_loss(scene, experiment):
+    (run,) = measure(scene)
+    flows = [flow.flow for flow in long_lived(run, "*")]
+    times, losers = run.losses("bottleneck")
+    totals = run.queues["bottleneck", "*"]
+    assert len(times) == totals.sum_over_reasons("dropped") > 20
+    base = np.mean([0.03, 0.03, 0.12, 0.12])
+    waiting = totals["sojourn_sum_ns"] / totals["sojourn_count"] / 1e9
+    expected = synchronisation_ratio(times, losers, flows, base + waiting)
+    assert find("synchronisation_percent").compute(run, "bottleneck", "*") == pytest.approx(100 * expected)
+    assert run.losses("reverse") is None
+    unrecorded = measure(experiment)[0]
+    assert find("synchronisation_percent").compute(unrecorded, "bottleneck", "*") is None
