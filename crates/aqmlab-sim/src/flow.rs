@@ -257,6 +257,8 @@ pub struct FlowTable {
     finished: Vec<u32>,
 }
 
+/// A flow begins with a cache line.
+#[repr(align(64))]
 struct Slot {
     generation: u32,
     flow: Option<Flow>,

@@ -65,9 +65,16 @@ impl Class {
 
 /// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
 pub fn pace(plan: &Plan) -> (Span, Span) {
+    // A class sends no faster than the slowest link of its path lets it, and acknowledges no faster than it sends.
+    let able: Vec<f64> = plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link.mean_packet)).collect();
+    let mut wanted = vec![0.0; able.len()];
+    for class in &plan.classes {
+        let links = || class.path.iter().chain(&class.return_path);
+        let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
+        links().for_each(|&l| wanted[l] += slowest);
+    }
     // At each link a packet is an event when it arrives and one when it has been sent.
-    let per_second: f64 =
-        plan.links.iter().map(|l| 2.0 * l.rate.packets_per_s(l.queue.link.mean_packet)).sum();
+    let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| 2.0 * f64::min(*able, *wanted)).sum();
     let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
     let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
     let access = plan.classes.iter().filter_map(|c| c.access.as_ref()).map(|a| a.rtt.mean()).max();
