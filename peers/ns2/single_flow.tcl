@@ -42,7 +42,7 @@ proc mark_on {from to numbers} {
 }
 
 set row [read_case $cases_file $wanted]
-foreach column {window mss sink ecn queue drop drop_ack mark writes end_s} {
+foreach column {recovery window mss sink ecn queue drop drop_ack mark writes end_s} {
     set $column [dict get $row $column]
 }
 
@@ -64,16 +64,21 @@ drop_on $sender $router $drop
 drop_on $receiver $router $drop_ack
 mark_on $router $receiver $mark
 
-set tcp [new Agent/TCP/Newreno]
+switch -exact -- $recovery {
+    reno    { set agent Reno; set sinks Agent/TCPSink }
+    newreno { set agent Newreno; set sinks Agent/TCPSink }
+    sack    { set agent Sack1; set sinks Agent/TCPSink/Sack1 }
+    default { error "no recovery `$recovery`" }
+}
+set tcp [new Agent/TCP/$agent]
 $tcp set window_ $window
 $tcp set packetSize_ $mss
 $tcp set ecn_ $ecn
 $ns attach-agent $sender $tcp
 if {$sink eq "second"} {
-    set tcp_sink [new Agent/TCPSink/DelAck]
-} else {
-    set tcp_sink [new Agent/TCPSink]
+    append sinks /DelAck
 }
+set tcp_sink [new $sinks]
 $ns attach-agent $receiver $tcp_sink
 $ns connect $tcp $tcp_sink
 foreach write $writes {

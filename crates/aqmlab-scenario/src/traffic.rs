@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::{Origin, Settings};
 use aqmlab_traffic::{Distribution, Spacing};
 use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::language::{RATE, TRAFFIC_KINDS};
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, Sessions, Workload};
+use crate::plan::{Access, ClassPlan, Workload};
 use crate::route::{self, MOST_LINKS_OF_A_PATH};
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -66,18 +66,8 @@ impl Pass<'_, '_> {
             Some(_) => self.name(&section, "name"),
             None => Some(called),
         };
-        // Where a trace says how many connections there are, and when each starts, nothing else does.
-        let trace = match variant.kind {
-            "trace" => Some(self.trace(&section)?),
-            _ => None,
-        };
-        let (count, start) = match &trace {
-            Some(trace) => {
-                let starts = trace.connections.iter().map(|c| c.start).collect();
-                (Some(trace.connections.len() as u64), Some(Distribution::List(starts)))
-            }
-            None => (self.integer(&section, "count"), self.drawn(&section, "start")),
-        };
+        let count = self.integer(&section, "count");
+        let start = self.times(&section, "start");
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
         let ways = self.ways(&section, network);
@@ -85,9 +75,6 @@ impl Pass<'_, '_> {
 
         let workload = match variant.kind {
             "bulk" => self.bulk(&section),
-            "on_off_tcp" => self.on_off_tcp(&section),
-            "on_off_udp" => self.on_off_udp(&section),
-            "trace" => self.traced(&section, trace?),
             "cbr" => self.packets(&section, Spacing::Constant),
             _ => self.packets(&section, Spacing::Poisson),
         };
@@ -232,7 +219,7 @@ impl Pass<'_, '_> {
             self.derive(section, "rtt", &propagation, "propagation of the path there and back");
             return Some(Distribution::Constant(propagation));
         };
-        let rtt = self.drawn(section, "rtt")?;
+        let rtt = self.times(section, "rtt")?;
         if rtt.least() < propagation {
             let message = format!(
                 "rtt `{}` is below the `{propagation}` that the path itself takes there and back; write at least that, \
@@ -266,7 +253,7 @@ impl Pass<'_, '_> {
         Some(Workload::Bulk { bytes: bytes?, tcp: Box::new(tcp), tcp_settings })
     }
 
-    pub(crate) fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
+    fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
         let path = section.sub("tcp");
         let node = section.node("tcp");
         let table = match node.map(|n| &n.value) {
@@ -290,14 +277,11 @@ impl Pass<'_, '_> {
                 return None;
             }
         };
-        // The only automatic value of the table: `Profile` has resolved it, the settings shall say to what.
-        if settings.is_auto("initial_window") {
-            let rule = "2 to 4 segments by segment size, RFC 5681, section 3.1";
-            settings.set(
-                "initial_window",
-                Value::Integer(profile.initial_window as u64),
-                Origin::Derived(rule.into()),
-            );
+        // `Profile` has resolved what is automatic, and the settings shall say to what.
+        for (name, value) in profile.automatic() {
+            if settings.is_auto(name) {
+                settings.set(name, value, automatic_origin(name));
+            }
         }
         self.enter_settings(&path, PARAMS, &settings);
         Some((profile, settings))
@@ -354,31 +338,30 @@ impl ClassPlan {
     /// Size of a full data packet at the network layer: the mean, where sizes vary.
     pub fn data_packet(&self) -> Bytes {
         match &self.workload {
-            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
-                Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header))
-            }
-            Workload::OnOff { size, .. } => *size,
+            Workload::Bulk { tcp, .. } => Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header)),
             Workload::Packets { sizes, .. } => sizes.mean(),
         }
     }
 
-    /// Size of the packets that its receivers send back, if they send any: acknowledgments, or responses.
+    /// Size of the packets that its receivers send back, if they send any.
     pub fn answer_packet(&self) -> Option<Bytes> {
-        let tcp = self.workload.tcp()?;
-        if self.answers() {
-            return Some(self.data_packet());
+        match &self.workload {
+            Workload::Bulk { tcp, .. } => Some(Bytes::new(u64::from(tcp.header.max(1)))),
+            Workload::Packets { .. } => None,
         }
-        Some(Bytes::new(u64::from(tcp.header.max(1))))
-    }
-
-    /// Do its receivers send data themselves?
-    pub fn answers(&self) -> bool {
-        matches!(&self.workload, Workload::Sessions { sessions: Sessions::Trace(trace), .. }
-            if trace.connections.iter().any(|c| !c.response.is_zero()))
     }
 
     /// Do its packets say that they may be marked?
     pub fn ecn_capable(&self) -> bool {
-        self.workload.tcp().is_some_and(|tcp| tcp.ecn)
+        matches!(&self.workload, Workload::Bulk { tcp, .. } if tcp.ecn)
+    }
+}
+
+/// The rule by which a TCP parameter gets its automatic value.
+fn automatic_origin(name: &str) -> Origin {
+    let param = PARAMS.iter().find(|p| p.name == name).expect("an automatic parameter is in the table");
+    match param.default {
+        aqmlab_params::Default::Auto(rule) => Origin::Derived(rule.into()),
+        _ => unreachable!("{name} has a default"),
     }
 }

@@ -36,6 +36,8 @@ struct Scene {
     /// the flows start evenly spread over this time
     start_s: f64,
     mss: u64,
+    /// `reno`, `newreno` or `sack`
+    recovery: String,
     /// segments
     max_window: u64,
     min_rto_ms: f64,
@@ -63,6 +65,7 @@ impl Default for Scene {
             rtt_ms: [20.0, 200.0],
             start_s: 1.0,
             mss: 1448,
+            recovery: "newreno".to_owned(),
             max_window: 1 << 20,
             min_rto_ms: 1000.0,
             limit: 1000,
@@ -102,6 +105,7 @@ impl Scene {
             "rtt_high_ms" => self.rtt_ms[1] = number()?,
             "start_s" => self.start_s = number()?,
             "mss" => self.mss = count()?,
+            "recovery" => self.recovery = value.to_owned(),
             "max_window" => self.max_window = count()?,
             "min_rto_ms" => self.min_rto_ms = number()?,
             "limit" => self.limit = count()?,
@@ -151,7 +155,7 @@ kind = "bulk"
 count = {flows}
 rtt = {{ spread = ["{low}ms", "{high}ms"] }}
 start = {{ spread = ["0s", "{start}s"] }}
-tcp = {{ profile = "rfc", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, max_window = {window}, min_rto = "{rto}ms" }}
+tcp = {{ profile = "rfc", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, max_window = {window}, recovery = "{recovery}", min_rto = "{rto}ms" }}
 [record]
 queues = "{record}ms"
 flows = "{record_flows}ms"
@@ -163,6 +167,7 @@ flows = "{record_flows}ms"
             flows = self.flows,
             start = self.start_s,
             mss = self.mss,
+            recovery = self.recovery,
             rto = self.min_rto_ms,
             window = self.max_window,
             record = self.record_ms,

@@ -86,4 +86,11 @@ impl<Q: EventQueue> Agenda<Q> {
         self.queue.for_each_packet(&mut |packet| tally.count(packet.wire_len()));
         tally
     }
+
+    /// How many of them have TCP options.
+    pub fn packets_with_options(&self) -> u64 {
+        let mut count = 0;
+        self.queue.for_each_packet(&mut |packet| count += u64::from(packet.options().is_some()));
+        count
+    }
 }

@@ -13,9 +13,9 @@ mod event;
 mod fates;
 mod faults;
 mod flow;
-mod hazards;
 mod later;
 mod network;
+mod options;
 mod packet;
 mod packet_log;
 mod recorder;
@@ -28,5 +28,6 @@ mod world;
 
 pub use control::Control;
 pub use fates::{Fates, Imbalance, Tally};
+pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
 pub use run::{RESULTS_VERSION, RunError, run, run_plain, run_with};

@@ -38,6 +38,9 @@ pub struct FlowId {
 /// | 1 | length at the network layer | payload (16), class (16) |
 /// | 2 | sequence number | acknowledgment |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
+///
+/// If it has TCP options, the flag URG, which nothing here uses, is set, and in the place of the window stands where
+/// they are kept ([`crate::options`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -50,6 +53,8 @@ const DSCP: u32 = 56;
 const ECN: u32 = 62;
 const TOWARD_SENDER: u64 = 1 << 31;
 const WINDOW: u32 = (1 << 31) - 1;
+/// The flag URG (RFC 9293, section 3.1).
+const OPTIONS: u8 = 0x20;
 
 const fn word(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -57,7 +62,7 @@ const fn word(low: u32, high: u32) -> u64 {
 
 impl SimPacket {
     /// A TCP segment under a header of `header` bytes, at the beginning of its path. Its window is at most
-    /// 2^30 bytes (RFC 7323, section 2.3).
+    /// 2^30 bytes (RFC 7323, section 2.3). Its options are another matter ([`crate::options`]).
     #[inline]
     pub fn tcp(flow: FlowId, toward: Toward, begin: Place, segment: &Segment, header: u32) -> Self {
         debug_assert!(segment.window <= WINDOW);
@@ -72,6 +77,20 @@ impl SimPacket {
             word(segment.seq, segment.ack),
             u64::from(segment.window) | bits,
         ])
+    }
+
+    /// The same packet with options of `len` bytes, which are kept at `place`.
+    pub(crate) fn with_options(mut self, place: u32, len: u8) -> Self {
+        debug_assert!(place <= WINDOW);
+        self.0[1] += u64::from(len);
+        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(OPTIONS) << FLAGS | u64::from(place);
+        self
+    }
+
+    /// Where its options are kept, if it has any.
+    #[inline]
+    pub(crate) fn options(&self) -> Option<u32> {
+        (self.octet(FLAGS) & OPTIONS != 0).then_some(self.low(3) & WINDOW)
     }
 
     /// A datagram from sender to receiver, at the beginning of its path.
@@ -109,10 +128,11 @@ impl SimPacket {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// The TCP segment in it; `None` for a datagram (every TCP segment has a flag set).
+    /// The TCP segment in it, but for what is kept with its options; `None` for a datagram (every TCP segment has
+    /// a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
-        let flags = Flags::from_bits(self.octet(FLAGS));
+        let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);
         (flags != Flags::NONE).then_some(Segment {
             seq: self.low(2),
             ack: self.high(2),
@@ -120,6 +140,8 @@ impl SimPacket {
             flags,
             window: self.low(3) & WINDOW,
             ect: self.ecn().is_capable(),
+            sack_permitted: false,
+            sack_len: 0,
         })
     }
 

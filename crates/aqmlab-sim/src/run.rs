@@ -12,6 +12,7 @@ use crate::control::Control;
 use crate::event::{EventQueue, HeapQueue};
 use crate::fates::Imbalance;
 use crate::network;
+use crate::options::OptionImbalance;
 use crate::packet::PortPacket;
 use crate::recorder::run_table;
 use crate::wheel::Wheel;
@@ -67,6 +68,9 @@ pub enum RunError {
     /// The end-to-end books do not balance: a defect of the program.
     #[error("the books of the network do not balance: {0}")]
     NetworkBooks(Imbalance),
+    /// Options are kept for packets that have gone, or not for all that are on their way: a defect of the program.
+    #[error("the books of TCP options do not balance: {0}")]
+    OptionBooks(OptionImbalance),
 }
 
 /// Runs `plan` with `seed` on the built-in disciplines.
@@ -138,6 +142,7 @@ fn finish<Q: EventQueue>(
     }
     let resident = world.resident();
     world.fates.check(resident).map_err(RunError::NetworkBooks)?;
+    world.check_options().map_err(RunError::OptionBooks)?;
     let mut recorder = world.recorder;
     for flow in world.flows.drain() {
         recorder.flow_ended(&flow);

@@ -58,9 +58,8 @@ struct Small {
     loss: f64,
     hops: u32,
     udp_kbit: u64,
+    recovery: &'static str,
     stop: &'static str,
-    stages: &'static str,
-    pause: &'static str,
     record: &'static str,
 }
 
@@ -79,8 +78,9 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
     ];
     let network = (100u64..20_000, 0u64..30_000, queue, 1u32..12, (1u64..80, 0u64..200), 1u32..4);
-    let flows =
-        (prop_oneof![Just(536u32), Just(1000), Just(1460)], prop::option::of(1u32..200_000), any::<bool>());
+    let recovery = prop_oneof![Just("reno"), Just("newreno"), Just("sack")];
+    let mss = prop_oneof![Just(536u32), Just(1000), Just(1460)];
+    let flows = (mss, prop::option::of(1u32..200_000), any::<bool>(), recovery);
     let rest = (
         prop_oneof![Just("none"), Just("100Mbit"), Just("1Mbit")],
         prop_oneof![Just(0.0), 0.0..0.1f64],
@@ -107,27 +107,12 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just(r#"packets = { links = ["hop1"], events = ["drop", "mark"], until = "3s" }"#),
         ],
     );
-    let stages = prop_oneof![
-        3 => Just(""),
-        1 => Just("[[delay]]\ndelay = \"7ms\"\n"),
-        1 => Just("[[delay]]\ndelay = { uniform = [\"1ms\", \"90ms\"] }\njitter = \"3ms\"\nat = \"exit\"\n"),
-        1 => Just("[[delay]]\nloss = 0.05\nat = \"exit\"\n[[delay]]\nclass = \"tcp\"\nloss = 0.02\nrate = \"300kbit\"\n"),
-        1 => Just("[[delay]]\nclass = \"udp\"\nloss = { uniform = [0.0, 0.3] }\njitter = \"20ms\"\n"),
-    ];
-    let pause = prop_oneof![
-        2 => Just(""),
-        1 => Just("on = { exponential = \"300ms\" }\noff = { pareto = \"200ms\", shape = 1.5 }\nbegin = \"stationary\""),
-        1 => Just("burst = { pareto = \"12kB\", shape = 1.2 }\noff = { uniform = [\"0ms\", \"100ms\"] }\nbegin = \"off\""),
-    ];
-    (network, flows, rest, stages, pause).prop_map(
+    (network, flows, rest).prop_map(
         |(
             (rate_kbit, delay_us, queue, flows, rtt, hops),
-            (mss, bytes, ecn),
+            (mss, bytes, ecn, recovery),
             (access, loss, udp, stop, record),
-            stages,
-            pause,
         )| {
-            let bytes = if pause.is_empty() { bytes } else { None };
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
@@ -139,14 +124,13 @@ fn small() -> impl Strategy<Value = Small> {
                 mss,
                 bytes,
                 ecn,
+                recovery,
                 access,
                 loss: if access == "none" { 0.0 } else { loss },
                 hops,
                 udp_kbit: udp.max(10),
                 // Endless flows never complete, and the scenario says so.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
-                stages: if access == "none" { "" } else { stages },
-                pause,
                 record,
             }
         },
@@ -173,28 +157,19 @@ fn text(s: &Small) -> String {
         queue = {queue}
         [[traffic]]
         name = "tcp"
-        kind = "{kind}"
-        {pause}
+        kind = "bulk"
         count = {flows}
         {rtt}
         {bytes}
         loss = {loss}
         start = {{ uniform = ["0s", "1s"] }}
-        tcp = {{ profile = "rfc", mss = "{mss}B", ecn = {ecn}, time_wait = "100ms" }}
+        tcp = {{ profile = "rfc", mss = "{mss}B", ecn = {ecn}, recovery = "{recovery}", time_wait = "100ms" }}
         [[traffic]]
         name = "udp"
         kind = "poisson"
         rate = "{udp}kbit"
         size = {{ exponential = "300B" }}
         stop = "3s"
-        [[traffic]]
-        name = "voice"
-        kind = "on_off_udp"
-        rate = "{udp}kbit"
-        size = "200B"
-        on = {{ pareto = "200ms", shape = 1.4 }}
-        off = "100ms"
-        {stages}
         [record]
         queues = "50ms"
         flows = "100ms"
@@ -211,11 +186,9 @@ fn text(s: &Small) -> String {
         loss = s.loss,
         mss = s.mss,
         ecn = s.ecn,
+        recovery = s.recovery,
         udp = s.udp_kbit,
         stop = s.stop,
-        stages = s.stages,
-        pause = s.pause,
-        kind = if s.pause.is_empty() { "bulk" } else { "on_off_tcp" },
         record = s.record,
     )
 }

@@ -1,7 +1,7 @@
 //! TCP endpoints as state machines.
 //!
-//! A full connection, SYN to FIN, with data both ways: loss recovery by NewReno, congestion control by
-//! RFC 5681, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
+//! A full connection, SYN to FIN, with data both ways: loss recovery by Reno, NewReno or SACK, congestion control
+//! by RFC 5681, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
 //! socket, no bytes: an [`Endpoint`] is told what arrives and what time it is, and is asked what it wants to
 //! send and when to be called again. Whoever calls it, simulator or test, is the network.
 //!
@@ -13,14 +13,18 @@
 //! [`deadline`](Endpoint::deadline), an absolute instant: call `on_timer` then or as soon after as you can.
 //! Calling it early does nothing.
 //!
+//! The blocks of a SACK option travel beside their segment, for most have none: where a segment that `poll_transmit`
+//! gave has a [`sack_len`](Segment::sack_len), ask for them with [`sack`](Endpoint::sack) at once, and hand them over
+//! with [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
+//!
 //! # Parameters
 //! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
 //! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] knows the bundles
 //! `rfc`, `ns2`, `freebsd4` and `linux`.
 //!
 //! # What is not here
-//! SACK and timestamps; path MTU discovery; urgent data; a zero window and its probes (the application reads
-//! at once); payload, checksums, ports and addresses, which belong to the host.
+//! Timestamps; duplicate SACK (RFC 2883); path MTU discovery; urgent data; a zero window and its probes (the
+//! application reads at once); payload, checksums, ports and addresses, which belong to the host.
 #![no_std]
 extern crate alloc;
 
@@ -33,10 +37,12 @@ mod endpoint;
 mod event;
 mod loss_window;
 mod profile;
+mod ranges;
 mod reassembly;
 mod receiver;
 mod recovery;
 mod rto;
+mod sack;
 mod segment;
 mod sequence;
 mod trouble;
@@ -47,7 +53,8 @@ pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS,
-    PartialAck, Profile, ProfileInfo, ProfileValue, RecoveryExit, ReductionBase, RttArithmetic,
-    TimeoutSsthresh, profile_settings, profiles,
+    PartialAck, Profile, ProfileInfo, ProfileValue, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
+    SackPipe, TimeoutSsthresh, profile_settings, profiles,
 };
+pub use sack::Sack;
 pub use segment::{Flags, Segment};

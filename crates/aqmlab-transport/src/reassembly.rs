@@ -1,58 +1,108 @@
 //! What arrived beyond a hole waits here until the hole is filled.
 
-use alloc::vec::Vec;
+use crate::ranges::Ranges;
+use crate::sack::{MAX_BLOCKS, Sack};
+use crate::sequence::to_wire;
 
 /// Data out of order.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Beyond {
-    /// `[from, to)` in ascending order, neither overlapping nor touching.
-    ranges: Vec<(u64, u64)>,
+    /// What has arrived, the FIN's number included.
+    ranges: Ranges,
     /// Offset of the FIN, if it has arrived.
     fin: Option<u64>,
+    /// A number in each of the runs that segments came for last, the latest first.
+    recent: Recent,
 }
 
 impl Beyond {
     /// Stores a range beyond the hole, and perhaps a FIN at its end. True if it was there already.
     pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool) -> bool {
-        let news_of_fin = fin && self.fin.is_none();
         if fin {
             self.fin = Some(to);
         }
-        if from == to {
-            return !news_of_fin;
+        let end = to + u64::from(fin);
+        if from == end {
+            return true;
         }
-        // Most often the stream goes on where its last piece ended.
-        if let Some(end) = self.ranges.last_mut()
-            && end.1 == from
-        {
-            end.1 = to;
-            return false;
-        }
-        let first = self.ranges.partition_point(|r| r.1 < from);
-        let last = self.ranges.partition_point(|r| r.0 <= to);
-        if let Some(r) = self.ranges.get(first)
-            && r.0 <= from
-            && to <= r.1
-        {
-            return !news_of_fin;
-        }
-        let merged = self.ranges[first..last].iter().fold((from, to), |m, r| (m.0.min(r.0), m.1.max(r.1)));
-        self.ranges.splice(first..last, [merged]);
-        false
+        let added = self.ranges.insert(from, end);
+        self.recent.put_first(from, &self.ranges);
+        added == 0
     }
 
-    /// Gives up what follows in order on `next`: the offset up to which that reaches, and whether the FIN is
+    /// Gives up what follows in order on `next`: the offset up to which data reaches, and whether the FIN is
     /// there.
     pub(crate) fn absorb(&mut self, next: u64) -> (u64, bool) {
-        let reached = self.ranges.partition_point(|r| r.0 <= next);
-        let next = self.ranges[..reached].last().map_or(next, |last| next.max(last.1));
-        self.ranges.drain(..reached);
-        (next, self.fin == Some(next))
+        let reached = self.ranges.gap_from(next);
+        self.ranges.remove_below(reached);
+        self.recent.forget_below(reached);
+        match self.fin {
+            Some(fin) if fin < reached => (fin, true),
+            _ => (reached, false),
+        }
     }
 
-    /// Does nothing wait, or nothing but the FIN that is `finished` with?
-    pub(crate) fn is_used_up(&self, finished: bool) -> bool {
-        self.ranges.is_empty() && (finished || self.fin.is_none())
+    /// Does nothing wait?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Forgets all, and keeps the memory for the next hole.
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+        self.fin = None;
+        self.recent = Recent::default();
+    }
+
+    /// How many blocks a SACK option has of what waits.
+    pub(crate) fn blocks(&self, most: u32) -> u32 {
+        u32::from(self.recent.count).min(most)
+    }
+
+    /// The blocks: first the one that holds the latest segment, then those that came before as first blocks, the
+    /// most recent ones first (RFC 2018, section 4).
+    pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
+        let mut sack = Sack::NONE;
+        for number in &self.recent.numbers[..self.blocks(most) as usize] {
+            let (from, to) =
+                self.ranges.run_of(*number).expect("what was reported waits until it is absorbed");
+            sack.push(to_wire(initial, from), to_wire(initial, to));
+        }
+        sack
+    }
+}
+
+/// A number in each of the runs that were changed last, the latest first, as many as an option can report.
+#[derive(Clone, PartialEq, Default, Debug)]
+struct Recent {
+    numbers: [u64; MAX_BLOCKS],
+    count: u8,
+}
+
+impl Recent {
+    /// The run of `number` has changed: it is the latest, and it may have swallowed others.
+    fn put_first(&mut self, number: u64, ranges: &Ranges) {
+        let (from, to) = ranges.run_of(number).expect("it has been put in");
+        self.retain(|n| !(from..to).contains(&n));
+        let kept = usize::from(self.count).min(MAX_BLOCKS - 1);
+        self.numbers.copy_within(..kept, 1);
+        self.numbers[0] = number;
+        self.count = kept as u8 + 1;
+    }
+
+    fn forget_below(&mut self, edge: u64) {
+        self.retain(|n| n >= edge);
+    }
+
+    fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+        let mut kept = 0;
+        for i in 0..usize::from(self.count) {
+            if keep(self.numbers[i]) {
+                self.numbers[kept] = self.numbers[i];
+                kept += 1;
+            }
+        }
+        self.count = kept as u8;
     }
 }
 
@@ -61,18 +111,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_merge_and_are_given_up_in_order() {
+    fn what_waits_is_given_up_in_order_with_the_fin() {
         let mut beyond = Beyond::default();
         for (from, to) in [(301, 401), (101, 201), (501, 601), (201, 301)] {
             assert!(!beyond.keep(from, to, false), "{from} to {to} is new");
         }
-        assert_eq!(beyond.ranges, [(101, 401), (501, 601)]);
         assert!(beyond.keep(120, 390, false), "there already");
         assert_eq!(beyond.absorb(101), (401, false));
         assert!(!beyond.keep(601, 701, true));
         assert!(beyond.keep(601, 701, true), "the FIN too");
-        assert!(!beyond.is_used_up(false));
+        assert!(!beyond.is_empty());
         assert_eq!(beyond.absorb(550), (701, true));
-        assert!(beyond.is_used_up(true));
+        assert!(beyond.is_empty());
+    }
+
+    #[test]
+    fn a_fin_of_its_own_beyond_a_hole_is_news_once() {
+        let mut beyond = Beyond::default();
+        assert!(!beyond.keep(301, 301, true));
+        assert!(beyond.keep(301, 301, true));
+        assert_eq!(beyond.absorb(200), (200, false));
+        assert_eq!(beyond.absorb(301), (301, true));
+    }
+
+    /// RFC 2018, section 4: the block of the latest segment first, the others by how recently they were first.
+    #[test]
+    fn blocks_are_reported_latest_first_and_at_most_four() {
+        let mut beyond = Beyond::default();
+        let blocks = |b: &Beyond, most| b.sack(0, most).blocks().to_vec();
+        for n in [1, 3, 5, 7, 9] {
+            beyond.keep(n * 100, n * 100 + 50, false);
+        }
+        assert_eq!(blocks(&beyond, 4), [(900, 950), (700, 750), (500, 550), (300, 350)]);
+        assert_eq!(blocks(&beyond, 3), [(900, 950), (700, 750), (500, 550)]);
+        // A repetition, too, brings its block to the front; a bridge makes one block of two.
+        beyond.keep(300, 350, false);
+        assert_eq!(blocks(&beyond, 4), [(300, 350), (900, 950), (700, 750), (500, 550)]);
+        beyond.keep(750, 900, false);
+        assert_eq!(blocks(&beyond, 4), [(700, 950), (300, 350), (500, 550)]);
+        // The first hole is filled: what is in order is no block any more.
+        assert_eq!(beyond.absorb(100), (150, false));
+        assert_eq!(beyond.absorb(500), (550, false));
+        assert_eq!(blocks(&beyond, 4), [(700, 950)]);
     }
 }

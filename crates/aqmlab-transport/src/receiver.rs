@@ -3,6 +3,7 @@
 use aqmlab_units::Instant;
 
 use crate::profile::Profile;
+use crate::sack::Sack;
 use crate::sequence::to_wire;
 use crate::trouble::Troubles;
 
@@ -154,15 +155,25 @@ impl Receiver {
 
     /// Advances over what was kept and now follows in order. True if that reaches the FIN.
     fn absorb(&mut self, troubles: &mut Troubles) -> bool {
-        let kept = &mut troubles.note().beyond;
-        let Some(beyond) = kept else { return false };
+        let Some(beyond) = &mut troubles.note().beyond else { return false };
         let (next, finished) = beyond.absorb(self.next);
         self.next = next;
-        if beyond.is_used_up(finished) {
+        if beyond.is_empty() {
             self.holes = false;
-            *kept = None;
+            beyond.clear();
         }
         finished
+    }
+
+    /// How many blocks a SACK option has now.
+    pub(crate) fn sack_blocks(&self, troubles: &Troubles, profile: &Profile) -> u32 {
+        troubles.get().beyond.as_ref().map_or(0, |beyond| beyond.blocks(profile.sack_blocks))
+    }
+
+    /// The blocks of a SACK option now.
+    pub(crate) fn sack(&self, troubles: &Troubles, profile: &Profile) -> Sack {
+        let beyond = troubles.get().beyond.as_ref();
+        beyond.map_or(Sack::NONE, |beyond| beyond.sack(self.initial, profile.sack_blocks))
     }
 
     /// Bytes delivered in order.
@@ -235,7 +246,8 @@ mod tests {
         assert_eq!(arrive(601, 701, true), Arrival::default());
         assert_eq!(arrive(381, 501, false), Arrival { delivered: 300, finished: true, duplicate: false });
         assert_eq!(r.next(), 702);
-        assert!(r.is_orderly() && troubles.get().beyond.is_none(), "nothing is kept once nothing is missing");
+        let beyond = troubles.get().beyond.as_ref().expect("its memory is kept");
+        assert!(r.is_orderly() && beyond.is_empty(), "nothing waits once nothing is missing");
     }
 
     #[test]

@@ -90,6 +90,19 @@ impl RtoTimer {
         self.timed_at = NEVER;
     }
 
+    /// Everything from `from` up to `to` is sent once more: what is being timed may be among it.
+    pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
+        if self.covers_timed(to) && !self.covers_timed(from) {
+            self.timed_at = NEVER;
+        }
+    }
+
+    /// New data is acknowledged, and ns-2's Sack1 agent stays in recovery: the back-off ends.
+    pub(crate) fn forget_backoff(&mut self) {
+        self.fired = false;
+        self.doublings = 0;
+    }
+
     /// Is a segment being timed, and among what `ack` acknowledges?
     #[inline]
     fn covers_timed(&self, ack: u64) -> bool {

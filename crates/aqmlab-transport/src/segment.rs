@@ -77,13 +77,24 @@ pub struct Segment {
     pub window: u32,
     /// Sent as ECN-capable, ECT(0); otherwise Not-ECT.
     pub ect: bool,
+    /// SACK-permitted, on a SYN (RFC 2018, section 2).
+    pub sack_permitted: bool,
+    /// Bytes of the SACK option. If there are any, its blocks travel beside the segment
+    /// ([`crate::Endpoint::sack`]).
+    pub sack_len: u8,
 }
 
 impl Segment {
-    /// Length at the network layer: `header` bytes of IP and TCP header and the payload.
+    /// Length at the network layer: `header` bytes of IP and TCP header, the SACK option and the payload.
     #[inline]
     pub const fn wire_len(&self, header: u32) -> Bytes {
-        Bytes::new(header as u64 + self.len as u64)
+        Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
+    }
+
+    /// Is there an option that a host carries beside the segment?
+    #[inline]
+    pub const fn has_options(&self) -> bool {
+        self.sack_len > 0 || self.sack_permitted
     }
 
     /// Sequence numbers that the segment occupies: its payload, SYN and FIN.

@@ -5,14 +5,16 @@ use alloc::boxed::Box;
 use crate::counters::Incidents;
 use crate::loss_window::LossWindow;
 use crate::reassembly::Beyond;
-use crate::recovery::NewReno;
+use crate::recovery::{Machine, Scoreboard};
 
 /// Memory of losses, marks and timeouts, in both halves of an endpoint.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
-    pub recovery: NewReno,
-    /// What arrived beyond a hole; `None` when nothing is missing.
+    pub recovery: Machine,
+    /// What arrived beyond a hole; `None` until there is one, then kept for the next.
     pub beyond: Option<Box<Beyond>>,
+    /// What the other side has got beyond a hole, where SACK tells; likewise.
+    pub board: Option<Box<Scoreboard>>,
     pub counts: Incidents,
     pub loss_window: LossWindow,
     /// Timeouts without new data acknowledged in between; counts while
@@ -25,8 +27,9 @@ pub(crate) struct Trouble {
 impl Trouble {
     const fn none() -> Self {
         Trouble {
-            recovery: NewReno::new(),
+            recovery: Machine::new(),
             beyond: None,
+            board: None,
             counts: Incidents::none(),
             loss_window: LossWindow::none(),
             timeouts_in_a_row: 0,

@@ -4,7 +4,7 @@ use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment};
 use aqmlab_units::{Instant, Span};
 
 fn incoming(flags: Flags, seq: u32, ack: u32) -> Segment {
-    Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false }
+    Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
 }
 
 /// An active endpoint past its handshake with its first flight sent, and one past the last byte of it.

@@ -12,7 +12,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::process::Command;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Profile, profile_settings};
+use aqmlab_transport::{ENDLESS, Profile, Recovery, profile_settings};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path};
@@ -21,6 +21,7 @@ use support::{A, Fate, Faults, Link, Pair, Path};
 struct Case {
     line: String,
     name: String,
+    recovery: &'static str,
     window: u64,
     mss: u64,
     ack_every: u64,
@@ -61,23 +62,24 @@ fn cases() -> Vec<Case> {
 
 fn case(line: &str) -> Case {
     let field: Vec<&str> = line.split(',').collect();
-    let writes = field[9].split_whitespace().map(|w| {
+    let writes = field[10].split_whitespace().map(|w| {
         let (at, packets) = w.split_once(':').expect("time:packets");
         (seconds(at), packets.parse().ok())
     });
     Case {
         line: line.into(),
         name: field[0].into(),
-        window: field[1].parse().expect("a count"),
-        mss: field[2].parse().expect("bytes"),
-        ack_every: if field[3] == "second" { 2 } else { 1 },
-        ecn: field[4] == "1",
-        queue: field[5].parse().expect("a count"),
-        drop: numbers(field[6]),
-        drop_ack: numbers(field[7]),
-        mark: numbers(field[8]),
+        recovery: Recovery::WORDS.iter().find(|word| **word == field[1]).expect("a recovery"),
+        window: field[2].parse().expect("a count"),
+        mss: field[3].parse().expect("bytes"),
+        ack_every: if field[4] == "second" { 2 } else { 1 },
+        ecn: field[5] == "1",
+        queue: field[6].parse().expect("a count"),
+        drop: numbers(field[7]),
+        drop_ack: numbers(field[8]),
+        mark: numbers(field[9]),
         writes: writes.collect(),
-        end: seconds(field[10]),
+        end: seconds(field[11]),
     }
 }
 
@@ -94,6 +96,7 @@ fn vector(text: &str) -> Vector {
 fn profile(case: &Case, tick_phase: Span) -> Profile {
     let mut settings = profile_settings("ns2").expect("built in");
     for (name, value) in [
+        ("recovery", Value::Choice(case.recovery)),
         ("max_window", Value::Integer(case.window)),
         ("mss", Value::Size(Size::Bytes(Bytes::new(case.mss)))),
         ("ack_every", Value::Integer(case.ack_every)),
@@ -251,7 +254,10 @@ fn random_case(number: u64) -> String {
     let small = 4 + below(40);
     let queue = if mss == 536 { 1000 } else { [1000, small][below(2) as usize] };
     let mark = if ecn == 1 { mark } else { String::new() };
-    format!("random_{number},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20")
+    let recovery = Recovery::WORDS[(number % 3) as usize];
+    format!(
+        "random_{number},{recovery},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20"
+    )
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn equals_ns2_in_random_cases() {
     }
     let count = std::env::var("AQMLAB_NS2_RANDOM_CASES").map_or(20, |n| n.parse().expect("a count"));
     let lines: Vec<String> = (0..count).map(random_case).collect();
-    let header = "case,window,mss,sink,ecn,queue,drop,drop_ack,mark,writes,end_s";
+    let header = "case,recovery,window,mss,sink,ecn,queue,drop,drop_ack,mark,writes,end_s";
     let table = std::env::temp_dir().join(format!("aqmlab-random-cases-{}.csv", std::process::id()));
     std::fs::write(&table, format!("{header}\n{}\n", lines.join("\n"))).expect("a temporary file");
     let cases: Vec<Case> = lines.iter().map(|l| case(l)).collect();

@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_random::Stream;
-use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment, profile_settings, profiles};
+use aqmlab_transport::{
+    ENDLESS, Endpoint, Flags, Profile, Recovery, Role, Sack, Segment, profile_settings, profiles,
+};
 use aqmlab_units::{Instant, Span};
 
 /// Two endpoints that both have data for each other, and what is on its way from each.
@@ -17,7 +19,7 @@ struct Talk {
     now: Instant,
     profile: Profile,
     endpoints: [Endpoint; 2],
-    on_the_way: [VecDeque<Segment>; 2],
+    on_the_way: [VecDeque<(Segment, Sack)>; 2],
     draw: Stream,
 }
 
@@ -31,6 +33,7 @@ impl Talk {
         give("max_window", Value::Integer(1 + draw.below(40)));
         give("ack_every", Value::Integer(1 + draw.below(3)));
         give("increase", Value::Choice(["per_ack", "byte_counting"][draw.below(2) as usize]));
+        give("recovery", Value::Choice(Recovery::WORDS[draw.below(3) as usize]));
         give("ecn", Value::Flag(draw.hit(0.5)));
         let profile = Profile::from_settings(&settings).expect("consistent");
         let endpoints = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
@@ -45,7 +48,8 @@ impl Talk {
         let endpoint = &mut self.endpoints[side];
         mutate(endpoint, self.now, &self.profile);
         while let Some(segment) = endpoint.poll_transmit(self.now, &self.profile) {
-            self.on_the_way[side].push_back(segment);
+            let sack = endpoint.sack(&self.profile);
+            self.on_the_way[side].push_back((segment, sack));
         }
         while endpoint.poll_event().is_some() {}
     }
@@ -58,7 +62,7 @@ impl Talk {
             let bytes = if self.draw.hit(0.01) { ENDLESS } else { self.draw.below(20_000) };
             return self.with(side, |e, _, _| e.write(bytes));
         }
-        let Some(mut segment) = self.on_the_way[side].pop_front() else {
+        let Some((mut segment, sack)) = self.on_the_way[side].pop_front() else {
             if self.on_the_way[1 - side].is_empty()
                 && let Some(at) = self.endpoints[side].deadline()
             {
@@ -71,13 +75,16 @@ impl Talk {
             return; // lost
         }
         if self.draw.hit(0.01) {
-            return self.on_the_way[side].push_back(segment); // late
+            return self.on_the_way[side].push_back((segment, sack)); // late
         }
         if self.draw.hit(0.03) {
             self.forge(&mut segment);
         }
         let ce = segment.ect && self.draw.hit(0.02);
-        self.with(1 - side, |e, now, p| e.on_segment(now, &segment, ce, p));
+        self.with(1 - side, |e, now, p| match segment.sack_len {
+            0 => e.on_segment(now, &segment, ce, p),
+            _ => e.on_segment_with_sack(now, &segment, &sack, ce, p),
+        });
     }
 
     /// Changes one field into what it might be in another segment.

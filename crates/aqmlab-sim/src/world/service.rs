@@ -1,7 +1,7 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
 use aqmlab_qdisc::{Ecn, Packet};
-use aqmlab_transport::{Endpoint, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
@@ -10,6 +10,7 @@ use crate::event::{End, EventQueue, FlowRef, Notice};
 use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Flow};
 use crate::network::Class;
+use crate::options::{OptionTable, Options};
 use crate::packet::{SimPacket, Toward};
 use crate::watch::Watch;
 
@@ -50,11 +51,12 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         };
         let class = &mut self.classes[usize::from(packet.flow().class)];
-        let arrival = Some((segment, packet.ecn() == Ecn::Ce));
+        let arrival = Some(Arrival { segment, options: packet.options(), ce: packet.ecn() == Ecn::Ce });
         let mut hosts = Hosts {
             now: self.now,
             agenda: &mut self.agenda,
             fates: &mut self.fates,
+            options: &mut self.options,
             outbox: &mut self.outbox,
             watch: if watched { self.watch.as_deref_mut() } else { None },
         };
@@ -72,6 +74,7 @@ impl<Q: EventQueue> World<'_, Q> {
             now: self.now,
             agenda: &mut self.agenda,
             fates: &mut self.fates,
+            options: &mut self.options,
             outbox: &mut self.outbox,
             watch: self.watch.as_deref_mut(),
         };
@@ -101,9 +104,36 @@ struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     agenda: &'a mut Agenda<Q>,
     fates: &'a mut Fates,
+    options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
     watch: Option<&'a mut Watch>,
+}
+
+/// What arrives at an endpoint.
+struct Arrival {
+    /// As the packet carried it.
+    segment: Segment,
+    /// Where its options are kept, if it has any.
+    options: Option<u32>,
+    /// Was it marked on its way?
+    ce: bool,
+}
+
+impl Arrival {
+    #[inline(always)]
+    fn reach(self, endpoint: &mut Endpoint, table: &mut OptionTable, now: Instant, profile: &Profile) {
+        match self.options {
+            None => endpoint.on_segment(now, &self.segment, self.ce, profile),
+            Some(place) => self.reach_with(table.take(place), endpoint, now, profile),
+        }
+    }
+
+    #[cold]
+    fn reach_with(&self, options: Options, endpoint: &mut Endpoint, now: Instant, profile: &Profile) {
+        let segment = options.complete(self.segment);
+        endpoint.on_segment_with_sack(now, &segment, &options.sack, self.ce, profile);
+    }
 }
 
 /// What a service leaves to be done.
@@ -118,8 +148,8 @@ struct Outcome {
 }
 
 impl<Q: EventQueue> Hosts<'_, Q> {
-    /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
-    /// tell, and its timer is seen to.
+    /// An endpoint takes what arrives, sends what it has to send, tells what it has to tell, and its timer is seen
+    /// to.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -127,14 +157,11 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow: &mut Flow,
         at: FlowRef,
         end: End,
-        arrival: Option<(Segment, bool)>,
+        arrival: Option<Arrival>,
     ) -> Outcome {
         let mut completed = false;
-        if let Some((segment, marked)) = arrival {
-            flow.connection().endpoint(end).on_segment(self.now, &segment, marked, class.profile());
-            if flow.connection().session.is_some() {
-                self.tell_session(flow, at);
-            }
+        if let Some(arrival) = arrival {
+            arrival.reach(flow.connection().endpoint(end), self.options, self.now, class.profile());
         }
         loop {
             self.send(class, flow, end);
@@ -149,7 +176,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 }
                 News::PeerClosed => connection.endpoint(end).close(),
             }
-            if end == flow.connection().last && flow.completed == Instant::FAR_FUTURE {
+            if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
                 flow.completed = self.now;
                 completed = true;
             }
@@ -159,20 +186,6 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             watch.served(self.now, flow, end, class.profile());
         }
         Outcome { completed, over: flow.over, to_send: !self.outbox.is_empty() }
-    }
-
-    /// The applications look how far their streams have come.
-    #[inline(never)]
-    fn tell_session(&mut self, flow: &mut Flow, at: FlowRef) {
-        let number = flow.id.number;
-        let connection = flow.connection();
-        let progress = connection.progress();
-        let Some(session) = &mut connection.session else { return };
-        let step = session.on_progress(self.now, progress);
-        connection.act(&step);
-        if let Some(wake_at) = step.wake_at {
-            self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
-        }
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
@@ -186,7 +199,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let begin = begins[toward as usize];
         while let Some(segment) = connection.endpoint(end).poll_transmit(self.now, tcp) {
-            let packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
+            let mut packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
+            if segment.has_options() {
+                packet = self.options.put(packet, &segment, connection.endpoint(end).sack(tcp));
+            }
             self.fates.sent.count(packet.wire_len());
             flow.in_flight += 1;
             let mut lost = false;
@@ -194,7 +210,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 None => self.outbox.push(packet),
                 Some(access) => {
                     if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
-                        self.fates.lost.count(packet.wire_len());
+                        self.fates.dropped.count(packet.wire_len());
+                        self.options.forget(&packet);
                         flow.in_flight -= 1;
                         lost = true;
                     }

@@ -1,7 +1,7 @@
 //! Slow start, congestion avoidance and the window rules of fast recovery (RFC 5681, RFC 6582).
 
 use crate::profile::{
-    EcnAtOne, Increase, InitialSsthresh, Profile, RecoveryExit, ReductionBase, TimeoutSsthresh,
+    EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, ReductionBase, TimeoutSsthresh,
 };
 
 /// "Arbitrarily high" (RFC 5681, 3.1), in segments.
@@ -112,7 +112,7 @@ impl Window {
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.reduction_base {
             ReductionBase::Flight | ReductionBase::Outstanding => self.ssthresh,
-            ReductionBase::Window => half,
+            ReductionBase::Window => half.max(1.0),
         };
         self.credit = 0;
     }
@@ -187,19 +187,22 @@ impl Window {
 
     /// Fast recovery ends; `flight` bytes are outstanding after the ACK that ends it. True if that ACK also
     /// opens the window as an ordinary one does.
-    pub(crate) fn exit_recovery(&mut self, flight: u32, profile: &Profile) -> bool {
+    pub(crate) fn exit_recovery(&mut self, flight: u32, scheme: Recovery, profile: &Profile) -> bool {
         self.inflation = 0;
-        match profile.recovery_exit {
-            RecoveryExit::Flight => {
+        match (scheme, profile.recovery_exit) {
+            // RFC 6675, section 5: the window has been where it shall be since recovery began.
+            (Recovery::Sack, _) => false,
+            (_, RecoveryExit::Ns2) => true,
+            (Recovery::NewReno, RecoveryExit::Flight) => {
                 let flight = f64::from(flight) / f64::from(profile.mss);
                 self.cwnd = self.ssthresh.min(flight.max(1.0) + 1.0);
                 false
             }
-            RecoveryExit::Ssthresh => {
+            // RFC 5681, 3.2, step 6
+            (Recovery::Reno, _) | (Recovery::NewReno, RecoveryExit::Ssthresh) => {
                 self.cwnd = self.ssthresh;
                 false
             }
-            RecoveryExit::Ns2 => true,
         }
     }
 

@@ -5,14 +5,22 @@ use aqmlab_units::Instant;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile};
+use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
 use crate::recovery::Verdict;
+use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
 impl Endpoint {
     /// Any segment, by the full way.
-    pub(super) fn on_any_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+    pub(super) fn on_any_segment(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        sack: &Sack,
+        ce: bool,
+        profile: &Profile,
+    ) {
         if ce {
             self.troubles.note().counts.ce_received += 1;
         }
@@ -21,7 +29,7 @@ impl Endpoint {
             State::Closed => self.on_segment_closed(seg, profile),
             State::Listen => self.on_segment_listen(now, seg, profile),
             State::SynSent => self.on_segment_syn_sent(now, seg, profile),
-            _ => self.on_segment_synchronising(now, seg, ce, profile),
+            _ => self.on_segment_synchronising(now, seg, sack, ce, profile),
         }
     }
 
@@ -48,6 +56,7 @@ impl Endpoint {
         self.receiver.synchronise(seg.seq);
         self.peer_window = seg.window;
         self.ecn.on_syn(seg.flags, profile);
+        self.negotiate_sack(seg, profile);
         self.enter(now, State::SynReceived, profile);
     }
 
@@ -72,6 +81,7 @@ impl Endpoint {
         }
         self.receiver.synchronise(seg.seq);
         self.peer_window = seg.window;
+        self.negotiate_sack(seg, profile);
         if !acks_syn {
             // Simultaneous open: answer with SYN-ACK.
             self.ecn.on_syn(seg.flags, profile);
@@ -111,7 +121,14 @@ impl Endpoint {
     }
 
     /// RFC 9293, 3.10.7.4: all states from SYN-RECEIVED on.
-    fn on_segment_synchronising(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+    fn on_segment_synchronising(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        sack: &Sack,
+        ce: bool,
+        profile: &Profile,
+    ) {
         let Some(from) = from_wire(self.receiver.initial(), seg.seq, self.receiver.next()) else {
             return;
         };
@@ -129,7 +146,7 @@ impl Endpoint {
         if !seg.flags.has(Flags::ACK) {
             return;
         }
-        if !self.on_ack(now, seg, profile) || self.state == State::Closed {
+        if !self.on_ack(now, seg, sack, profile) || self.state == State::Closed {
             return;
         }
         if seg.len > 0 || seg.flags.has(Flags::FIN) {
@@ -192,7 +209,7 @@ impl Endpoint {
     }
 
     /// The acknowledgment field. False if the segment is to be dropped for it.
-    fn on_ack(&mut self, now: Instant, seg: &Segment, profile: &Profile) -> bool {
+    fn on_ack(&mut self, now: Instant, seg: &Segment, sack: &Sack, profile: &Profile) -> bool {
         let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
         };
@@ -214,15 +231,26 @@ impl Endpoint {
         {
             self.react_to_mark(now, profile);
         }
-        // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
-        let duplicate = ack == self.una
-            && (self.unacked > 0 || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
-            && seg.sequence_len() == 0
-            && seg.window == self.peer_window;
-        if ack > self.una {
-            self.on_new_ack(now, ack, feedback.congestion, profile);
-        } else if duplicate {
-            self.on_duplicate_ack(now, profile);
+        let scheme = self.scheme(profile);
+        let duplicate = match scheme {
+            Recovery::Sack => self.update_scoreboard(seg, ack, sack, profile),
+            // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
+            Recovery::Reno | Recovery::NewReno => {
+                ack == self.una
+                    && (self.unacked > 0 || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
+                    && seg.sequence_len() == 0
+                    && seg.window == self.peer_window
+            }
+        };
+        let ends = scheme == Recovery::Sack && self.ends_by_repetition(ack, profile);
+        if ack > self.una || ends {
+            self.on_new_ack(now, ack, scheme, feedback.congestion, profile);
+        }
+        if duplicate && !ends {
+            self.on_duplicate_ack(now, scheme, profile);
+        }
+        if scheme == Recovery::Sack {
+            self.note_scoreboard(profile);
         }
         if ack >= self.una {
             self.peer_window = seg.window;
@@ -253,14 +281,20 @@ impl Endpoint {
             EcnAtOne::WaitForRto | EcnAtOne::Keep => {}
         }
         self.window.marked(self.flight, profile);
+        if self.window.is_shut() && !self.rto.is_running() {
+            self.rto.arm(now, profile); // nothing is outstanding whose acknowledgment could open it again
+        }
         self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
     }
 
-    fn on_new_ack(&mut self, now: Instant, ack: u64, marked: bool, profile: &Profile) {
+    fn on_new_ack(&mut self, now: Instant, ack: u64, scheme: Recovery, marked: bool, profile: &Profile) {
         let acked = (ack - self.una) as u32;
         let bytes = self.advance(ack);
         self.note_activity_on_ack(now, profile);
-        match self.verdict_on_new_ack(ack, profile) {
+        match self.verdict_on_new_ack(ack, scheme, profile) {
+            Verdict::Partial { .. } if scheme == Recovery::Sack => {
+                self.on_partial_ack_with_sack(now, ack, profile);
+            }
             Verdict::Partial { restart_timer } => {
                 self.window.deflate(acked, profile);
                 if restart_timer {
@@ -271,7 +305,11 @@ impl Endpoint {
                 self.burst = profile.recovery_burst;
             }
             verdict => {
-                let opens = verdict == Verdict::Advance || self.window.exit_recovery(self.flight, profile);
+                let opens =
+                    verdict == Verdict::Advance || self.window.exit_recovery(self.flight, scheme, profile);
+                if scheme == Recovery::Sack {
+                    self.forget_scoreboard_in_ns2(profile);
+                }
                 // RFC 3168, 6.1.2: acknowledgments with an echo do not open the window.
                 self.go_on(now, bytes, opens && !marked, profile);
             }
@@ -281,11 +319,11 @@ impl Endpoint {
         }
     }
 
-    fn verdict_on_new_ack(&mut self, ack: u64, profile: &Profile) -> Verdict {
+    fn verdict_on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> Verdict {
         if !self.unsettled {
             return Verdict::Advance;
         }
-        let verdict = self.troubles.note().recovery.on_new_ack(ack, profile);
+        let verdict = self.troubles.note().recovery.on_new_ack(ack, scheme, profile);
         self.unsettled = matches!(verdict, Verdict::Partial { .. });
         verdict
     }
@@ -326,27 +364,40 @@ impl Endpoint {
         }
     }
 
-    fn on_duplicate_ack(&mut self, now: Instant, profile: &Profile) {
+    fn on_duplicate_ack(&mut self, now: Instant, scheme: Recovery, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
+        let by_scoreboard = scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Rfc6675;
+        let first_is_lost = by_scoreboard && self.first_is_lost(profile);
         let trouble = self.troubles.note();
         trouble.counts.duplicate_acks += 1;
         self.unsettled = true;
-        match trouble.recovery.on_duplicate(una, sent, profile) {
-            Verdict::Early { nth } if profile.limited_transmit => {
+        let verdict = if by_scoreboard {
+            trouble.recovery.on_news(una, sent, first_is_lost, profile)
+        } else {
+            trouble.recovery.on_duplicate(una, sent, profile)
+        };
+        match verdict {
+            Verdict::Early { nth } if profile.limited_transmit && !by_scoreboard => {
                 trouble.limited = nth.min(255) as u8;
                 self.notes.set(LIMITED);
             }
-            Verdict::Enter { reduce } => self.enter_recovery(now, reduce, profile),
-            Verdict::Inflate => {
+            Verdict::Enter { reduce } => self.enter_recovery(now, reduce, scheme, profile),
+            Verdict::Inflate if scheme != Recovery::Sack => {
                 self.window.inflate();
-                self.burst = profile.recovery_burst;
+                self.limit_recovery_burst(scheme, profile);
             }
             _ => {}
         }
     }
 
-    /// Fast retransmit (RFC 5681, 3.2, steps 2 and 3).
-    fn enter_recovery(&mut self, now: Instant, reduce: bool, profile: &Profile) {
+    fn limit_recovery_burst(&mut self, scheme: Recovery, profile: &Profile) {
+        if scheme == Recovery::NewReno {
+            self.burst = profile.recovery_burst;
+        }
+    }
+
+    /// Fast retransmit (RFC 5681, 3.2, steps 2 and 3; RFC 6675, section 5, step 4).
+    fn enter_recovery(&mut self, now: Instant, reduce: bool, scheme: Recovery, profile: &Profile) {
         let trouble = self.troubles.note();
         trouble.counts.fast_retransmits += 1;
         if reduce {
@@ -354,13 +405,17 @@ impl Endpoint {
             self.window.loss(flight, profile);
             self.ecn.reduced();
         }
-        self.window.inflate_to(profile.dupthresh);
+        if scheme == Recovery::Sack {
+            self.begin_selective_recovery(profile);
+        } else {
+            self.window.inflate_to(profile.dupthresh);
+            self.limit_recovery_burst(scheme, profile);
+        }
         self.rto.stop_timing();
         if profile.fast_retransmit_restarts_timer {
             self.rto.arm(now, profile);
         }
         self.notes.set(RETRANSMISSION);
-        self.burst = profile.recovery_burst;
     }
 
     /// Payload or FIN.

@@ -1,11 +1,12 @@
 //! One end of a connection: the parts put together.
 //!
 //! [`input`] takes what arrives, [`predicted`] the most frequent of it by a shorter way, [`output`] decides what
-//! leaves, [`timers`] what happens when nothing does.
+//! leaves, [`selective`] what is different with SACK, [`timers`] what happens when nothing arrives.
 
 mod input;
 mod output;
 mod predicted;
+mod selective;
 mod timers;
 
 use aqmlab_units::{Bytes, Instant, Span};
@@ -19,6 +20,7 @@ use crate::event::{End, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::RtoTimer;
+use crate::sack::Sack;
 use crate::trouble::Troubles;
 
 /// More bytes than will ever be sent: an application that never runs dry.
@@ -61,8 +63,8 @@ pub struct Endpoint {
     ecn: ClassicEcn,
     state: State,
     notes: Notes,
-    /// Duplicate ACKs have come since the last new one, or fast recovery is on: `recovery` has something to
-    /// say about the next new one.
+    /// Duplicate ACKs or a timeout have come since the last new one, or fast recovery is on: `recovery` has
+    /// something to say about the next new one.
     unsettled: bool,
     /// One past the last byte the application has written; the FIN's offset once it has closed.
     stream_end: u64,
@@ -75,7 +77,7 @@ pub struct Endpoint {
 
 const _: () = assert!(size_of::<Endpoint>() <= 160, "an endpoint has outgrown two and a half cache lines");
 
-/// What must be sent before anything else, and two facts about the FIN.
+/// What must be sent before anything else, two facts about the FIN, two about SACK.
 type Notes = Bits;
 
 /// Due: the segment at `una`, whatever the window.
@@ -87,12 +89,16 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
+/// The scoreboard has a say in what leaves.
+const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
-const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET;
+const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
 /// The application has closed: a FIN follows the last byte.
 const CLOSING: u8 = 1 << 4;
 /// The FIN left in a segment without payload.
 const LONE_FIN: u8 = 1 << 5;
+/// Both sides have permitted SACK (RFC 2018, section 2).
+const SACK_AGREED: u8 = 1 << 7;
 
 impl Endpoint {
     /// An endpoint that has not begun: CLOSED if active, LISTEN if passive.
@@ -138,14 +144,6 @@ impl Endpoint {
         }
     }
 
-    /// The application takes back what it has written without end ([`ENDLESS`]) and has not been sent yet; it may write
-    /// again. What has been written by the byte stays.
-    pub fn withdraw(&mut self) {
-        if self.stream_end == ENDLESS {
-            self.stream_end = self.sent().max(1);
-        }
-    }
-
     /// The application is finished: a FIN follows the last byte written. An endless stream ends with the
     /// last byte sent so far.
     ///
@@ -156,7 +154,9 @@ impl Endpoint {
         if self.notes.any(CLOSING) {
             return;
         }
-        self.withdraw();
+        if self.stream_end == ENDLESS {
+            self.stream_end = self.sent().max(1);
+        }
         self.notes.set(CLOSING);
         self.burst = NO_BURST_LIMIT;
     }
@@ -261,6 +261,17 @@ impl Endpoint {
     /// Is the endpoint in fast recovery?
     pub fn is_recovering(&self) -> bool {
         self.troubles.get().recovery.is_recovering()
+    }
+
+    /// The blocks of the segment that [`Endpoint::poll_transmit`] has just given, if it has a
+    /// [`Segment::sack_len`](crate::Segment::sack_len).
+    pub fn sack(&self, profile: &Profile) -> Sack {
+        self.receiver.sack(&self.troubles, profile)
+    }
+
+    /// Have both sides permitted SACK?
+    pub fn uses_sack(&self) -> bool {
+        self.notes.any(SACK_AGREED)
     }
 
     /// Have both sides agreed on ECN?

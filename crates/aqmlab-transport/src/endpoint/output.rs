@@ -2,9 +2,13 @@
 
 use aqmlab_units::Instant;
 
-use super::{CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION};
+use super::{
+    CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SACK_AGREED,
+    SELECTIVE,
+};
 use crate::connection::State;
-use crate::profile::{IdleRestart, Profile};
+use crate::profile::{IdleRestart, Profile, Recovery};
+use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
 
@@ -86,6 +90,10 @@ impl Endpoint {
         self.rto.arm(now, profile);
         self.last_activity = now;
         let mut segment = self.control(flags, 0, profile);
+        segment.sack_permitted = match self.state {
+            State::SynSent => profile.recovery == Recovery::Sack,
+            _ => self.uses_sack(),
+        };
         segment.ect = flags.has(Flags::ACK) && self.ecn.agreed() && profile.ect_on_syn_ack;
         Some(segment)
     }
@@ -97,7 +105,7 @@ impl Endpoint {
         }
         if !self.ecn.is_waiting() {
             if self.notes.take(RETRANSMISSION) {
-                return Some(self.data(now, 0, profile).0);
+                return Some(self.retransmit_first(now, profile));
             }
             let extra = self.troubles.get().limited;
             if self.notes.take(LIMITED) && self.fits(self.usable_window(extra, profile), profile) {
@@ -106,13 +114,17 @@ impl Endpoint {
                 self.unsettled = true;
                 return Some(segment);
             }
+            if self.notes.any(SELECTIVE) {
+                let segment = self.transmit_selectively(now, profile);
+                return segment.or_else(|| self.receiver.owes_ack().then(|| self.pure_ack(profile)));
+            }
         }
         self.transmit_ordinary(now, profile)
     }
 
     /// Is there anything to send at `next`: a byte, or the FIN?
     #[inline]
-    fn has_data(&self) -> bool {
+    pub(super) fn has_data(&self) -> bool {
         let next = self.next();
         next < self.stream_end || (self.notes.any(CLOSING) && next == self.stream_end)
     }
@@ -120,14 +132,14 @@ impl Endpoint {
     /// Bytes that may be in flight, by the congestion window enlarged by `extra` segments and by the other
     /// side's window.
     #[inline]
-    fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
+    pub(super) fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
         let segments = (self.window.usable(profile) + u64::from(extra)).min(u64::from(profile.max_window));
         (segments * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }
 
     /// Does the segment at `next` fit into `window` bytes?
     #[inline]
-    fn fits(&self, window: u64, profile: &Profile) -> bool {
+    pub(super) fn fits(&self, window: u64, profile: &Profile) -> bool {
         let len = self.segment_len(self.next(), profile);
         if len == 0 {
             // A FIN of its own; it takes no window.
@@ -142,23 +154,23 @@ impl Endpoint {
 
     /// Payload of the segment at `from`.
     #[inline]
-    fn segment_len(&self, from: u64, profile: &Profile) -> u32 {
+    pub(super) fn segment_len(&self, from: u64, profile: &Profile) -> u32 {
         self.stream_end.saturating_sub(from).min(u64::from(profile.mss)) as u32
     }
 
     #[inline(always)]
-    fn new_data(&mut self, now: Instant, profile: &Profile) -> Segment {
-        let (segment, end) = self.data(now, self.flight, profile);
+    pub(super) fn new_data(&mut self, now: Instant, profile: &Profile) -> Segment {
+        let (segment, end) = self.data(now, self.flight, u32::MAX, profile);
         self.flight = end;
         segment
     }
 
-    /// The segment `ahead` of `una` with what the stream holds there, and its bookkeeping. Beside it how far
-    /// ahead its end is.
+    /// The segment `ahead` of `una` with what the stream holds there, `most` bytes of it, and its bookkeeping.
+    /// Beside it how far ahead its end is.
     #[inline(always)] // once for new data, once for what is seldom
-    fn data(&mut self, now: Instant, ahead: u32, profile: &Profile) -> (Segment, u32) {
+    pub(super) fn data(&mut self, now: Instant, ahead: u32, most: u32, profile: &Profile) -> (Segment, u32) {
         let from = self.una + u64::from(ahead);
-        let len = self.segment_len(from, profile);
+        let len = self.segment_len(from, profile).min(most);
         let last = from + u64::from(len) == self.stream_end;
         let fin = last && self.notes.any(CLOSING) && self.stream_end != ENDLESS;
         let end = ahead + len + u32::from(fin);
@@ -259,6 +271,16 @@ impl Endpoint {
         }
     }
 
+    /// Bytes of the SACK option that tells what has arrived beyond the first hole.
+    ///
+    /// DEVIATES from RFC 6691, section 2: in a segment with payload it comes on top of the segment size, for a host
+    /// that sends data both ways through losses both ways would otherwise cut its segments anew each time.
+    #[cold]
+    fn sack_len(&self, profile: &Profile) -> u8 {
+        let blocks = self.receiver.sack_blocks(&self.troubles, profile);
+        (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
+    }
+
     #[inline]
     fn pure_ack(&mut self, profile: &Profile) -> Segment {
         self.tally.acks += 1;
@@ -275,9 +297,14 @@ impl Endpoint {
             flags,
             window: profile.receive_window,
             ect: false,
+            sack_permitted: false,
+            sack_len: 0,
         };
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();
+            if !self.receiver.is_orderly() && self.notes.any(SACK_AGREED) {
+                segment.sack_len = self.sack_len(profile);
+            }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
             }

@@ -7,6 +7,7 @@ use aqmlab_units::Instant;
 use super::Endpoint;
 use crate::connection::State;
 use crate::profile::Profile;
+use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
 
@@ -20,20 +21,33 @@ enum Predicted {
 }
 
 impl Endpoint {
-    /// A segment arrives; `ce`: with congestion experienced.
+    /// A segment without SACK blocks arrives; `ce`: with congestion experienced.
     #[inline]
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
-            self.on_any_segment(now, seg, ce, profile);
+            self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             return;
         };
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
-            twin.on_any_segment(now, seg, ce, profile);
+            twin.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             twin
         });
         self.on_predicted(now, seg, predicted, profile);
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+    }
+
+    /// A segment with these SACK blocks arrives; `ce`: with congestion experienced.
+    pub fn on_segment_with_sack(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        sack: &Sack,
+        ce: bool,
+        profile: &Profile,
+    ) {
+        self.on_any_segment(now, seg, sack, ce, profile);
     }
 
     /// Is the segment of the expected kind? An ECN echo is not, nor is CE.

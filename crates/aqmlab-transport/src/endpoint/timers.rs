@@ -2,10 +2,10 @@
 
 use aqmlab_units::Instant;
 
-use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
+use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION, SELECTIVE};
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::{EcnAtOne, EcnFallback, Profile};
+use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
     /// The time `now` has come: call at or after [`Endpoint::deadline`]. Early calls do nothing.
@@ -56,18 +56,33 @@ impl Endpoint {
             return;
         }
         let (una, sent) = (self.una, self.sent());
+        let flight = self.flight_of_timeout(profile);
         let trouble = self.troubles.note();
         trouble.counts.timeouts += 1;
         trouble.timeouts_in_a_row = before.saturating_add(1);
         let reduced = trouble.recovery.timeout(una, sent, profile);
-        self.unsettled = false;
-        self.window.timeout(self.flight, before > 0, reduced, profile);
+        if let Some(board) = &mut trouble.board {
+            board.clear(una);
+        }
+        self.unsettled = true;
+        self.window.timeout(flight, before > 0, reduced, profile);
         self.ecn.reduced();
         self.rto.back_off(profile);
         self.rto.stop_timing();
         self.rto.arm(now, profile);
-        self.notes.clear(RETRANSMISSION | LIMITED);
+        self.notes.clear(RETRANSMISSION | LIMITED | SELECTIVE);
         self.flight = 0;
+    }
+
+    /// Bytes of which a timeout halves the number: without those that SACK says have left the network, unless all
+    /// that is outstanding counts.
+    fn flight_of_timeout(&self, profile: &Profile) -> u32 {
+        let board = self.troubles.get().board.as_ref();
+        let sacked = match profile.reduction_base {
+            ReductionBase::Flight => board.map_or(0, |board| board.sacked_below(self.next())),
+            ReductionBase::Outstanding | ReductionBase::Window => 0,
+        };
+        self.flight - sacked as u32
     }
 
     /// What ns-2's timer does with nothing outstanding: one segment, as after a timeout.
@@ -75,7 +90,7 @@ impl Endpoint {
         self.window.restart(1.0);
         let sent = self.sent();
         self.troubles.note().recovery.idle(sent, profile);
-        self.unsettled = false;
+        self.unsettled = true;
         self.ecn.reduced();
     }
 }

@@ -41,7 +41,8 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     },
     ProfileInfo {
         name: "ns2",
-        summary: "ns-2.35 with its defaults: Agent/TCP/Newreno and Agent/TCPSink, equal to it segment by segment",
+        summary: "ns-2.35 with its defaults, equal to it segment by segment: Agent/TCP/Newreno and Agent/TCPSink; \
+                  with recovery `reno` Agent/TCP/Reno, with `sack` Agent/TCP/Sack1 and Agent/TCPSink/Sack1",
         values: NS2,
     },
     ProfileInfo {
@@ -66,6 +67,9 @@ static NS2: &[ProfileValue] = &[
     value("initial_window", Integer(2), "ns-default.tcl, windowInit_"),
     value("initial_ssthresh", Choice("max_window"), "tcp.cc, reset(): ssthresh_ is wnd_"),
     value("reduction_base", Choice("window"), "tcp.cc, slowdown(), CLOSE_SSTHRESH_HALF"),
+    value("sack_pipe", Choice("ns2"), "tcp-sack1.cc"),
+    value("sack_blocks", Integer(3), "ns-default.tcl, maxSackBlocks_"),
+    value("sack_overhead", Bytes(0), "tcp-sink.cc, append_ack(): 8 bytes a block"),
     value("fast_retransmit_guard", Choice("ns2"), "tcp-newreno.cc, dupack_action()"),
     value("fast_retransmit_restarts_timer", Flag(true), "tcp-newreno.cc, dupack_action(): reset_rtx_timer"),
     value("recovery_exit", Choice("ns2"), "ns-default.tcl, exit_recovery_fix_ 0"),
@@ -122,6 +126,8 @@ static LINUX: &[ProfileValue] = &[
     value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
     value("abc_limit", Integer(16), "tcp_slow_start() has no limit; here 16, and 1 after a timeout (RFC 3465)"),
+    value("recovery", Choice("sack"), "net.ipv4.tcp_sack"),
+    value("sack_blocks", Integer(3), "as many as fit beside timestamps"),
     value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); on the way there PRR, here RFC 6582"),
     value("granularity", Time(Span::ms(200)), "tcp_input.c: the RTO is SRTT + max(200 ms, 4 RTTVAR), as a G of 200 ms makes it"),
     value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),

@@ -6,7 +6,7 @@ mod words;
 
 use alloc::format;
 
-use aqmlab_params::{Origin, ParamError, Settings};
+use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 
@@ -14,7 +14,7 @@ pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    PartialAck, RecoveryExit, ReductionBase, RttArithmetic, TimeoutSsthresh,
+    PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -37,6 +37,11 @@ pub struct Profile {
     pub abc_limit: u32,
     pub reduction_base: ReductionBase,
     pub dupthresh: u32,
+    pub recovery: Recovery,
+    pub sack_pipe: SackPipe,
+    pub sack_blocks: u32,
+    /// bytes
+    pub sack_overhead: u32,
     pub limited_transmit: bool,
     pub fast_retransmit_guard: FastRetransmitGuard,
     pub fast_retransmit_restarts_timer: bool,
@@ -114,8 +119,12 @@ impl Profile {
             abc_limit: count(s, "abc_limit")?,
             reduction_base: ReductionBase::read(s, "reduction_base")?,
             dupthresh: count(s, "dupthresh")?,
+            recovery: Recovery::read(s, "recovery")?,
+            sack_pipe: SackPipe::read(s, "sack_pipe")?,
+            sack_blocks: count(s, "sack_blocks")?,
+            sack_overhead: bytes(s, "sack_overhead")?,
             limited_transmit: s.flag("limited_transmit")?,
-            fast_retransmit_guard: FastRetransmitGuard::read(s, "fast_retransmit_guard")?,
+            fast_retransmit_guard: fast_retransmit_guard(s)?,
             fast_retransmit_restarts_timer: s.flag("fast_retransmit_restarts_timer")?,
             partial_ack: PartialAck::read(s, "partial_ack")?,
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
@@ -150,6 +159,14 @@ impl Profile {
         };
         profile.check()?;
         Ok(profile)
+    }
+
+    /// What the automatic parameters of [`PARAMS`] have been resolved to, for those who left them so.
+    pub fn automatic(&self) -> [(&'static str, Value); 2] {
+        [
+            ("initial_window", Value::Integer(self.initial_window as u64)),
+            ("fast_retransmit_guard", Value::Choice(self.fast_retransmit_guard.word())),
+        ]
     }
 
     /// The profile `name` as it is, without any given value; `None` if there is no such profile.
@@ -191,6 +208,17 @@ fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {
         0..=1095 => 4.0,
         1096..=2190 => 3.0,
         _ => 2.0,
+    })
+}
+
+/// Given, or what the loss recovery itself asks for.
+fn fast_retransmit_guard(s: &Settings) -> Result<FastRetransmitGuard, ParamError> {
+    if !s.is_auto("fast_retransmit_guard") {
+        return FastRetransmitGuard::read(s, "fast_retransmit_guard");
+    }
+    Ok(match Recovery::read(s, "recovery")? {
+        Recovery::Reno => FastRetransmitGuard::Rfc5681,
+        Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
     })
 }
 

@@ -14,6 +14,11 @@ macro_rules! words {
             /// The words of a scenario file, in the order of the variants.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
+            /// Its word.
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
             pub(crate) fn read(settings: &Settings, name: &'static str) -> Result<Self, ParamError> {
                 match settings.choice(name)? {
                     $($word => Ok($name::$variant),)+
@@ -60,6 +65,29 @@ words! {
     }
 }
 words! {
+    /// How losses are found and repaired without a timeout.
+    Recovery {
+        /// Fast retransmit and fast recovery until the next new acknowledgment (RFC 5681, section 3.2).
+        Reno = "reno",
+        /// Until all that was outstanding is acknowledged, one hole a round trip (RFC 6582).
+        NewReno = "newreno",
+        /// With selective acknowledgments (RFC 2018, RFC 6675), if both sides permit them; else as `newreno`.
+        Sack = "sack",
+    }
+}
+words! {
+    /// How a sender with SACK decides how much to send in recovery, and what.
+    SackPipe {
+        /// Octets in the network by the scoreboard, which also says what is lost (RFC 6675).
+        Rfc6675 = "rfc6675",
+        /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, less one an ACK and two a
+        /// partial ACK, plus one for each that is sent; every hole below a SACKed segment counts as lost; the
+        /// scoreboard is forgotten outside recovery, and nothing is heard between a timeout and new data
+        /// acknowledged.
+        Ns2 = "ns2",
+    }
+}
+words! {
     /// When a partial acknowledgment restarts the retransmission timer.
     PartialAck {
         /// Only the first one in a recovery (RFC 6582, section 4: impatient).
@@ -69,7 +97,8 @@ words! {
     }
 }
 words! {
-    /// The congestion window after the acknowledgment that ends fast recovery.
+    /// The congestion window after the acknowledgment that ends fast recovery, with NewReno. Reno has ssthresh
+    /// (RFC 5681, section 3.2, step 6), or ns-2's rule if that is asked for; with SACK it stays as it is.
     RecoveryExit {
         /// min(ssthresh, max(flight, 1) + 1) (RFC 6582, section 3.2, step 3, option 1).
         Flight = "flight",
@@ -83,6 +112,8 @@ words! {
 words! {
     /// Which duplicate acknowledgments count, and which third one may start a fast retransmit.
     FastRetransmitGuard {
+        /// Those that come while data is outstanding; the third, always (RFC 5681, sections 2 and 3.2).
+        Rfc5681 = "rfc5681",
         /// Those that come while data is outstanding (RFC 5681, section 2); the third, if it covers more than
         /// `recover` (RFC 6582, section 3.2, step 2: careful).
         Rfc6582 = "rfc6582",

@@ -1,12 +1,15 @@
 //! Loss recovery: which segment is missing, and what an acknowledgment means for it.
 //!
-//! A recovery scheme turns each acknowledgment into a [`Verdict`]; the endpoint carries it out on the
-//! window, the timer and the sequence numbers. NewReno keeps a few words of state. SACK would keep a
-//! scoreboard beside them and answer with the same verdicts.
+//! [`Machine`] turns each acknowledgment into a [`Verdict`], by Reno, NewReno or with SACK; the endpoint carries it
+//! out on the window, the timer and the sequence numbers. Reno and NewReno know of one hole at a time, the one at
+//! the cumulative acknowledgment; with SACK a [`Scoreboard`] knows them all, and says how much is on its way and
+//! what to send next.
 
-mod newreno;
+mod machine;
+mod scoreboard;
 
-pub(crate) use newreno::NewReno;
+pub(crate) use machine::Machine;
+pub(crate) use scoreboard::{Hole, Scoreboard};
 
 /// What to do about an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +18,7 @@ pub(crate) enum Verdict {
     Advance,
     /// New data acknowledged, fast recovery is over.
     Finish,
-    /// New data acknowledged, the next hole is known: retransmit it. Restart the timer or leave it.
+    /// New data acknowledged, and something is missing still. Restart the timer or leave it.
     Partial {
         /// Whether the retransmission timer starts anew.
         restart_timer: bool,

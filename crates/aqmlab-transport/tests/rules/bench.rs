@@ -1,7 +1,9 @@
 //! One endpoint, the other side played by the test, time by hand.
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment, StreamEvent, profile_settings};
+use aqmlab_transport::{
+    ENDLESS, Endpoint, Flags, Profile, Recovery, Role, Sack, Segment, StreamEvent, profile_settings,
+};
 use aqmlab_units::{Instant, Span};
 
 pub const MSS: u32 = 1460;
@@ -39,7 +41,7 @@ impl Bench {
         b.endpoint.write(ENDLESS);
         b.now = ms(100);
         let ecn = Flags::NONE.with_if(Flags::ECE, b.profile.ecn);
-        b.arrive(Segment { flags: Flags::SYN | Flags::ACK | ecn, ..segment(0, 1, 0) });
+        b.arrive(Segment { flags: Flags::SYN | Flags::ACK | ecn, ..b.syn_ack() });
         assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
         b
     }
@@ -48,11 +50,18 @@ impl Bench {
     pub fn accepted(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Passive, given);
         let ecn = Flags::NONE.with_if(Flags::ECE | Flags::CWR, b.profile.ecn);
-        b.arrive(Segment { flags: Flags::SYN | ecn, ..segment(0, 0, 0) });
+        let sack_permitted = b.profile.recovery == Recovery::Sack;
+        b.arrive(Segment { flags: Flags::SYN | ecn, sack_permitted, ..segment(0, 0, 0) });
         b.now = ms(100);
         b.arrive(segment(1, 1, 0));
         assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
         b
+    }
+
+    /// The other side's answer to the SYN; it permits SACK if this side does.
+    pub fn syn_ack(&self) -> Segment {
+        let sack_permitted = self.profile.recovery == Recovery::Sack;
+        Segment { flags: Flags::SYN | Flags::ACK, sack_permitted, ..segment(0, 1, 0) }
     }
 
     /// Opens: the SYN.
@@ -77,6 +86,24 @@ impl Bench {
         self.arrive(ack_of(n))
     }
 
+    /// A pure ACK of everything below segment `n` with SACK blocks of segments `[from, to)`.
+    pub fn ack_with(&mut self, n: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
+        self.arrive_with(ack_of(n), blocks)
+    }
+
+    /// Any segment with SACK blocks of segments `[from, to)`.
+    pub fn arrive_with(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
+        let bytes: Vec<(u32, u32)> = blocks.iter().map(|(from, to)| (from * MSS, to * MSS)).collect();
+        self.arrive_with_bytes(seg, &bytes)
+    }
+
+    /// The same with blocks of bytes, from 0.
+    pub fn arrive_with_bytes(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
+        let option = option(blocks.iter().copied());
+        self.endpoint.on_segment_with_sack(self.now, &seg, &option, false, &self.profile);
+        self.drain()
+    }
+
     /// Lets the time come at which the endpoint wants to be called.
     pub fn fire(&mut self) -> Vec<Segment> {
         self.now = self.endpoint.deadline().expect("a timer is running");
@@ -90,7 +117,8 @@ impl Bench {
 }
 
 pub fn segment(seq: u32, ack: u32, len: u32) -> Segment {
-    Segment { seq, ack, len, flags: Flags::ACK, window: 1 << 30, ect: false }
+    let flags = Flags::ACK;
+    Segment { seq, ack, len, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
 }
 
 pub fn ack_of(n: u32) -> Segment {
@@ -100,6 +128,17 @@ pub fn ack_of(n: u32) -> Segment {
 /// Numbers of the data segments, from 0.
 pub fn numbers(sent: &[Segment]) -> Vec<u32> {
     sent.iter().filter(|s| s.len > 0).map(|s| (s.seq - 1) / MSS).collect()
+}
+
+/// SACK blocks of bytes `[from, to)`, from 0.
+fn option(blocks: impl Iterator<Item = (u32, u32)>) -> Sack {
+    let mut sack = Sack::NONE;
+    blocks.for_each(|(from, to)| sack.push(1 + from, 1 + to));
+    sack
+}
+
+pub fn sack() -> (&'static str, Value) {
+    ("recovery", Value::Choice("sack"))
 }
 
 pub fn iw(n: u64) -> (&'static str, Value) {

@@ -6,11 +6,13 @@
 
 mod bench;
 mod profiles;
+mod rfc2018;
 mod rfc3168;
 mod rfc3465;
 mod rfc5681;
 mod rfc6298;
 mod rfc6582;
+mod rfc6675;
 mod rfc9293;
 mod rfc9293_states;
 mod table;

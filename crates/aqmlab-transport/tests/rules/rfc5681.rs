@@ -216,3 +216,38 @@ fn the_least_of_three_windows_bounds_the_flight() {
         assert_eq!(numbers(&b.arrive(answer)).len(), flight);
     }
 }
+
+fn reno(given: &[(&'static str, Value)]) -> Bench {
+    let reno = [("recovery", Value::Choice("reno")), ("limited_transmit", Value::Flag(false))];
+    Bench::established(&[&reno[..], given].concat())
+}
+
+/// Reno: "When the next ACK arrives that acknowledges previously unacknowledged data, a TCP MUST set cwnd to ssthresh",
+/// whatever else is missing.
+///
+/// Rules: 5681 3.2 step 6
+#[test]
+fn reno_deflates_at_the_next_new_acknowledgment() {
+    for acknowledged in [4, 10] {
+        let mut b = reno(&[iw(10)]);
+        (0..6).for_each(|_| drop(b.ack(0)));
+        assert!(b.endpoint.is_recovering());
+        let sent = numbers(&b.ack(acknowledged));
+        assert!(!sent.contains(&acknowledged) || acknowledged == 10, "no hole is sent again for it");
+        assert!(!b.endpoint.is_recovering());
+        assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (5.0, 5.0));
+    }
+}
+
+/// Reno knows no `recover`: three more duplicates, another fast retransmit, another halving.
+///
+/// Rules: 5681 3.2 step 2; 5681 3.2 step 6
+#[test]
+fn reno_halves_once_more_for_a_second_loss_in_the_window() {
+    let mut b = reno(&[iw(10)]);
+    (0..3).for_each(|_| drop(b.ack(0)));
+    b.ack(4);
+    assert!((0..2).all(|_| b.ack(4).is_empty()));
+    assert_eq!(numbers(&b.ack(4)), [4]);
+    assert_eq!((b.endpoint.counters().fast_retransmits, b.endpoint.ssthresh()), (2, 3.0), "six were out");
+}

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use aqmlab_transport::{Endpoint, Profile, Role, Segment, State, StreamEvent};
+use aqmlab_transport::{Endpoint, Profile, Role, Sack, Segment, State, StreamEvent};
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
 /// What the network does to one packet.
@@ -150,6 +150,14 @@ impl Side {
 pub const A: usize = 0;
 pub const B: usize = 1;
 
+/// A segment on its way: to which side, with which blocks, marked or not.
+struct Packet {
+    to: usize,
+    segment: Segment,
+    sack: Sack,
+    ce: bool,
+}
+
 /// Two endpoints, two paths, a clock.
 pub struct Pair {
     pub now: Instant,
@@ -158,7 +166,7 @@ pub struct Pair {
     /// `paths[i]` is the way that side `i` sends.
     pub paths: [Path; 2],
     in_flight: BinaryHeap<Reverse<(Instant, u64)>>,
-    packets: BTreeMap<u64, (usize, Segment, bool)>,
+    packets: BTreeMap<u64, Packet>,
     serial: u64,
 }
 
@@ -191,7 +199,8 @@ impl Pair {
             this.sent.push((self.now, seg));
             if let Some((at, ce)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
                 self.in_flight.push(Reverse((at, self.serial)));
-                self.packets.insert(self.serial, (1 - side, seg, ce));
+                let sack = if seg.sack_len > 0 { this.endpoint.sack(&self.profile) } else { Sack::NONE };
+                self.packets.insert(self.serial, Packet { to: 1 - side, segment: seg, sack, ce });
                 self.serial += 1;
             }
         }
@@ -214,10 +223,17 @@ impl Pair {
         self.now = at;
         if self.in_flight.peek().is_some_and(|Reverse((t, _))| *t == at) {
             let Reverse((_, serial)) = self.in_flight.pop().expect("peeked");
-            let (to, seg, ce) = self.packets.remove(&serial).expect("stored with its event");
+            let Packet { to, segment, sack, ce } =
+                self.packets.remove(&serial).expect("stored with its event");
             let state = self.sides[to].endpoint.state();
-            self.sides[to].received.push((state, seg));
-            self.with(to, |e, now, p| e.on_segment(now, &seg, ce, p));
+            self.sides[to].received.push((state, segment));
+            self.with(to, |e, now, p| {
+                if segment.sack_len > 0 {
+                    e.on_segment_with_sack(now, &segment, &sack, ce, p);
+                } else {
+                    e.on_segment(now, &segment, ce, p);
+                }
+            });
             return true;
         }
         let due = (0..2).find(|i| self.sides[*i].endpoint.deadline() == Some(at)).expect("someone is due");

@@ -1,0 +1,156 @@
+//! TCP options of packets on their way. Few packets have any, so they lie beside the packets: a packet that has some
+//! carries the number of its place here, and whoever ends its way gives the place back.
+
+use aqmlab_transport::{Sack, Segment};
+
+use crate::packet::SimPacket;
+
+/// What a packet that has options does not carry itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The blocks of its SACK option, if it has one.
+    pub sack: Sack,
+    /// The window, whose place in the packet the number has.
+    window: u32,
+    sack_len: u8,
+    sack_permitted: bool,
+}
+
+/// The options of all packets on their way.
+#[derive(Default)]
+pub struct OptionTable {
+    places: Vec<Option<Options>>,
+    free: Vec<u32>,
+}
+
+/// Packets with options in the network, and options held for packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OptionImbalance {
+    /// found on their way
+    pub found: u64,
+    /// may be in queues, where they cannot be told apart
+    pub waiting: u64,
+    /// held
+    pub held: u64,
+}
+
+impl std::fmt::Display for OptionImbalance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let OptionImbalance { found, waiting, held } = self;
+        write!(
+            f,
+            "options of {held} packets are kept, with {found} such packets on their way and at most {waiting} waiting"
+        )
+    }
+}
+
+impl OptionTable {
+    /// The packet of `segment`, which has options, with its place here.
+    #[cold]
+    pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
+        let Segment { window, sack_len, sack_permitted, .. } = *segment;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            (self.places.len() - 1) as u32
+        });
+        self.places[place as usize] = Some(Options { sack, window, sack_len, sack_permitted });
+        packet.with_options(place, sack_len)
+    }
+
+    /// A packet whose options are kept at `place` has arrived: they leave the table.
+    #[cold]
+    pub fn take(&mut self, place: u32) -> Options {
+        self.free.push(place);
+        self.places[place as usize].take().expect("a packet's options leave with it, once")
+    }
+
+    /// A packet is lost, with its options if it has any.
+    #[inline]
+    pub fn forget(&mut self, packet: &SimPacket) {
+        if let Some(place) = packet.options() {
+            self.take(place);
+        }
+    }
+
+    /// Does the table hold the options of those packets that are in the network, and no others? `found` are on their
+    /// way with options; of `waiting` packets more it is not known whether they have any.
+    ///
+    /// # Errors
+    /// The figures, if they do not fit.
+    pub fn check(&self, found: u64, waiting: u64) -> Result<(), OptionImbalance> {
+        let held = (self.places.len() - self.free.len()) as u64;
+        if (found..=found + waiting).contains(&held) {
+            return Ok(());
+        }
+        Err(OptionImbalance { found, waiting, held })
+    }
+
+    /// Bytes that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.places.capacity() * size_of::<Option<Options>>() + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+impl Options {
+    /// Completes the segment of the packet that they belong to.
+    pub fn complete(&self, segment: Segment) -> Segment {
+        let Options { window, sack_len, sack_permitted, .. } = *self;
+        Segment { window, sack_len, sack_permitted, ..segment }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{FlowId, Toward};
+    use aqmlab_qdisc::Packet;
+    use aqmlab_transport::Flags;
+
+    fn segment(sack_len: u8) -> Segment {
+        Segment {
+            seq: 1,
+            ack: 2,
+            len: 0,
+            flags: Flags::ACK,
+            window: 1 << 30,
+            ect: false,
+            sack_permitted: false,
+            sack_len,
+        }
+    }
+
+    fn packet(table: &mut OptionTable, segment: &Segment, sack: Sack) -> SimPacket {
+        let flow = FlowId { slot: 0, number: 0, class: 0 };
+        let packet = SimPacket::tcp(flow, Toward::Sender, 0, segment, 40);
+        if segment.has_options() { table.put(packet, segment, sack) } else { packet }
+    }
+
+    #[test]
+    fn a_segment_arrives_as_it_was_sent_and_its_place_is_used_again() {
+        let mut table = OptionTable::default();
+        let mut sack = Sack::NONE;
+        sack.push(100, 200);
+        for _ in 0..3 {
+            let sent = segment(12);
+            let packet = packet(&mut table, &sent, sack);
+            assert_eq!((packet.wire_len().get(), packet.toward()), (52, Toward::Sender));
+            assert!(table.check(1, 0).is_ok() && table.check(0, 1).is_ok() && table.check(0, 0).is_err());
+            let options = table.take(packet.options().expect("it has some"));
+            let arrived = options.complete(packet.segment().expect("a segment"));
+            assert_eq!((arrived, options.sack), (sent, sack));
+            assert!(table.check(0, 0).is_ok() && table.check(1, 0).is_err());
+        }
+        assert_eq!(table.places.len(), 1);
+        let plain = packet(&mut table, &segment(0), Sack::NONE);
+        assert_eq!((plain.segment(), plain.options()), (Some(segment(0)), None));
+    }
+
+    #[test]
+    #[should_panic(expected = "once")]
+    fn options_do_not_arrive_twice() {
+        let mut table = OptionTable::default();
+        let packet = packet(&mut table, &segment(12), Sack::NONE);
+        table.forget(&packet);
+        table.forget(&packet);
+    }
+}

@@ -1,0 +1,267 @@
+//! What is different with SACK: the scoreboard is kept by what acknowledgments tell, and decides what leaves while
+//! it has anything on it (RFC 6675, section 5).
+
+use aqmlab_units::Instant;
+
+use super::{Endpoint, SACK_AGREED, SELECTIVE};
+use crate::profile::{Profile, Recovery, SackPipe};
+use crate::recovery::{Hole, Scoreboard};
+use crate::sack::Sack;
+use crate::segment::Segment;
+use crate::sequence::from_wire;
+
+/// What to send next while the scoreboard decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Choice {
+    /// The start of a hole.
+    Hole(Hole),
+    /// What has not been sent yet.
+    New,
+    /// The end of what is outstanding, once more, because nothing else tells whether it got there.
+    Rescue(Hole),
+}
+
+impl Endpoint {
+    /// How losses are repaired: SACK only if both sides have permitted it.
+    #[inline]
+    pub(super) fn scheme(&self, profile: &Profile) -> Recovery {
+        match profile.recovery {
+            Recovery::Sack if !self.uses_sack() => Recovery::NewReno,
+            scheme => scheme,
+        }
+    }
+
+    /// A SYN or SYN-ACK has arrived: RFC 2018, section 2.
+    pub(super) fn negotiate_sack(&mut self, seg: &Segment, profile: &Profile) {
+        self.notes.put(SACK_AGREED, seg.sack_permitted && profile.recovery == Recovery::Sack);
+    }
+
+    /// Update() of RFC 6675, section 4. True if the acknowledgment tells of arrivals beyond it that were not known:
+    /// a duplicate by section 2, whatever else it does.
+    pub(super) fn update_scoreboard(
+        &mut self,
+        seg: &Segment,
+        ack: u64,
+        sack: &Sack,
+        profile: &Profile,
+    ) -> bool {
+        let trouble = self.troubles.get();
+        let in_use =
+            trouble.recovery.is_recovering() || trouble.board.as_ref().is_some_and(|b| !b.is_empty());
+        if sack.blocks().is_empty() && !in_use {
+            return false;
+        }
+        let (una, sent) = (self.una, self.sent());
+        let trouble = self.troubles.note();
+        let board = trouble.board.get_or_insert_default();
+        if !in_use {
+            board.clear(una);
+        }
+        let ns2 = profile.sack_pipe == SackPipe::Ns2;
+        if ns2 && ack <= una && (trouble.recovery.is_deaf() || ack < una && !trouble.recovery.is_recovering())
+        {
+            return false;
+        }
+        if ns2 && trouble.recovery.is_recovering() && seg.sequence_len() == 0 {
+            board.counter -= 1;
+        }
+        board.acknowledge(una.max(ack));
+        let offset = |number| from_wire(profile.initial_sequence, number, una);
+        let mut news = 0;
+        for (from, to) in sack.blocks() {
+            if let (Some(from), Some(to)) = (offset(*from), offset(*to)) {
+                news += board.sack(from, to, sent);
+            }
+        }
+        news > 0 && (!ns2 || ack == una)
+    }
+
+    /// After an acknowledgment: does the scoreboard decide what leaves, and want to see the next one?
+    pub(super) fn note_scoreboard(&mut self, profile: &Profile) {
+        let trouble = self.troubles.get();
+        let told =
+            profile.sack_pipe == SackPipe::Rfc6675 && trouble.board.as_ref().is_some_and(|b| !b.is_empty());
+        let decides = told || trouble.recovery.is_recovering();
+        self.notes.put(SELECTIVE, decides);
+        self.unsettled |= decides;
+    }
+
+    /// RFC 6675, section 4: is the first octet that is not acknowledged lost?
+    pub(super) fn first_is_lost(&self, profile: &Profile) -> bool {
+        let board = self.troubles.get().board.as_ref();
+        board.is_some_and(|board| board.lost(profile).covers(self.una))
+    }
+
+    /// Recovery begins; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments leave.
+    pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
+        let outstanding = i64::from(self.unacked / profile.mss);
+        let board = self.troubles.note().board.as_mut().expect("an acknowledgment with news has made one");
+        board.begin();
+        board.counter = outstanding - i64::from(profile.dupthresh);
+        self.notes.set(SELECTIVE);
+        if profile.sack_pipe == SackPipe::Ns2 {
+            self.burst = 0; // the retransmission alone
+        }
+    }
+
+    /// New data is acknowledged, and recovery goes on.
+    pub(super) fn on_partial_ack_with_sack(&mut self, now: Instant, ack: u64, profile: &Profile) {
+        self.rto.arm(now, profile); // RFC 6675, section 6; RFC 6298, 5.3
+        match profile.sack_pipe {
+            SackPipe::Rfc6675 => self.rto.partially_acked(ack),
+            SackPipe::Ns2 => {
+                self.rto.forget_backoff();
+                // One for what has arrived, one for what was lost before it.
+                self.troubles.note().board.as_mut().expect("recovery has one").counter -= 1;
+            }
+        }
+    }
+
+    /// Does an acknowledgment of nothing new end recovery? ns-2's Sack1 agent leaves it at whatever covers its
+    /// `recover_`, and keeps that as it was when the window had been reduced for a mark already.
+    pub(super) fn ends_by_repetition(&self, ack: u64, profile: &Profile) -> bool {
+        let recovery = &self.troubles.get().recovery;
+        ack == self.una
+            && profile.sack_pipe == SackPipe::Ns2
+            && recovery.is_recovering()
+            && ack >= recovery.recover()
+    }
+
+    /// New data is acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
+    pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
+        let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
+        if told && profile.sack_pipe == SackPipe::Ns2 {
+            let una = self.una;
+            self.board_mut().clear(una);
+        }
+    }
+
+    /// The segment at `una`, for a fast retransmit (RFC 5681, 3.2, step 3; RFC 6675, section 5, step 4.3).
+    pub(super) fn retransmit_first(&mut self, now: Instant, profile: &Profile) -> Segment {
+        if self.scheme(profile) != Recovery::Sack {
+            return self.data(now, 0, u32::MAX, profile).0;
+        }
+        let hole = self.board().gap_from(self.una);
+        let (segment, to) = self.send_hole(now, hole, profile);
+        self.board_mut().first_retransmitted(to);
+        segment
+    }
+
+    /// The next segment while the scoreboard has anything on it.
+    pub(super) fn transmit_selectively(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.burst == 0 {
+            return None;
+        }
+        let segment = if !self.is_recovering() {
+            self.transmit_past_sacked(now, profile)?
+        } else {
+            let choice = match profile.sack_pipe {
+                SackPipe::Rfc6675 => self.next_seg(profile)?,
+                SackPipe::Ns2 => self.next_seg_in_ns2(profile)?,
+            };
+            self.board_mut().counter += 1;
+            self.transmit_choice(now, choice, profile)
+        };
+        self.burst -= 1;
+        Some(segment)
+    }
+
+    /// RFC 6675, section 5, steps (C) and C.1: what NextSeg() of section 4 gives, if there is room in the pipe.
+    fn next_seg(&self, profile: &Profile) -> Option<Choice> {
+        let (board, sent) = (self.board(), self.sent());
+        let lost = board.lost(profile);
+        let mss = u64::from(profile.mss);
+        if board.pipe(lost, sent) + mss > self.window.usable(profile) * mss {
+            return None;
+        }
+        let hole = board.next_hole();
+        if let Some(hole) = hole.filter(|hole| lost.covers(hole.from)) {
+            return Some(Choice::Hole(hole)); // rule 1
+        }
+        if self.has_data() && self.fits(self.reach(profile), profile) {
+            return Some(Choice::New); // rule 2
+        }
+        // rule 3, then rule 4
+        hole.map(Choice::Hole).or_else(|| board.rescue(sent, profile.mss).map(Choice::Rescue))
+    }
+
+    /// ns-2's Sack1 agent: its counter against the window; any hole below a SACKed segment, then new data.
+    fn next_seg_in_ns2(&self, profile: &Profile) -> Option<Choice> {
+        let board = self.board();
+        if board.counter >= self.window.usable(profile) as i64 {
+            return None;
+        }
+        let reach = self.reach(profile);
+        match board.next_hole() {
+            Some(hole) => {
+                (hole.from - self.una + u64::from(profile.mss) <= reach).then_some(Choice::Hole(hole))
+            }
+            None => (self.has_data() && self.fits(reach, profile)).then_some(Choice::New),
+        }
+    }
+
+    fn transmit_choice(&mut self, now: Instant, choice: Choice, profile: &Profile) -> Segment {
+        match choice {
+            Choice::New => self.new_data(now, profile),
+            Choice::Hole(hole) => {
+                let (segment, to) = self.send_hole(now, hole, profile);
+                self.board_mut().retransmitted(hole.from, to);
+                // After a timeout, sending may not have come that far yet.
+                self.flight = self.flight.max((to - self.una) as u32);
+                segment
+            }
+            Choice::Rescue(hole) => {
+                let recover = self.troubles.get().recovery.recover();
+                let (segment, _) = self.send_hole(now, hole, profile);
+                self.board_mut().rescued(recover);
+                segment
+            }
+        }
+    }
+
+    /// A segment of a hole, from its start. Beside it the offset of its end.
+    fn send_hole(&mut self, now: Instant, hole: Hole, profile: &Profile) -> (Segment, u64) {
+        let most = (hole.to - hole.from).min(u64::from(u32::MAX)) as u32;
+        let again = hole.from < self.sent();
+        let (segment, end) = self.data(now, (hole.from - self.una) as u32, most, profile);
+        let to = (self.una + u64::from(end)).min(hole.to);
+        if again {
+            self.rto.retransmitted(hole.from, to);
+        }
+        (segment, to)
+    }
+
+    /// Outside recovery: from where sending stands on, past what is SACKed. The window counts what is in the
+    /// network, without what is SACKed: so limited transmit sends by pipe and cwnd (RFC 6675, section 5, step 3),
+    /// and after a timeout the "filling in" of 5.1 goes from hole to hole.
+    fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let hole = self.board().gap_from(self.next());
+        self.flight = (hole.from - self.una) as u32;
+        let again = self.flight < self.unacked;
+        let arrived =
+            if again || profile.limited_transmit { self.board().sacked_below(hole.from) } else { 0 };
+        let window = self.window.usable(profile) * u64::from(profile.mss);
+        if !self.has_data() || !self.fits((window + arrived).min(self.reach(profile)), profile) {
+            return None;
+        }
+        let (segment, to) = self.send_hole(now, hole, profile);
+        self.flight = (to - self.una) as u32;
+        if !again && u64::from(self.flight) > window {
+            self.troubles.note().recovery.sent_limited(segment.len);
+        }
+        Some(segment)
+    }
+
+    /// How far beyond `una` segments may go, whatever the congestion window, in bytes.
+    fn reach(&self, profile: &Profile) -> u64 {
+        (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
+    }
+
+    fn board(&self) -> &Scoreboard {
+        self.troubles.get().board.as_deref().expect("it decides what leaves")
+    }
+
+    fn board_mut(&mut self) -> &mut Scoreboard {
+        self.troubles.note().board.as_deref_mut().expect("it decides what leaves")
+    }
+}

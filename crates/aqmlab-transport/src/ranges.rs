@@ -1,0 +1,121 @@
+//! Sets of sequence numbers as runs: what has arrived beyond a hole, at the receiver and as the sender is told.
+
+use alloc::vec::Vec;
+
+/// `[from, to)` in ascending order, neither overlapping nor touching.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Ranges {
+    runs: Vec<(u64, u64)>,
+    /// Numbers in all of them.
+    covered: u64,
+}
+
+impl Ranges {
+    /// Adds `[from, to)`: how many numbers are new. Bisects, and most often has nothing to move.
+    pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
+        debug_assert!(from < to, "a range has a number in it");
+        // Most often the stream goes on where its last piece ended.
+        if let Some(end) = self.runs.last_mut()
+            && end.1 == from
+        {
+            end.1 = to;
+            self.covered += to - from;
+            return to - from;
+        }
+        let first = self.runs.partition_point(|r| r.1 < from);
+        let last = self.runs.partition_point(|r| r.0 <= to);
+        let touched = &self.runs[first..last];
+        let known: u64 = touched.iter().map(|r| r.1.min(to).saturating_sub(r.0.max(from))).sum();
+        let added = to - from - known;
+        if added > 0 {
+            let merged = touched.iter().fold((from, to), |m, r| (m.0.min(r.0), m.1.max(r.1)));
+            self.runs.splice(first..last, [merged]);
+            self.covered += added;
+        }
+        added
+    }
+
+    /// Takes out all below `edge`: how many numbers those were.
+    pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
+        let gone = self.runs.partition_point(|r| r.1 <= edge);
+        let mut removed: u64 = self.runs.drain(..gone).map(|r| r.1 - r.0).sum();
+        if let Some(first) = self.runs.first_mut()
+            && first.0 < edge
+        {
+            removed += edge - first.0;
+            first.0 = edge;
+        }
+        self.covered -= removed;
+        removed
+    }
+
+    /// Forgets all, and keeps the memory for the next time.
+    pub(crate) fn clear(&mut self) {
+        self.runs.clear();
+        self.covered = 0;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Numbers in all runs.
+    pub(crate) fn covered(&self) -> u64 {
+        self.covered
+    }
+
+    /// Numbers below `edge`.
+    pub(crate) fn covered_below(&self, edge: u64) -> u64 {
+        self.runs.iter().take_while(|r| r.0 < edge).map(|r| r.1.min(edge) - r.0).sum()
+    }
+
+    /// The run that `number` is in.
+    pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
+        let run = *self.runs.get(self.runs.partition_point(|r| r.1 <= number))?;
+        (run.0 <= number).then_some(run)
+    }
+
+    /// The least number from `from` on that is in no run.
+    pub(crate) fn gap_from(&self, from: u64) -> u64 {
+        self.run_of(from).map_or(from, |run| run.1)
+    }
+
+    /// Where the first run above `number` begins; `number` is in none.
+    pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
+        self.runs.get(self.runs.partition_point(|r| r.1 <= number)).map(|r| r.0)
+    }
+
+    /// One past the highest number.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.runs.last().map(|r| r.1)
+    }
+
+    /// The runs from the highest down.
+    pub(crate) fn topmost_first(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.runs.iter().rev().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_merge_count_and_are_cut() {
+        let mut ranges = Ranges::default();
+        for (from, to) in [(301, 401), (101, 201), (501, 601), (201, 301)] {
+            assert_eq!(ranges.insert(from, to), 100, "{from} to {to} is new");
+        }
+        assert_eq!(ranges.topmost_first().collect::<Vec<_>>(), [(501, 601), (101, 401)]);
+        assert_eq!(ranges.insert(120, 390), 0, "there already");
+        assert_eq!((ranges.run_of(400), ranges.run_of(401)), (Some((101, 401)), None));
+        assert_eq!((ranges.gap_from(101), ranges.gap_from(401), ranges.gap_from(50)), (401, 401, 50));
+        assert_eq!((ranges.end_of_gap(401), ranges.end_of_gap(601)), (Some(501), None));
+        assert_eq!((ranges.covered(), ranges.covered_below(551)), (400, 350));
+        assert_eq!(ranges.insert(390, 510), 100, "bridges the gap");
+        assert_eq!(ranges.remove_below(151), 50);
+        assert_eq!(ranges.topmost_first().collect::<Vec<_>>(), [(151, 601)]);
+        assert_eq!(ranges.remove_below(601), 450);
+        assert!(ranges.is_empty() && ranges.covered() == 0);
+    }
+}

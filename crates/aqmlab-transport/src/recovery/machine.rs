@@ -1,0 +1,211 @@
+//! Fast retransmit and fast recovery: what an acknowledgment means, by Reno (RFC 5681, section 3.2), NewReno
+//! (RFC 6582) and with SACK (RFC 6675).
+
+use super::Verdict;
+use crate::profile::{FastRetransmitGuard, PartialAck, Profile, Recovery, SackPipe};
+
+/// Why the window was last reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause {
+    Nothing,
+    Loss,
+    Mark,
+    Timeout,
+}
+
+/// Are we in fast recovery?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Open,
+    /// `partials`: a partial ACK has come.
+    Recovery {
+        partials: bool,
+    },
+}
+
+/// Duplicate ACKs, and the window of data in which congestion was last found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Machine {
+    /// One past the highest offset sent when the window was last reduced: `recover` of RFC 6582, RecoveryPoint
+    /// of RFC 6675. An ECN reaction sets it too, for loss and mark within one window are one congestion.
+    recover: u64,
+    /// Bytes sent by limited transmit since the last new acknowledgment.
+    limited: u32,
+    dup_acks: u16,
+    phase: Phase,
+    cause: Cause,
+    /// A timeout has come, and no new acknowledgment since.
+    timed_out: bool,
+}
+
+impl Machine {
+    pub(crate) const fn new() -> Self {
+        // DEVIATES from RFC 6582, 3.2, step 1, which sets `recover` to the initial sequence number: then
+        // the first data segment could not be retransmitted fast, which was not meant (ns-2 `bugfix_ss_`).
+        let (phase, cause) = (Phase::Open, Cause::Nothing);
+        Machine { recover: 0, dup_acks: 0, limited: 0, phase, cause, timed_out: false }
+    }
+
+    /// An acknowledgment of new data up to `ack`.
+    #[inline]
+    pub(crate) fn on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> Verdict {
+        self.limited = 0;
+        self.timed_out = false;
+        if let Phase::Recovery { partials } = self.phase {
+            if self.stays(ack, scheme) {
+                self.phase = Phase::Recovery { partials: true };
+                // RFC 6675, section 6: each acknowledgment that advances restarts the timer.
+                let restart_timer =
+                    scheme == Recovery::Sack || !partials || profile.partial_ack == PartialAck::SlowButSteady;
+                return Verdict::Partial { restart_timer };
+            }
+            self.dup_acks = 0;
+            self.phase = Phase::Open;
+            if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Ns2 {
+                self.recover = 0; // its Sack1 agent forgets where it was
+            }
+            return Verdict::Finish;
+        }
+        self.dup_acks = 0;
+        Verdict::Advance
+    }
+
+    /// Is an acknowledgment of new data up to `ack` a partial one?
+    #[inline]
+    fn stays(&self, ack: u64, scheme: Recovery) -> bool {
+        match scheme {
+            // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends it, whatever else is missing.
+            Recovery::Reno => false,
+            // A mark on data sent since the loss opens a new chapter: `recover` is its own then.
+            Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
+            // RFC 6675, section 5, step (A)
+            Recovery::Sack => ack < self.recover,
+        }
+    }
+
+    /// A duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
+    pub(crate) fn on_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> Verdict {
+        if self.is_recovering() {
+            return Verdict::Inflate;
+        }
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        let count = u32::from(self.dup_acks);
+        if count < profile.dupthresh {
+            return Verdict::Early { nth: count };
+        }
+        if count > profile.dupthresh || una == sent {
+            return Verdict::Ignore;
+        }
+        self.third_duplicate(una, sent, profile)
+    }
+
+    /// RFC 6582, 3.2, step 2: only if more than `recover` is covered, so that segments sent twice after a
+    /// timeout do not cause another fast retransmit.
+    fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> Verdict {
+        let guard = profile.fast_retransmit_guard;
+        let nothing_acked = una <= 1;
+        let marked = self.cause == Cause::Mark;
+        // What begins at a mark's `recover` was sent after that reduction, CWR with it (RFC 3168, 6.1.2).
+        let since_mark = una >= self.recover;
+        let covered = match guard {
+            FastRetransmitGuard::Rfc5681 => !marked || since_mark,
+            FastRetransmitGuard::Rfc6582 => una > self.recover || (marked && since_mark),
+            FastRetransmitGuard::Ns2 => una > self.recover || nothing_acked,
+        };
+        if !covered && !marked {
+            return Verdict::Ignore;
+        }
+        let moves = covered || guard != FastRetransmitGuard::Ns2;
+        self.begin(moves.then_some(sent));
+        Verdict::Enter { reduce: covered }
+    }
+
+    /// An acknowledgment of `una` that brings word of further arrivals, where SACK is in use (RFC 6675, section 5):
+    /// steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
+    pub(crate) fn on_news(&mut self, una: u64, sent: u64, first_is_lost: bool, profile: &Profile) -> Verdict {
+        if self.is_recovering() {
+            return Verdict::Inflate;
+        }
+        self.dup_acks = self.dup_acks.saturating_add(1);
+        let count = u32::from(self.dup_acks);
+        if count < profile.dupthresh && !first_is_lost {
+            return Verdict::Early { nth: count };
+        }
+        // RFC 6675, 5.1: after a timeout not before all that was sent is acknowledged. What a mark has reduced
+        // the window for already is recovered without another reduction (RFC 3168, 6.1.2).
+        let covered = una >= self.recover;
+        if !covered && self.cause != Cause::Mark {
+            return Verdict::Ignore;
+        }
+        self.begin(Some(sent));
+        Verdict::Enter { reduce: covered }
+    }
+
+    /// Fast recovery begins; RFC 6675, 4.1: RecoveryPoint = HighData.
+    fn begin(&mut self, recover: Option<u64>) {
+        self.recover = recover.unwrap_or(self.recover);
+        self.cause = Cause::Loss;
+        self.phase = Phase::Recovery { partials: false };
+    }
+
+    /// ns-2's Sack1 agent does not listen to duplicates from a timeout until new data is acknowledged.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.timed_out
+    }
+
+    /// May an ECN echo on an acknowledgment of `ack` reduce the window? Once per window of data, whether
+    /// the last reduction was for a mark or a loss (RFC 3168, 6.1.2); ns-2 also right after a timeout.
+    #[inline]
+    pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
+        let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
+        // ns-2's `recover_` starts at the SYN, so its first reaction needs data acknowledged.
+        let recover = if ns2 { self.recover.max(1) } else { self.recover };
+        ack > recover || (ns2 && self.cause == Cause::Timeout)
+    }
+
+    /// The window has been reduced because of a mark, with data up to `sent` outstanding.
+    pub(crate) fn marked(&mut self, sent: u64) {
+        self.recover = sent;
+        self.cause = Cause::Mark;
+    }
+
+    /// The retransmission timer has fired (RFC 6582, 3.2, step 4). True if this window of data has already
+    /// cost a reduction because of a mark; for ns-2, if the last reduction was for a mark, however old.
+    pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
+        let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
+        let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
+        *self = Machine { recover: sent, cause: Cause::Timeout, timed_out: true, ..Machine::new() };
+        reduced
+    }
+
+    /// ns-2's timer has fired with nothing outstanding.
+    pub(crate) fn idle(&mut self, sent: u64, profile: &Profile) {
+        self.timeout(sent, sent, profile);
+    }
+
+    /// Limited transmit has sent `bytes`.
+    pub(crate) fn sent_limited(&mut self, bytes: u32) {
+        self.limited += bytes;
+    }
+
+    /// Bytes of limited transmit, which do not count as flight (RFC 5681, 3.2, step 2).
+    pub(crate) fn limited(&self) -> u32 {
+        self.limited
+    }
+
+    /// One past the highest offset sent when recovery began: RecoveryPoint of RFC 6675.
+    pub(crate) fn recover(&self) -> u64 {
+        self.recover
+    }
+
+    #[inline]
+    pub(crate) fn is_recovering(&self) -> bool {
+        matches!(self.phase, Phase::Recovery { .. })
+    }
+
+    /// Is the latest reduction a timeout's?
+    #[inline]
+    pub(crate) fn after_timeout(&self) -> bool {
+        self.cause == Cause::Timeout
+    }
+}

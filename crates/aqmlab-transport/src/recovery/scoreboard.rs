@@ -1,0 +1,164 @@
+//! The sender's scoreboard: what the other side has got beyond the cumulative acknowledgment, what is lost of the
+//! rest, and how much is on its way (RFC 6675, sections 3 and 4).
+//!
+//! The RFC asks about octets. Here a run of octets is one entry, and every question has an answer in runs: all
+//! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and the edge
+//! is found among the topmost DupThresh runs; the pipe follows from sums that are kept.
+
+use crate::profile::Profile;
+use crate::ranges::Ranges;
+
+/// What the sender remembers in order to fill holes.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Scoreboard {
+    /// Above the cumulative acknowledgment, by SACK blocks.
+    sacked: Ranges,
+    /// The cumulative acknowledgment: one past HighACK.
+    una: u64,
+    /// One past HighRxt, the highest octet retransmitted in this recovery; `una` at least.
+    high_rxt: u64,
+    /// Octets from `una` to `high_rxt` that are not SACKed: retransmitted, and on their way again.
+    again: u64,
+    /// One past RescueRxt.
+    rescue: u64,
+    /// ns-2's own estimate of the segments on their way, `pipe_` of its Sack1 agent. May fall below zero.
+    pub counter: i64,
+}
+
+/// Octets `[from, to)` that have not been acknowledged in any way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hole {
+    pub from: u64,
+    pub to: u64,
+}
+
+/// All octets below an edge that are not SACKed are lost, by IsLost of RFC 6675, section 4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lost {
+    edge: u64,
+    /// SACKed octets from the edge up.
+    sacked_above: u64,
+}
+
+impl Scoreboard {
+    /// Everything below `una` has arrived.
+    pub(crate) fn acknowledge(&mut self, una: u64) {
+        let edge = self.high_rxt.min(una);
+        self.again -= (edge - self.una) - self.sacked.remove_below(edge);
+        self.sacked.remove_below(una);
+        self.una = una;
+        self.high_rxt = self.high_rxt.max(una);
+    }
+
+    /// A SACK block says that `[from, to)` has arrived. How many octets of it are news; a block that is not within
+    /// what is outstanding, up to `sent`, has none.
+    pub(crate) fn sack(&mut self, from: u64, to: u64, sent: u64) -> u64 {
+        let from = from.max(self.una);
+        if from >= to || to > sent {
+            return 0;
+        }
+        if from >= self.high_rxt {
+            return self.sacked.insert(from, to);
+        }
+        let below = self.sacked.insert(from, to.min(self.high_rxt));
+        self.again -= below;
+        let above = if to > self.high_rxt { self.sacked.insert(self.high_rxt, to) } else { 0 };
+        below + above
+    }
+
+    /// Forgets all that it was told: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
+    /// bits" (RFC 2018, section 5). Also where a recovery begins with what was told before, ns-2's way.
+    pub(crate) fn clear(&mut self, una: u64) {
+        self.sacked.clear();
+        (self.una, self.high_rxt, self.again) = (una, una, 0);
+    }
+
+    /// A recovery begins: nothing has been retransmitted in it (RFC 6675, section 5, step 4.3).
+    pub(crate) fn begin(&mut self) {
+        (self.high_rxt, self.again) = (self.una, 0);
+    }
+
+    /// The first segment of a recovery, up to `to`, is sent again: no rescue before more than that is acknowledged
+    /// (RFC 6675, section 5, step 4.3).
+    pub(crate) fn first_retransmitted(&mut self, to: u64) {
+        self.retransmitted(self.una, to);
+        self.rescue = to;
+    }
+
+    /// `[from, to)` of a hole, the lowest above HighRxt, is sent again.
+    pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
+        self.again += to - from;
+        self.high_rxt = to;
+    }
+
+    /// The rescue of this recovery is spent (RFC 6675, section 4, rule 4): RescueRxt is RecoveryPoint.
+    pub(crate) fn rescued(&mut self, recover: u64) {
+        self.rescue = recover;
+    }
+
+    /// Is nothing SACKed?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sacked.is_empty()
+    }
+
+    /// SACKed octets below `edge`.
+    pub(crate) fn sacked_below(&self, edge: u64) -> u64 {
+        if self.sacked.end().is_none_or(|end| end <= edge) {
+            return self.sacked.covered();
+        }
+        self.sacked.covered_below(edge)
+    }
+
+    /// IsLost: "either DupThresh discontiguous SACKed sequences have arrived above SeqNum or more than
+    /// (DupThresh - 1) * SMSS bytes with sequence numbers greater than SeqNum have been SACKed" (RFC 6675,
+    /// section 4). Looks at DupThresh runs at most.
+    pub(crate) fn lost(&self, profile: &Profile) -> Lost {
+        let enough = u64::from(profile.dupthresh - 1) * u64::from(profile.mss);
+        let mut above = 0;
+        for (runs, (from, to)) in (1..).zip(self.sacked.topmost_first()) {
+            above += to - from;
+            if runs >= profile.dupthresh || above > enough {
+                return Lost { edge: from, sacked_above: above };
+            }
+        }
+        Lost { edge: self.una, sacked_above: above }
+    }
+
+    /// SetPipe: octets on their way, of all up to `sent` (RFC 6675, section 4): those that are not SACKed count if
+    /// they are not lost, and once more if they have been retransmitted.
+    pub(crate) fn pipe(&self, lost: Lost, sent: u64) -> u64 {
+        sent - lost.edge - lost.sacked_above + self.again
+    }
+
+    /// NextSeg, rules 1 and 3: the smallest octet above HighRxt that is not SACKed and lies below one that is, with
+    /// its hole. Rule 1 if it [is lost](Lost::covers) too.
+    pub(crate) fn next_hole(&self) -> Option<Hole> {
+        let from = self.sacked.gap_from(self.high_rxt);
+        self.sacked.end_of_gap(from).map(|to| Hole { from, to })
+    }
+
+    /// NextSeg, rule 4: the `mss` octets with the highest outstanding one that is not SACKed, once in a recovery
+    /// and not before HighACK is greater than RescueRxt.
+    pub(crate) fn rescue(&self, sent: u64, mss: u32) -> Option<Hole> {
+        if self.una <= self.rescue {
+            return None;
+        }
+        let mut runs = self.sacked.topmost_first().peekable();
+        let to = runs.next_if(|run| run.1 == sent).map_or(sent, |run| run.0);
+        let floor = runs.next().map_or(self.una, |run| run.1);
+        (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
+    }
+
+    /// The octets from `from` on that are not SACKed, up to the next that is; without an end if none is.
+    pub(crate) fn gap_from(&self, from: u64) -> Hole {
+        let from = self.sacked.gap_from(from);
+        Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }
+    }
+}
+
+impl Lost {
+    /// IsLost of an octet that is not SACKed.
+    pub(crate) fn covers(self, octet: u64) -> bool {
+        octet < self.edge
+    }
+}

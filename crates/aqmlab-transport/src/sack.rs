@@ -1,0 +1,33 @@
+//! The SACK option (RFC 2018).
+
+/// "A SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
+/// options can specify a maximum of 4 blocks" (RFC 2018, section 3).
+pub(crate) const MAX_BLOCKS: usize = 4;
+
+/// Bytes of one block: two sequence numbers.
+pub(crate) const BLOCK_BYTES: u32 = 8;
+
+/// The blocks of a SACK option, which travel beside their segment: most segments have none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Sack {
+    blocks: [(u32, u32); MAX_BLOCKS],
+    count: u8,
+}
+
+impl Sack {
+    /// No block.
+    pub const NONE: Sack = Sack { blocks: [(0, 0); MAX_BLOCKS], count: 0 };
+
+    /// The blocks: first sequence number, and the one that follows the last.
+    pub fn blocks(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Adds a block if there is room.
+    pub fn push(&mut self, from: u32, to: u32) {
+        if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {
+            *place = (from, to);
+            self.count += 1;
+        }
+    }
+}
