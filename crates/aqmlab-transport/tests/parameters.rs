@@ -68,8 +68,10 @@ fn contradictions_are_refused_with_the_parameter_that_is_wrong() {
     for (name, value) in [
         ("min_rto", Value::Span(Span::s(61))),
         ("initial_rto", Value::Span(Span::s(61))),
+        ("syn_fallback_rto", Value::Span(Span::s(61))),
         ("receive_window", Value::Size(Size::Bytes(aqmlab_units::Bytes::new(1000)))),
         ("mss", Value::Integer(5)),
+        ("mss", Value::Size(Size::Bytes(aqmlab_units::Bytes::new(65_496)))),
     ] {
         let mut settings = profile_settings("rfc").expect("built in");
         settings.set(name, value, Origin::Given);

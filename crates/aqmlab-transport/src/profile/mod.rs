@@ -176,11 +176,21 @@ impl Profile {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        if self.min_rto > self.max_rto {
-            return Err(ParamError::new("min_rto", "min_rto exceeds max_rto"));
+        let bounded = [
+            ("min_rto", self.min_rto),
+            ("initial_rto", self.initial_rto),
+            ("syn_fallback_rto", self.syn_fallback_rto),
+        ];
+        if let Some((name, span)) = bounded.into_iter().find(|(_, span)| *span > self.max_rto) {
+            let message = format!("{name} `{span}` exceeds max_rto `{}`", self.max_rto);
+            return Err(ParamError::new(name, message));
         }
-        if self.initial_rto > self.max_rto {
-            return Err(ParamError::new("initial_rto", "initial_rto exceeds max_rto"));
+        if self.mss + self.header > LARGEST_PACKET {
+            let message = format!(
+                "a full segment of mss `{}B` and header `{}B` exceeds the largest packet, `{LARGEST_PACKET}B`",
+                self.mss, self.header
+            );
+            return Err(ParamError::new("mss", message));
         }
         if self.receive_window < self.mss {
             let message = format!(
@@ -189,15 +199,30 @@ impl Profile {
             );
             return Err(ParamError::new("receive_window", message));
         }
-        if self.rtt_arithmetic == RttArithmetic::Ns2 && self.granularity.is_zero() {
-            return Err(ParamError::new(
-                "granularity",
-                "granularity must be above zero with rtt_arithmetic `ns2`",
-            ));
+        if self.rtt_arithmetic == RttArithmetic::Ns2 {
+            self.check_tick()?;
+        }
+        Ok(())
+    }
+
+    fn check_tick(&self) -> Result<(), ParamError> {
+        if self.granularity.is_zero() {
+            let message = "granularity must be above zero with rtt_arithmetic `ns2`";
+            return Err(ParamError::new("granularity", message));
+        }
+        if self.tick_phase >= self.granularity {
+            let message = format!(
+                "tick_phase `{}` is not within a tick, granularity `{}`",
+                self.tick_phase, self.granularity
+            );
+            return Err(ParamError::new("tick_phase", message));
         }
         Ok(())
     }
 }
+
+/// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
+const LARGEST_PACKET: u32 = 65_535;
 
 /// Segments of the first flight: given, or by RFC 5681, section 3.1 (which is RFC 3390 in segments).
 fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {

@@ -219,27 +219,27 @@ fn data_and_fin_in_each_state() {
 /// Rules: 9293 3.10.7.4 first
 #[test]
 fn what_is_acceptable_and_what_is_only_answered() {
-    // The window is 1000 bytes from 101. Number, length; bytes that count.
+    // The window is 1000 bytes from 101. Number, length; bytes that count, and whether all was there already.
     let table = [
-        (101, 100, 100),
-        (51, 100, 50),  // its first half is old
-        (1, 100, 0),    // old
-        (1, 0, 0),      // old and empty
-        (1101, 100, 0), // just beyond the window
-        (1001, 100, 0), // its last 100 bytes, after a hole
-        (5000, 100, 0),
+        (101, 100, 100, false),
+        (51, 100, 50, false),  // its first half is old
+        (1, 100, 0, true),     // old
+        (1, 0, 0, false),      // old and empty
+        (1101, 100, 0, false), // just beyond the window
+        (1001, 100, 0, false), // its last 100 bytes, after a hole
+        (5000, 100, 0, false),
     ];
-    for (seq, len, counts) in table {
+    for (seq, len, counts, repeats) in table {
         use aqmlab_units::{Bytes, text::Size};
-        let window = Value::Size(Size::Bytes(Bytes::new(1000)));
-        let mss = Value::Size(Size::Bytes(Bytes::new(500)));
-        let mut b =
-            Bench::accepted(&[("receive_window", window), ("mss", mss), ("ack_every", Value::Integer(1))]);
+        let size = |bytes| Value::Size(Size::Bytes(Bytes::new(bytes)));
+        let given = [("receive_window", size(1000)), ("mss", size(500)), ("ack_every", Value::Integer(1))];
+        let mut b = Bench::accepted(&given);
         b.arrive(segment(1, 1, 100));
         let answer = b.arrive(segment(seq, 1, len));
         assert_eq!(b.endpoint.delivered().get(), 100 + counts, "{seq}, {len}");
         let expected = if len == 0 { vec![] } else { vec![101 + counts as u32] };
         assert_eq!(answer.iter().map(|s| s.ack).collect::<Vec<_>>(), expected, "{seq}, {len}");
+        assert_eq!(b.endpoint.counters().duplicates_received, u32::from(repeats), "{seq}, {len}");
     }
 }
 

@@ -1,0 +1,54 @@
+//! What the recording counts of a flow whose losses were chosen.
+mod support;
+
+use support::{flows, record};
+
+/// One transfer of 40 segments with a first flight of ten. Arrivals at the bottleneck: 1 is the SYN, 2 the ACK of the
+/// handshake, `n + 3` the n-th segment; on the way back 1 is the SYN-ACK, `n + 2` the n-th ACK.
+fn counts(lost: &str, lost_acks: &str) -> [u128; 5] {
+    let faults = |key: &str, list: &str| {
+        if list.is_empty() { String::new() } else { format!("{key} = {{ drop = [{list}] }}") }
+    };
+    let (there, back) = (faults("faults", lost), faults("reverse_faults", lost_acks));
+    let text = format!(
+        r#"
+        duration = "60s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "20ms"
+        {there}
+        {back}
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        bytes = "58400B"
+        tcp = {{ initial_window = 10, ack_every = 1, limited_transmit = false }}
+        "#
+    );
+    let run = record(&text, 1);
+    assert_eq!(flows(&run, "ftp", "delivered_bytes"), [58_400]);
+    [
+        "fast_retransmits",
+        "timeouts",
+        "retransmitted_segments",
+        "spurious_retransmissions",
+        "multiple_loss_windows",
+    ]
+    .map(|column| flows(&run, "ftp", column)[0])
+}
+
+#[test]
+fn losses_timeouts_and_what_was_sent_in_vain() {
+    let table: [(&str, &str, &str, [u128; 5]); 6] = [
+        ("nothing", "", "", [0, 0, 0, 0, 0]),
+        ("one segment", "3", "", [1, 0, 1, 0, 0]),
+        ("two of one window", "3, 6", "", [1, 0, 2, 0, 1]),
+        ("one in each of two windows", "3, 31", "", [2, 0, 2, 0, 0]),
+        ("the last", "42", "", [0, 1, 1, 0, 0]),
+        ("the ACKs of the first flight", "", "2, 3, 4, 5, 6, 7, 8, 9, 10, 11", [0, 1, 1, 1, 0]),
+    ];
+    for (what, lost, lost_acks, expected) in table {
+        assert_eq!(counts(lost, lost_acks), expected, "{what}");
+    }
+}
