@@ -176,7 +176,8 @@ def hotspots_table(items: dict) -> str:
 
 def start_table(items: dict) -> str:
     rows = []
-    if "help_cpu_s" in (start := items.get("start-up", {})):
+    # An older file of the same build may hold fewer figures.
+    if "empty_report_cpu_s" in (start := items.get("start-up", {})):
         rows.append(["`aqmlab --help`, CPU time", f"{start['help_cpu_s']} s"])
         rows.append(["a run of next to nothing, CPU time", f"{start['empty_run_cpu_s']} s"])
         rows.append(["the same with its report, CPU time", f"{start['empty_report_cpu_s']} s"])

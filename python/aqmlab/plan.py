@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 BULK = "bulk"
+OVER_TCP = frozenset({BULK, "on_off_tcp", "trace"})
+"""The kinds of traffic that react to congestion."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def seconds(text: str) -> float:
 
 def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
     """Names of the classes whose flows react to congestion: those that send over TCP."""
-    return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] == BULK)
+    return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] in OVER_TCP)
 
 
 def network(plan: Mapping[str, Any]) -> Network:
@@ -93,9 +95,21 @@ def _traffic_class(entry: Mapping[str, Any]) -> TrafficClass:
 
 
 def _what(workload: Mapping[str, Any]) -> str:
-    if workload["kind"] == BULK:
-        ecn = " with ECN" if workload["tcp"].get("ecn") else ""
-        amount = workload["bytes"]
-        return f"TCP{ecn}" if amount == "endless" else f"TCP{ecn}, {amount} each"
-    spacing = "constant" if workload["kind"] == "cbr" else "Poisson"
+    kind = workload["kind"]
+    if kind in OVER_TCP:
+        return f"TCP{' with ECN' if workload['tcp'].get('ecn') else ''}{_amount(workload)}"
+    if kind == "on_off_udp":
+        return f"UDP, {workload['rate']} while on: {workload['on']}, off: {workload['off']}"
+    spacing = "constant" if kind == "cbr" else "Poisson"
     return f"UDP, {spacing}, {workload['rate']}"
+
+
+def _amount(workload: Mapping[str, Any]) -> str:
+    """What a TCP connection sends, as far as it does not send for ever."""
+    if workload["kind"] == "trace":
+        return f", connections of {workload['file']}"
+    if workload["kind"] == "on_off_tcp":
+        on = f"bursts of {workload['burst']}" if "burst" in workload else f"on: {workload['on']}"
+        return f", {on}, off: {workload['off']}"
+    amount = workload["bytes"]
+    return "" if amount == "endless" else f", {amount} each"

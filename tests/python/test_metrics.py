@@ -34,7 +34,7 @@ def totals(class_name="*", **given_counts):
     )
 
 
-def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0)):
+def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0, 0)):
     return FlowTotals(number, class_name, 80_000_000, 0, None, delivered, delivered, timeouts, *others)
 
 
@@ -73,8 +73,8 @@ def run():
         (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
     )
     everybody = QueueTotals("bottleneck", "*", everybody.counts, sojourn)
-    # sent again, fast retransmits, ECN reductions, CE received, spurious, windows with several losses
-    others = [(9, 4, 5, 7, 3, 2), (1, 1, 6, 8, 0, 1)]
+    # sent again, fast retransmits, ECN reductions, CE received, spurious, windows with several losses, lost
+    others = [(9, 4, 5, 7, 3, 2, 6), (1, 1, 6, 8, 0, 1, 0)]
     flows = [
         flow(0, "tcp", 100_000, 2, others[0]),
         flow(1, "tcp", 50_000, 1, others[1]),
@@ -116,6 +116,8 @@ def run():
         ("spurious_retransmissions", "*", 3.0),
         ("multiple_loss_windows", "tcp", 3.0),
         ("multiple_loss_windows", "udp", 0.0),
+        ("lost_outside_queues", "*", 6.0),
+        ("lost_outside_queues", "udp", 0.0),
         ("timeouts_per_flow", "*", 1.5),
         ("timeouts_per_flow", "udp", None),
     ],

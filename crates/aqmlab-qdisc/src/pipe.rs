@@ -50,8 +50,8 @@ impl Line {
     }
 }
 
-/// A dedicated path: an optional rate, then a constant delay, with an optional loss probability at the
-/// entrance. It holds no packets, it only says when each comes out. What enters first comes out first.
+/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional loss probability at
+/// the entrance. It holds no packets, it only says when each comes out. What enters first comes out first.
 ///
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
@@ -60,7 +60,17 @@ pub struct Pipe {
     overhead: Bytes,
     line: Line,
     delay: Span,
+    jitter: Option<Jitter>,
     loss: Option<Loss>,
+}
+
+/// What single packets are delayed beyond the constant delay; none overtakes another.
+#[derive(Clone, Debug)]
+struct Jitter {
+    most: Span,
+    draws: Stream,
+    /// When the last packet came out, or will.
+    last_due: Instant,
 }
 
 /// Independent losses with one probability.
@@ -86,7 +96,8 @@ impl Loss {
 impl Pipe {
     /// A pipe of constant delay.
     pub fn new(delay: Span) -> Self {
-        Pipe { tempo: None, overhead: Bytes::ZERO, line: Line::default(), delay, loss: None }
+        let (overhead, line) = (Bytes::ZERO, Line::default());
+        Pipe { tempo: None, overhead, line, delay, jitter: None, loss: None }
     }
 
     /// The same with a rate; each packet occupies it for `overhead` more than its length.
@@ -105,6 +116,13 @@ impl Pipe {
         self
     }
 
+    /// The same with jitter: each packet is delayed up to `most` more, uniform to the nanosecond and independent. A
+    /// packet that would overtake the one before it comes out together with it.
+    pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
+        self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
+        self
+    }
+
     /// A packet of `size` enters; `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
@@ -115,7 +133,8 @@ impl Pipe {
             None => now,
             Some(tempo) => self.line.pass(now, tempo, size + self.overhead),
         };
-        Passage::Due(sent + self.delay)
+        let due = sent + self.delay;
+        Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))
     }
 
     /// When a packet that enters now would begin to be sent.
@@ -129,8 +148,18 @@ impl Pipe {
     }
 }
 
+impl Jitter {
+    fn shift(&mut self, due: Instant) -> Instant {
+        let more = Span::ns(self.draws.below(self.most.as_ns().saturating_add(1)));
+        self.last_due = (due + more).max(self.last_due);
+        self.last_due
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     const MS: fn(u64) -> Instant = |n| Instant::from_ns(n * 1_000_000);
@@ -144,6 +173,26 @@ mod tests {
         assert_eq!(pipe.pass(MS(0), size), Passage::Due(MS(22)));
         assert_eq!(pipe.pass(MS(1), size), Passage::Due(MS(23)));
         assert_eq!(pipe.pass(MS(9), size), Passage::Due(MS(30)), "idle in between");
+    }
+
+    #[test]
+    fn jitter_spreads_packets_and_keeps_their_order() {
+        let mut far = Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter"));
+        // A second apart no packet waits for another: 10 ms and a uniform draw, mean 1 ms.
+        let extra: Vec<u64> = (1..=10_000)
+            .map(|s| match far.pass(MS(1000 * s), Bytes::new(100)) {
+                Passage::Due(at) => at.as_ns() - MS(1000 * s + 10).as_ns(),
+                Passage::Lost => unreachable!("nothing is lost here"),
+            })
+            .collect();
+        assert!(extra.iter().all(|ns| *ns <= 2_000_000));
+        let mean = extra.iter().sum::<u64>() as f64 / 1e4;
+        assert!((mean - 1e6).abs() < 5.0 * 2e6 / 12f64.sqrt() / 100.0, "{mean}");
+        let mut near = Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter"));
+        let due: Vec<Passage> =
+            (0..1000u64).map(|i| near.pass(Instant::from_ns(i * 1000), Bytes::new(100))).collect();
+        let at = |p: &Passage| if let Passage::Due(at) = p { at.as_ns() } else { 0 };
+        assert!(due.windows(2).all(|w| at(&w[0]) <= at(&w[1])), "order is kept");
     }
 
     #[test]

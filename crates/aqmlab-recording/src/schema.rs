@@ -69,10 +69,12 @@ pub const RUN: Schema = Schema {
         ("sent_packets", U64),
         ("delivered_packets", U64),
         ("dropped_packets", U64),
+        ("lost_packets", U64),
         ("in_flight_packets", U64),
         ("sent_bytes", U64),
         ("delivered_bytes", U64),
         ("dropped_bytes", U64),
+        ("lost_bytes", U64),
         ("in_flight_bytes", U64),
     ],
 };
@@ -118,6 +120,7 @@ pub const FLOWS: Schema = Schema {
         ("ce_received", U64),
         ("spurious_retransmissions", U64),
         ("multiple_loss_windows", U64),
+        ("lost_packets", U64),
         ("measured_delivered_bytes", U64),
         ("measured_sent_bytes", U64),
         ("measured_timeouts", U64),
@@ -127,6 +130,7 @@ pub const FLOWS: Schema = Schema {
         ("measured_ce_received", U64),
         ("measured_spurious_retransmissions", U64),
         ("measured_multiple_loss_windows", U64),
+        ("measured_lost_packets", U64),
     ],
 };
 

@@ -135,7 +135,7 @@ fn apply(tree: &mut Node, change: &Change<'_>) -> Result<(), Refusal> {
     }
     match change.path.as_slice() {
         [list, name, rest @ ..]
-            if matches!(list.as_str(), "traffic" | "link" | "node") && !rest.is_empty() =>
+            if matches!(list.as_str(), "traffic" | "link" | "node" | "delay") && !rest.is_empty() =>
         {
             let item = named_item(tree, list, name, change)?;
             set(item, rest, change)

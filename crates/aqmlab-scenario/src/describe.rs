@@ -1,9 +1,11 @@
 //! The network in words and numbers that a drawing needs.
 
+use aqmlab_traffic::OnOff;
 use serde::Serialize;
 
-use crate::distribution::{Sizes, Times};
-use crate::plan::{ClassPlan, Experiment, Parameter, Plan, Workload};
+use crate::distribution::Sizes;
+use crate::drawn::Times;
+use crate::plan::{ClassPlan, Experiment, Parameter, Plan, Sessions, Workload};
 
 /// Nodes, links and classes of a plan, as texts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -40,7 +42,7 @@ pub struct LinkView {
 pub struct ClassView {
     /// Its name.
     pub name: String,
-    /// `bulk`, `cbr` or `poisson`.
+    /// `bulk`, `on_off_tcp`, `trace`, `cbr`, `poisson` or `on_off_udp`.
     pub kind: String,
     /// What a flow does, in a few words: `TCP, endless`, `1Mbit in packets of 1kB`.
     pub what: String,
@@ -110,11 +112,28 @@ impl Plan {
     }
 }
 
+fn on_off(times: &OnOff) -> String {
+    format!("on {}, off {}", Times(&times.on), Times(&times.off))
+}
+
 fn described(workload: &Workload) -> (&'static str, String) {
     match workload {
         Workload::Bulk { bytes, tcp, .. } => {
             let amount = bytes.map_or_else(|| "endless".to_string(), |b| b.to_string());
             ("bulk", format!("TCP{}, {amount}", if tcp.ecn { " with ECN" } else { "" }))
+        }
+        Workload::Sessions { sessions, tcp, .. } => {
+            let (kind, what) = match sessions {
+                Sessions::Greedy(times) => ("on_off_tcp", on_off(times)),
+                Sessions::Bursts(b) => {
+                    ("on_off_tcp", format!("bursts of {}, off {}", Times(&b.sizes), Times(&b.off)))
+                }
+                Sessions::Trace(trace) => ("trace", format!("connections of {}", trace.file)),
+            };
+            (kind, format!("TCP{}, {what}", if tcp.ecn { " with ECN" } else { "" }))
+        }
+        Workload::OnOff { rate, size, times } => {
+            ("on_off_udp", format!("{rate} in packets of {size}, {}", on_off(times)))
         }
         Workload::Packets { rate, sizes, spacing } => {
             let kind = match spacing {

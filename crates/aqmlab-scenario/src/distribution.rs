@@ -1,129 +1,19 @@
-//! Distributions and lists: times over flows, packet sizes, arrival numbers.
+//! Packet sizes, arrival numbers, and the form of a distribution.
 
 use aqmlab_params::{Default, Kind, Origin, Value};
-use aqmlab_traffic::{Distribution, PacketSizes};
+use aqmlab_traffic::PacketSizes;
+use aqmlab_units::Bytes;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Span};
 
 use crate::field::{Absent, OURS};
-use crate::language::{ANY_TIME, PACKET};
+use crate::language::PACKET;
 use crate::pass::{Pass, Section};
 use crate::suggest::{listed, nearest};
 use crate::tree::{At, Entry, Node, Table, Tree};
 
-/// The forms of a distribution of times.
-pub(crate) const TIMES: &[&str] = &["uniform", "spread", "exponential", "list"];
-
-const TIMES_FORM: &str = "a time (\"80ms\") or a distribution: { uniform = [\"60ms\", \"100ms\"] }, { spread = [..] }, \
-                          { exponential = \"1s\", offset = \"0s\" }, { list = [..] }";
-
 impl Pass<'_, '_> {
-    /// The distribution at a key, its default, or `None` if it is wrong or ruled by something else.
-    pub(crate) fn times(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution> {
-        let absent = section.fields.iter().find(|f| f.name == key)?.absent;
-        let (times, origin) = match (section.node(key), absent) {
-            (Some(node), _) => (self.times_at(node, &section.sub(key))?, Origin::Given),
-            (None, Absent::Is(Default::Span(v))) => (Distribution::Constant(v), Origin::Default(OURS)),
-            (None, _) => return None,
-        };
-        self.enter(section, key, &Times(&times), origin);
-        Some(times)
-    }
-
-    fn times_at(&mut self, node: &Node, path: &str) -> Option<Distribution> {
-        let table = match &node.value {
-            Tree::Table(table) => table,
-            Tree::Text(_) | Tree::Integer(_) | Tree::Float(_) => {
-                return self.time_at(node, path).map(Distribution::Constant);
-            }
-            other => {
-                let message =
-                    format!("`{}` is {}; write {TIMES_FORM}", self.report.quote(&node.at), other.what());
-                self.error(&node.at, path, message);
-                return None;
-            }
-        };
-        let form = self.form(node, table, path, TIMES, &["offset"])?;
-        if form.key != "exponential"
-            && let Some(extra) = table.entries.iter().find(|e| e.key == "offset")
-        {
-            self.error(&extra.key_at, path, "`offset` belongs to an exponential distribution only");
-            return None;
-        }
-        let path = format!("{path}.{}", form.key);
-        match form.key.as_str() {
-            "uniform" => {
-                self.interval(&form.node, &path).map(|(low, high)| Distribution::Uniform { low, high })
-            }
-            "spread" => {
-                self.interval(&form.node, &path).map(|(low, high)| Distribution::Spread { low, high })
-            }
-            "exponential" => {
-                let mean = self.time_at(&form.node, &path)?;
-                let offset = match table.get("offset") {
-                    Some(offset) => self.time_at(offset, &path)?,
-                    None => Span::ZERO,
-                };
-                Some(Distribution::Exponential { mean, offset })
-            }
-            _ => self.time_list(&form.node, &path).map(Distribution::List),
-        }
-    }
-
-    fn time_at(&mut self, node: &Node, path: &str) -> Option<Span> {
-        match self.given(node, path, &ANY_TIME)? {
-            Value::Span(v) => Some(v),
-            _ => unreachable!("a time is a span"),
-        }
-    }
-
-    fn interval(&mut self, node: &Node, path: &str) -> Option<(Span, Span)> {
-        let Tree::List(items) = &node.value else {
-            let message = format!(
-                "`{}` is {}; write two times [low, high]",
-                self.report.quote(&node.at),
-                node.value.what()
-            );
-            self.error(&node.at, path, message);
-            return None;
-        };
-        let [low, high] = items.as_slice() else {
-            let message = format!("a list of {} where two times [low, high] are wanted", items.len());
-            self.error(&node.at, path, message);
-            return None;
-        };
-        let (low, high) = (self.time_at(low, path)?, self.time_at(high, path)?);
-        if low > high {
-            self.error(
-                &node.at,
-                path,
-                format!("low `{low}` exceeds high `{high}`; write [\"{high}\", \"{low}\"]"),
-            );
-            return None;
-        }
-        Some((low, high))
-    }
-
-    fn time_list(&mut self, node: &Node, path: &str) -> Option<Vec<Span>> {
-        match &node.value {
-            Tree::List(items) if !items.is_empty() => {
-                items.iter().map(|item| self.time_at(item, path)).collect::<Vec<_>>().into_iter().collect()
-            }
-            Tree::List(_) => {
-                self.error(&node.at, path, "the list is empty; write at least one time");
-                None
-            }
-            other => {
-                let message =
-                    format!("`{}` is {}; write a list of times", self.report.quote(&node.at), other.what());
-                self.error(&node.at, path, message);
-                None
-            }
-        }
-    }
-
     /// The one entry of a table that names the form of a distribution.
-    fn form<'n>(
+    pub(crate) fn form<'n>(
         &mut self,
         node: &Node,
         table: &'n Table,
@@ -174,7 +64,7 @@ impl Pass<'_, '_> {
         self.size_at(&form.node, &format!("{path}.exponential")).map(PacketSizes::Exponential)
     }
 
-    fn size_at(&mut self, node: &Node, path: &str) -> Option<Bytes> {
+    pub(crate) fn size_at(&mut self, node: &Node, path: &str) -> Option<Bytes> {
         match self.given(node, path, &PACKET)? {
             Value::Size(Size::Bytes(v)) => Some(v),
             _ => unreachable!("a packet size is in bytes"),
@@ -218,26 +108,6 @@ impl Pass<'_, '_> {
         let text: Vec<String> = numbers.iter().map(u64::to_string).collect();
         self.enter(section, key, &format!("[{}]", text.join(", ")), Origin::Given);
         Some(numbers)
-    }
-}
-
-/// A distribution as it would be written in a scenario.
-pub(crate) struct Times<'d>(pub(crate) &'d Distribution);
-
-impl std::fmt::Display for Times<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Distribution::Constant(v) => v.fmt(f),
-            Distribution::Uniform { low, high } => write!(f, "{{ uniform = [\"{low}\", \"{high}\"] }}"),
-            Distribution::Spread { low, high } => write!(f, "{{ spread = [\"{low}\", \"{high}\"] }}"),
-            Distribution::Exponential { mean, offset } => {
-                write!(f, "{{ exponential = \"{mean}\", offset = \"{offset}\" }}")
-            }
-            Distribution::List(values) => {
-                let quoted: Vec<String> = values.iter().map(|v| format!("\"{v}\"")).collect();
-                write!(f, "{{ list = [{}] }}", quoted.join(", "))
-            }
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::estimate;
 use crate::language::FILE;
 use crate::pass::{Pass, Section};
 use crate::plan::{Experiment, Plan};
+use crate::trace::{Beside, Files};
 use crate::traffic::ClassDraft;
 use crate::tree::{self, Tree};
 use crate::warnings;
@@ -26,40 +27,51 @@ impl Default for Limits {
     }
 }
 
-/// Reads a scenario. `file` is its name for messages and for the default title.
+/// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
 ///
 /// # Errors
 /// All that is wrong with it.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
-    parse_within(text, file, Limits::default())
+    parse_within(text, file, Limits::default(), &Beside::of(file))
 }
 
-/// As [`parse`], for a machine with other limits.
+/// As [`parse`], for a machine with other limits, and with traces from elsewhere.
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn parse_within(text: &str, file: &str, limits: Limits) -> Result<Experiment, ScenarioError> {
+pub fn parse_within(
+    text: &str,
+    file: &str,
+    limits: Limits,
+    files: &dyn Files,
+) -> Result<Experiment, ScenarioError> {
     let mut report = Report::new(text);
-    let experiment = read(text, file, limits, &mut report);
+    let experiment = read(text, file, limits, files, &mut report);
     let warnings = report.finish(file)?;
     let mut experiment = experiment.expect("what cannot be read has been reported");
     experiment.warnings = warnings;
     Ok(experiment)
 }
 
-fn read(text: &str, file: &str, limits: Limits, report: &mut Report<'_>) -> Option<Experiment> {
+fn read(
+    text: &str,
+    file: &str,
+    limits: Limits,
+    files: &dyn Files,
+    report: &mut Report<'_>,
+) -> Option<Experiment> {
     let root = tree::read(text, report)?;
     if matches!(&root.value, Tree::Table(table) if table.entries.is_empty()) {
         let least = "the least is a `duration`, a [topology] and one [[traffic]]";
         report.error(&(0..0), "", format!("the file is empty; {least}"));
         return None;
     }
-    let common = common(&root, file, report);
+    let common = common(&root, file, files, report);
     let arms = arms::arms(&root, report);
     let several = arms.len() > 1;
     let mut plans = Vec::new();
     for arm in &arms {
-        let plan = plan(arm, limits, report);
+        let plan = plan(arm, limits, files, report);
         if let (Some(plan), true) = (&plan, report.is_clean()) {
             for warning in warnings::of(plan) {
                 report.warn(if several { format!("arm \"{}\": {warning}", arm.name) } else { warning });
@@ -89,8 +101,8 @@ struct Common {
     runs: u64,
 }
 
-fn common(root: &tree::Node, file: &str, report: &mut Report<'_>) -> Option<Common> {
-    let mut pass = Pass::new(report);
+fn common(root: &tree::Node, file: &str, files: &dyn Files, report: &mut Report<'_>) -> Option<Common> {
+    let mut pass = Pass::new(report, files);
     let section = pass.section(root, "", FILE)?;
     let title = match section.node("title") {
         Some(_) => pass.text(&section, "title"),
@@ -112,8 +124,8 @@ fn stem(file: &str) -> String {
 }
 
 /// One arm's plan, without its title.
-fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
-    let mut pass = Pass::new(report);
+fn plan(arm: &Arm, limits: Limits, files: &dyn Files, report: &mut Report<'_>) -> Option<Plan> {
+    let mut pass = Pass::new(report, files);
     let file = pass.section(&arm.tree, "", FILE)?;
     let end = pass.end(&file);
     let warmup = pass.warmup(&file, end.as_ref());
@@ -130,6 +142,7 @@ fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
         return None;
     }
     let drafts = drafts?;
+    let delays = pass.delays(&file, &network, &drafts.iter().map(|d| &d.plan).collect::<Vec<_>>());
     let links: Vec<String> = network.links.iter().map(|l| l.name.clone()).collect();
     let stop = pass.stop(&file, end, &drafts, &links);
     if let Some(stop) = &stop {
@@ -138,7 +151,7 @@ fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
     let record = record.and_then(|record| pass.choices(&file, record, &drafts, &links));
     let (nodes, counts) = (network.nodes.clone(), largest(&drafts));
     let classes: Vec<_> = drafts.into_iter().map(|d| d.plan).collect();
-    let links = pass.links(network, &classes);
+    let links = pass.links(network, &classes, delays.as_deref().unwrap_or_default());
     let plan = Plan {
         title: String::new(),
         arm: arm.name.clone(),
@@ -147,6 +160,7 @@ fn plan(arm: &Arm, limits: Limits, report: &mut Report<'_>) -> Option<Plan> {
         nodes,
         links: links?,
         classes,
+        delays: delays?,
         record: record?,
         parameters: std::mem::take(&mut pass.parameters),
     };

@@ -9,6 +9,8 @@ use crate::plan::{ClassPlan, Plan, Workload};
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
+/// What its applications do: periods with their streams of draws.
+const SESSION: u64 = 160;
 /// State of a source of packets.
 const PACKET_FLOW: u64 = 256;
 /// A sample of a flow, as the recorder holds it until it is written.
@@ -55,7 +57,9 @@ pub fn memory(plan: &Plan) -> Estimate {
 fn flow_bytes(class: &ClassPlan) -> u64 {
     match class.workload {
         Workload::Bulk { .. } => TCP_FLOW,
+        Workload::Sessions { .. } => TCP_FLOW + SESSION,
         Workload::Packets { .. } => PACKET_FLOW,
+        Workload::OnOff { .. } => PACKET_FLOW + SESSION,
     }
 }
 

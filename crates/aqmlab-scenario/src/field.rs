@@ -5,6 +5,8 @@
 
 use aqmlab_params::{Alias, Default, Kind, Param};
 
+use crate::drawn::Drawn;
+
 /// One key of a section of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -28,8 +30,8 @@ pub enum Form {
     OrWord(Kind, &'static str),
     /// A name: letters, digits and a few signs.
     Name,
-    /// A distribution of times over the flows of a class.
-    Times,
+    /// A distribution: over the flows of a class, or from draw to draw.
+    Drawn(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
     /// Numbers of arrivals, the first is 1.

@@ -3,11 +3,15 @@
 use std::fmt::Write;
 
 use aqmlab_params::{Settings, Value};
+use aqmlab_traffic::{Begin, OnOff};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::distribution::{Sizes, Times};
-use crate::plan::{ClassPlan, Faults, FlowChoice, LinkPlan, Plan, QueueCount, Stop, Workload};
+use crate::distribution::Sizes;
+use crate::drawn::Times;
+use crate::plan::{
+    ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, Plan, QueueCount, Sessions, Stop, Workload,
+};
 
 impl Plan {
     /// Every value of the plan, and the origin of each as `origins`. Quantities are texts with units, in the form
@@ -40,10 +44,31 @@ impl Plan {
             "classes": classes,
             "record": self.record_json(),
         });
-        match plan {
-            Json::Object(plan) => plan,
-            _ => unreachable!("it was made an object"),
+        let Json::Object(mut plan) = plan else { unreachable!("it was made an object") };
+        if !self.delays.is_empty() {
+            plan.insert("delays".into(), self.delays.iter().map(|rule| self.delay_json(rule)).collect());
         }
+        plan
+    }
+
+    fn delay_json(&self, rule: &DelayPlan) -> Json {
+        let router = |node: Option<usize>| node.map(|node| &self.nodes[node]);
+        json!({
+            "name": rule.name,
+            "class": rule.class.map(|class| &self.classes[class].name),
+            "from": router(rule.from),
+            "to": router(rule.to),
+            "to_receiver": rule.directions[0],
+            "to_sender": rule.directions[1],
+            "at": match rule.edge {
+                Edge::Entry => "entry",
+                Edge::Exit => "exit",
+            },
+            "delay": Times(&rule.delay).to_string(),
+            "jitter": rule.jitter.to_string(),
+            "loss": Times(&rule.loss).to_string(),
+            "rate": rule.rate.as_ref().map_or_else(|| "unlimited".to_string(), |rate| Times(rate).to_string()),
+        })
     }
 
     /// What nobody asked for is not there, so that it does not change the digest of a plan without it.
@@ -125,7 +150,10 @@ impl Plan {
             "count": class.count,
             "path": names(&class.path),
             "return_path": names(&class.return_path),
-            "start": Times(&class.start).to_string(),
+            "start": match &class.workload {
+                Workload::Sessions { sessions: Sessions::Trace(_), .. } => "trace".to_string(),
+                _ => Times(&class.start).to_string(),
+            },
             "stop": class.stop_at.map(|s| s.to_string()),
             "access": access,
             "loss": class.access_loss,
@@ -141,6 +169,17 @@ fn workload_json(workload: &Workload) -> Json {
             "bytes": bytes.map_or_else(|| "endless".to_string(), |b| b.to_string()),
             "tcp": settings_json(tcp_settings),
         }),
+        Workload::Sessions { sessions, tcp_settings, .. } => {
+            let mut all = sessions_json(sessions);
+            all.insert("tcp".into(), settings_json(tcp_settings));
+            Json::Object(all)
+        }
+        Workload::OnOff { rate, size, times } => {
+            let mut all = on_off_json("on_off_udp", times);
+            all.insert("rate".into(), json!(rate.to_string()));
+            all.insert("size".into(), json!(size.to_string()));
+            Json::Object(all)
+        }
         Workload::Packets { rate, sizes, spacing } => json!({
             "kind": match spacing {
                 aqmlab_traffic::Spacing::Constant => "cbr",
@@ -150,6 +189,45 @@ fn workload_json(workload: &Workload) -> Json {
             "size": Sizes(sizes).to_string(),
         }),
     }
+}
+
+fn sessions_json(sessions: &Sessions) -> Map<String, Json> {
+    match sessions {
+        Sessions::Greedy(times) => on_off_json("on_off_tcp", times),
+        Sessions::Bursts(bursty) => map([
+            ("kind", "on_off_tcp".to_string()),
+            ("burst", Times(&bursty.sizes).to_string()),
+            ("off", Times(&bursty.off).to_string()),
+            ("begin", if bursty.begins_off { "off" } else { "on" }.to_string()),
+        ]),
+        Sessions::Trace(trace) => {
+            let mut all = map([
+                ("kind", "trace".to_string()),
+                ("file", trace.file.clone()),
+                ("digest", trace.digest.clone()),
+            ]);
+            all.insert("class".into(), json!(trace.class));
+            all
+        }
+    }
+}
+
+fn on_off_json(kind: &str, times: &OnOff) -> Map<String, Json> {
+    let begin = match times.begin {
+        Begin::On => "on",
+        Begin::Off => "off",
+        Begin::Stationary => "stationary",
+    };
+    map([
+        ("kind", kind.to_string()),
+        ("on", Times(&times.on).to_string()),
+        ("off", Times(&times.off).to_string()),
+        ("begin", begin.to_string()),
+    ])
+}
+
+fn map<const N: usize>(entries: [(&str, String); N]) -> Map<String, Json> {
+    entries.into_iter().map(|(key, text)| (key.to_string(), json!(text))).collect()
 }
 
 fn faults_json(faults: &Faults) -> Json {

@@ -3,6 +3,7 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::{Packets, Rate, Span};
 
+use crate::drawn::{CHANCES, PERIODS, RATES, TIMES, TRANSFERS};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::route::MOST_LINKS_OF_A_PATH;
 
@@ -17,7 +18,8 @@ const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 pub(crate) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
-const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
+pub(crate) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
+pub(crate) const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
 /// Sampling faster than a microsecond would record more than the simulation does.
@@ -68,6 +70,12 @@ pub const FILE: &[Field] = &[
     ruled("node", Form::Tables(NODE), "none", "routers of a graph"),
     ruled("link", Form::Tables(LINK), "none", "links of a graph"),
     required("traffic", Form::TablesOfKinds(TRAFFIC_KINDS), "classes of flows that are alike"),
+    ruled(
+        "delay",
+        Form::Tables(DELAY_RULE),
+        "none",
+        "delay stages at the edge of the network, outside the queues: delay, loss and rate of each flow by rule",
+    ),
     ruled(
         "stop",
         Form::Table(STOP),
@@ -189,25 +197,38 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     Variant {
         kind: "bulk",
         help: "TCP connections that send a number of bytes and close, or send for ever",
-        fields: &[CLASS, BULK],
+        fields: &[CLASS, MANY, BULK],
     },
-    Variant { kind: "cbr", help: "UDP packets at a constant bit rate", fields: &[CLASS, PACKETS] },
-    Variant { kind: "poisson", help: "UDP packets with exponential gaps", fields: &[CLASS, PACKETS] },
+    Variant {
+        kind: "on_off_tcp",
+        help: "TCP connections that send while they are on, greedily or a burst of bytes, and stay open while they are off",
+        fields: &[CLASS, MANY, ON_OFF_TCP],
+    },
+    Variant {
+        kind: "trace",
+        help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers",
+        fields: &[CLASS, TRACE],
+    },
+    Variant { kind: "cbr", help: "UDP packets at a constant bit rate", fields: &[CLASS, MANY, PACKETS] },
+    Variant { kind: "poisson", help: "UDP packets with exponential gaps", fields: &[CLASS, MANY, PACKETS] },
+    Variant {
+        kind: "on_off_udp",
+        help: "UDP packets at a constant bit rate while on, none while off",
+        fields: &[CLASS, MANY, ON_OFF_UDP],
+    },
 ];
 
 const CLASS: &[Field] = &[
     ruled("name", Form::Name, "`traffic` and its number", "the class's name in recordings"),
     ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
     ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
-    default("count", Form::One(COUNT), Default::Integer(1), "the number of flows"),
     ruled(
         "rtt",
-        Form::Times,
+        Form::Drawn(&TIMES),
         "what the path itself takes",
         "base round-trip time: twice the propagation delay of path and access links; what the path leaves of it is \
          shared evenly by the four access links",
     ),
-    default("start", Form::Times, Default::Span(Span::ZERO), "when each flow starts"),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
         "access_rate",
@@ -223,15 +244,127 @@ const CLASS: &[Field] = &[
     ),
 ];
 
-const BULK: &[Field] = &[
-    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
-    ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints"),
+const MANY: &[Field] = &[
+    default("count", Form::One(COUNT), Default::Integer(1), "the number of flows"),
+    default("start", Form::Drawn(&TIMES), Default::Span(Span::ZERO), "when each flow starts"),
 ];
+
+const BULK: &[Field] =
+    &[ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"), TCP];
 
 const PACKETS: &[Field] = &[
     required("rate", Form::One(RATE), "network-layer rate of each flow"),
     default("size", Form::Sizes, Default::Bytes(1000), "packet size, headers included"),
 ];
+
+/// What a source on and off begins with.
+pub(crate) const BEGINS: &[&str] = &["on", "off", "stationary"];
+
+const OFF: &[Field] = &[
+    required("off", Form::Drawn(&PERIODS), "lengths of off periods"),
+    default(
+        "begin",
+        Form::One(Kind::Choice(BEGINS)),
+        Default::Choice("on"),
+        "the first period; \"stationary\": in the middle of one, as if it had gone on for ever",
+    ),
+];
+
+const ON_OFF_TCP: &[Field] = &[
+    ruled(
+        "on",
+        Form::Drawn(&PERIODS),
+        "`burst` says how much",
+        "lengths of on periods, in which the sender always has something to send; what has not left at the end of one is \
+         withdrawn",
+    ),
+    ruled(
+        "burst",
+        Form::Drawn(&TRANSFERS),
+        "`on` says how long",
+        "bytes of each burst; the off period begins when all of them are acknowledged",
+    ),
+    OFF[0],
+    OFF[1],
+    TCP,
+];
+
+const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
+
+const TRACE: &[Field] = &[
+    required(
+        "file",
+        Form::One(Kind::Text),
+        "a CSV or Parquet file beside the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
+         `response_bytes` and, where wanted, `class`: a connection a row",
+    ),
+    ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
+    TCP,
+];
+
+const ON_OFF_UDP: &[Field] = &[
+    required("rate", Form::One(RATE), "network-layer rate of each flow while it is on"),
+    default("size", Form::One(PACKET), Default::Bytes(1000), "packet size, headers included"),
+    required(
+        "on",
+        Form::Drawn(&PERIODS),
+        "lengths of on periods; each is the nearest whole number of packets, at least one",
+    ),
+    OFF[0],
+    OFF[1],
+];
+
+/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at the place where it enters the network,
+/// and the first at the place where it leaves.
+pub const DELAY_RULE: &[Field] = &[
+    ruled("name", Form::Name, "`delay` and its number", "what the rule is called"),
+    ruled("class", Form::Name, "all", "packets of flows of this class"),
+    ruled("from", Form::Name, "any", "packets that enter the network at this router"),
+    ruled("to", Form::Name, "any", "packets that leave it at this router"),
+    default(
+        "direction",
+        Form::One(Kind::Choice(DIRECTIONS)),
+        Default::Choice("both"),
+        "packets to the end that accepts the connection, packets back, or both",
+    ),
+    default(
+        "at",
+        Form::One(Kind::Choice(EDGES)),
+        Default::Choice("entry"),
+        "where it works: between the flow's own link and the first router, or between the last router and the flow's own \
+         link",
+    ),
+    default(
+        "delay",
+        Form::Drawn(&TIMES),
+        Default::Span(Span::ZERO),
+        "added to each packet; one draw a flow and direction",
+    ),
+    default(
+        "jitter",
+        Form::One(DELAY),
+        Default::Span(Span::ZERO),
+        "each packet is delayed up to so much more, uniformly drawn; packets of a flow keep their order",
+    ),
+    default(
+        "loss",
+        Form::Drawn(&CHANCES),
+        Default::Number(0.0),
+        "probability that a packet is lost here; one draw of it a flow and direction",
+    ),
+    ruled(
+        "rate",
+        Form::Drawn(&RATES),
+        "unlimited",
+        "rate at which the packets of a flow leave, behind a buffer without limit; one draw a flow and direction",
+    ),
+];
+
+/// Which way packets go.
+pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
+
+/// At which edge of the network.
+pub(crate) const EDGES: &[&str] = &["entry", "exit"];
 
 /// The keys of `[stop]`.
 pub const STOP: &[Field] = &[

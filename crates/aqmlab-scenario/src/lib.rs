@@ -6,11 +6,14 @@
 //! everything that is wrong, each with line, column, value and what would be right. [`schema`] describes the
 //! same language as JSON Schema.
 //!
-//! This crate reads no file and no clock: the caller hands it text.
+//! This crate reads no clock, and no file but the traces that a scenario names, through [`Files`]: the caller hands it
+//! text.
 
 mod arms;
+mod delay;
 mod describe;
 mod distribution;
+mod drawn;
 mod elaborate;
 mod error;
 pub mod estimate;
@@ -26,16 +29,20 @@ mod reference;
 mod route;
 mod run;
 mod schema;
+mod sources;
 pub mod suggest;
 mod topology;
+mod trace;
 mod traffic;
 mod tree;
 mod warnings;
 
 pub use describe::{ClassView, LinkView, NetworkView};
+pub use drawn::Drawn;
 pub use elaborate::{Limits, parse, parse_within};
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Field, Form, Variant};
 pub use plan::*;
 pub use reference::reference;
 pub use schema::schema;
+pub use trace::{Beside, Files, Trace, TracedConnection};

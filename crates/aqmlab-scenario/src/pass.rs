@@ -12,11 +12,14 @@ use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
 use crate::plan::Parameter;
 use crate::suggest::{listed, nearest, no_such};
+use crate::trace::Files;
 use crate::tree::{At, Entry, Node, Table, Tree};
 
 /// One reading of the tree, for one arm: what is wrong, and the effective parameters so far.
 pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
+    /// Where the files are that the scenario names.
+    pub(crate) files: &'p dyn Files,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
@@ -68,8 +71,8 @@ impl<'n> Section<'n> {
 
 impl<'p, 't> Pass<'p, 't> {
     /// A first reading.
-    pub(crate) fn new(report: &'p mut Report<'t>) -> Self {
-        Pass { report, parameters: Vec::new(), entered: BTreeSet::new() }
+    pub(crate) fn new(report: &'p mut Report<'t>, files: &'p dyn Files) -> Self {
+        Pass { report, files, parameters: Vec::new(), entered: BTreeSet::new() }
     }
 }
 

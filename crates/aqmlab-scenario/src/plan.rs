@@ -1,9 +1,13 @@
 //! The plan: a scenario with everything resolved. What a host runs, and all that it needs to know.
 
+use std::sync::Arc;
+
 use aqmlab_params::{Alias, Origin, Settings};
-use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
+use aqmlab_traffic::{Bursty, Distribution, OnOff, PacketSizes, Probability, Quantity, Spacing};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
+
+use crate::trace::Trace;
 
 /// A scenario file understood: one plan for each arm, and the seeds to run each with.
 #[derive(Clone, Debug)]
@@ -37,6 +41,8 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// Traffic classes.
     pub classes: Vec<ClassPlan>,
+    /// Delay stages in the order of the file.
+    pub delays: Vec<DelayPlan>,
     /// What to record how often.
     pub record: RecordPlan,
     /// Every value of this arm as a person reads it, with where it came from; empty in a plan built by hand.
@@ -191,6 +197,24 @@ pub enum Workload {
         /// The same as settings, with origins.
         tcp_settings: Settings,
     },
+    /// TCP connections whose applications write, pause and answer.
+    Sessions {
+        /// What they do.
+        sessions: Sessions,
+        /// The endpoints' effective parameters.
+        tcp: Box<Profile>,
+        /// The same as settings, with origins.
+        tcp_settings: Settings,
+    },
+    /// UDP packets of one size at a rate while on, none while off.
+    OnOff {
+        /// Network-layer rate while on.
+        rate: Rate,
+        /// Packet size, headers included.
+        size: Bytes,
+        /// How long it is on and off.
+        times: Arc<OnOff>,
+    },
     /// UDP packets at a rate.
     Packets {
         /// Network-layer rate.
@@ -200,6 +224,70 @@ pub enum Workload {
         /// Constant or Poisson.
         spacing: Spacing,
     },
+}
+
+/// What the applications of a class of connections do.
+#[derive(Clone, Debug)]
+pub enum Sessions {
+    /// Greedy while on.
+    Greedy(Arc<OnOff>),
+    /// A burst of bytes while on.
+    Bursts(Arc<Bursty>),
+    /// A list of connections; a flow a row.
+    Trace(Arc<Trace>),
+}
+
+impl Workload {
+    /// The parameters of its connections, if it has any.
+    pub fn tcp(&self) -> Option<&Profile> {
+        match self {
+            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
+            Workload::OnOff { .. } | Workload::Packets { .. } => None,
+        }
+    }
+
+    /// Network-layer rate of a flow that does not react to congestion, in the long run; `None` if it does.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        match self {
+            Workload::Packets { rate, .. } => Some(*rate),
+            Workload::OnOff { rate, times, .. } => Some(rate.times(times.duty())),
+            Workload::Bulk { .. } | Workload::Sessions { .. } => None,
+        }
+    }
+}
+
+/// A delay stage at the edge of the network: which packets it delays, and by how much.
+#[derive(Clone, Debug)]
+pub struct DelayPlan {
+    /// The rule's name.
+    pub name: String,
+    /// Only packets of flows of this class: an index into [`Plan::classes`].
+    pub class: Option<usize>,
+    /// Only packets that enter the network at this router: an index into [`Plan::nodes`].
+    pub from: Option<usize>,
+    /// Only packets that leave it at this router.
+    pub to: Option<usize>,
+    /// Packets to the receiver, and packets to the sender?
+    pub directions: [bool; 2],
+    /// Where the packets meet it.
+    pub edge: Edge,
+    /// The constant delay of each flow and direction.
+    pub delay: Distribution,
+    /// The most that a single packet is delayed beyond.
+    pub jitter: Span,
+    /// The loss probability of each flow and direction.
+    pub loss: Distribution<Probability>,
+    /// The rate of each flow and direction, if it is limited.
+    pub rate: Option<Distribution<Rate>>,
+}
+
+/// An edge of the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edge {
+    /// Between the flow's own link and the first router.
+    Entry,
+    /// Between the last router and the flow's own link.
+    Exit,
 }
 
 /// What to record, how often; zero means not at all.

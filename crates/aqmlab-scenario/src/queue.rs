@@ -1,37 +1,49 @@
 //! Queues: the discipline that a file names, its parameters, and the link that they are resolved against.
 
+use std::collections::BTreeMap;
+
 use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Info, catalogue, info};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
+use crate::delay;
 use crate::field::OURS;
 use crate::kind;
 use crate::language::{DEFAULT_QUEUE, MOST_PACKETS, QUEUE_KIND};
 use crate::pass::Pass;
-use crate::plan::{ClassPlan, LinkPlan, Parameter, QueuePlan, Workload};
+use crate::plan::{ClassPlan, DelayPlan, LinkPlan, Parameter, QueuePlan};
 use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{At, Node, Table, Tree};
 
-const RTT_RULE: &str = "mean of `rtt` over the TCP classes that cross the link (over all, if none is TCP), weighted by \
-                        their flows";
+const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
+                        TCP), weighted by their flows";
 /// The buffer of a queue of which nothing is written, where there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 
 impl Pass<'_, '_> {
     /// All links with their queues resolved.
-    pub(crate) fn links(&mut self, network: Network<'_>, classes: &[ClassPlan]) -> Option<Vec<LinkPlan>> {
-        let delays: Vec<Span> = network.links.iter().map(|l| l.delay).collect();
+    pub(crate) fn links(
+        &mut self,
+        network: Network<'_>,
+        classes: &[ClassPlan],
+        delays: &[DelayPlan],
+    ) -> Option<Vec<LinkPlan>> {
+        let rtts: BTreeMap<&str, Span> = classes
+            .iter()
+            .enumerate()
+            .map(|(i, c)| (c.name.as_str(), base_rtt(&network, c, i, delays)))
+            .collect();
         let mut links = Vec::new();
         for (i, draft) in network.links.into_iter().enumerate() {
             let crossing = Crossing::of(i, classes);
             let context = LinkContext {
                 rate: draft.rate,
                 delay: draft.delay,
-                rtt: crossing.rtt(&delays),
+                rtt: crossing.rtt(&rtts),
                 flows: crossing.flows(),
                 mean_packet: crossing.mean_packet(),
             };
@@ -268,14 +280,11 @@ impl<'c> Crossing<'c> {
     }
 
     /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.
-    fn rtt(&self, delays: &[Span]) -> Option<Span> {
+    fn rtt(&self, rtts: &BTreeMap<&str, Span>) -> Option<Span> {
         let responsive: Vec<_> =
-            self.classes.iter().copied().filter(|c| matches!(c.workload, Workload::Bulk { .. })).collect();
+            self.classes.iter().copied().filter(|c| c.workload.tcp().is_some()).collect();
         let classes = if responsive.is_empty() { &self.classes } else { &responsive };
-        let mean = mean(classes, |c| match &c.access {
-            Some(access) => access.rtt.mean().as_ns(),
-            None => c.path.iter().chain(&c.return_path).map(|&l| delays[l].as_ns()).sum(),
-        });
+        let mean = mean(classes, |c| rtts[c.name.as_str()].as_ns());
         (mean > 0).then_some(Span::ns(mean))
     }
 
@@ -284,7 +293,7 @@ impl<'c> Crossing<'c> {
         if self.crosses != Crosses::Data {
             return None;
         }
-        let responsive = self.classes.iter().filter(|c| matches!(c.workload, Workload::Bulk { .. }));
+        let responsive = self.classes.iter().filter(|c| c.workload.tcp().is_some());
         let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.count));
         (flows > 0).then_some(flows)
     }
@@ -305,6 +314,21 @@ impl<'c> Crossing<'c> {
             class.data_packet()
         }
     }
+}
+
+/// The mean base round-trip time of a class: what its path takes, or what `rtt` says, and its delay stages.
+fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {
+    let links = |way: &[usize]| way.iter().fold(Span::ZERO, |sum, &l| sum + network.links[l].delay);
+    let own = match &class.access {
+        Some(access) => access.rtt.mean(),
+        None => links(&class.path) + links(&class.return_path),
+    };
+    let ends = |way: &[usize]| match way {
+        [first, .., last] => [network.links[*first].from, network.links[*last].to],
+        [only] => [network.links[*only].from, network.links[*only].to],
+        [] => unreachable!("a path has links"),
+    };
+    own + delay::mean_of(delays, [ends(&class.path), ends(&class.return_path)], index)
 }
 
 /// The mean over flows, rounded to the nearest.

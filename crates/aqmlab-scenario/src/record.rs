@@ -5,7 +5,7 @@ use aqmlab_units::Span;
 
 use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, Workload};
+use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan};
 use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{Node, Table, Tree};
@@ -265,6 +265,6 @@ fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
 impl ClassPlan {
     /// Do its flows send over TCP?
     pub fn is_tcp(&self) -> bool {
-        matches!(&self.workload, Workload::Bulk { .. })
+        self.workload.tcp().is_some()
     }
 }

@@ -4,12 +4,11 @@ use std::fmt::Write;
 
 use aqmlab_params::{Default, Param};
 
-use crate::distribution::TIMES;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, COMPLETED, CONDITION, FAULTS, FILE, HOP, LINK, NODE, PACKET_RECORD, RECORD, STOP, TOPOLOGIES,
-    TRAFFIC_KINDS,
+    ARM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, NODE, PACKET_RECORD, RECORD, STOP,
+    TOPOLOGIES, TRAFFIC_KINDS,
 };
 use crate::suggest::listed;
 
@@ -30,6 +29,7 @@ pub fn reference() -> String {
     for variant in TRAFFIC_KINDS {
         kind_section(&mut out, "traffic", variant);
     }
+    section(&mut out, "`[[delay]]`", "", DELAY_RULE.iter());
     section(&mut out, "`[stop]`", "", STOP.iter());
     section(&mut out, "`completed` in `[stop]`", "", COMPLETED.iter());
     section(&mut out, "`condition` in `[stop]`", "One of the four quantities.", CONDITION.iter());
@@ -109,7 +109,9 @@ fn form(form: &Form) -> String {
         Form::One(kind) => kind::form(kind),
         Form::OrWord(kind, word) => format!("{}, or \"{word}\"", kind::form(kind)),
         Form::Name => "a name".to_string(),
-        Form::Times => format!("a time, or a distribution: {}", listed(TIMES.iter().copied())),
+        Form::Drawn(drawn) => {
+            format!("a {}, or a distribution: {}", drawn.noun, listed(drawn.forms.iter().copied()))
+        }
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
         Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
         Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),

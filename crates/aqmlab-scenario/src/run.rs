@@ -5,7 +5,7 @@ use aqmlab_units::Span;
 use crate::field::Absent;
 use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, STOP};
 use crate::pass::{Pass, Section};
-use crate::plan::{CountStop, QueueCount, QueueStop, Stop};
+use crate::plan::{CountStop, QueueCount, QueueStop, Sessions, Stop, Workload};
 use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
@@ -106,8 +106,10 @@ impl Pass<'_, '_> {
         let class = self.one_of(&section, "class", "class of traffic", &names)?;
         let plan = &classes[class].plan;
         if !plan.completes() {
-            let message =
-                format!("the flows of \"{}\" never complete; only bulk traffic with `bytes` does", plan.name);
+            let message = format!(
+                "the flows of \"{}\" never complete; bulk traffic with `bytes` and traces do",
+                plan.name
+            );
             self.error(&section.at("class"), &section.sub("class"), message);
             return None;
         }
@@ -166,6 +168,9 @@ impl Pass<'_, '_> {
 impl crate::plan::ClassPlan {
     /// Do its flows ever come to an end by themselves?
     pub fn completes(&self) -> bool {
-        matches!(&self.workload, crate::plan::Workload::Bulk { bytes: Some(_), .. })
+        matches!(
+            &self.workload,
+            Workload::Bulk { bytes: Some(_), .. } | Workload::Sessions { sessions: Sessions::Trace(_), .. }
+        )
     }
 }

@@ -3,6 +3,7 @@
 use aqmlab_params::{Default, Kind, Param, Value};
 use serde_json::{Map, Value as Json, json};
 
+use crate::drawn::Drawn;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{ARM, FILE, HOP};
@@ -64,7 +65,7 @@ fn form_schema(form: &Form) -> Json {
         Form::One(kind) => kind_schema(kind),
         Form::OrWord(kind, word) => json!({ "anyOf": [kind_schema(kind), { "const": word }] }),
         Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
-        Form::Times => times(),
+        Form::Drawn(drawn) => distribution(drawn),
         Form::Sizes => json!({ "anyOf": [
             { "type": "string" },
             { "type": "object", "properties": { "exponential": { "type": "string" } },
@@ -108,18 +109,31 @@ fn kinds(variants: &'static [Variant]) -> Json {
     json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
 }
 
-fn times() -> Json {
-    let time = json!({ "type": "string" });
-    let pair = json!({ "type": "array", "items": time, "minItems": 2, "maxItems": 2 });
-    let only = |key: &str, value: &Json| json!({ "type": "object", "properties": { key: value }, "required": [key], "additionalProperties": false });
-    json!({ "anyOf": [
-        time,
-        only("uniform", &pair),
-        only("spread", &pair),
-        only("list", &json!({ "type": "array", "items": time, "minItems": 1 })),
-        { "type": "object", "properties": { "exponential": time, "offset": time },
-          "required": ["exponential"], "additionalProperties": false },
-    ] })
+/// One value, or a table of one of its forms.
+fn distribution(drawn: &Drawn) -> Json {
+    let one = match drawn.kind {
+        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        _ => json!({ "type": "string" }),
+    };
+    let list = |of: &Json, least: u32| json!({ "type": "array", "items": of, "minItems": least });
+    let pair = json!({ "type": "array", "items": one, "minItems": 2, "maxItems": 2 });
+    let share = json!({ "type": "number", "minimum": 0, "maximum": 1 });
+    let point = json!({ "type": "array", "items": { "anyOf": [one, share] }, "minItems": 2, "maxItems": 2 });
+    let table = |form: &str| {
+        let (required, properties) = match form {
+            "uniform" | "spread" => (vec![form], json!({ form: pair })),
+            "exponential" => (vec![form], json!({ form: one, "offset": one })),
+            "pareto" => {
+                let shape = json!({ "type": "number", "exclusiveMinimum": 1, "maximum": 100 });
+                (vec![form, "shape"], json!({ form: one, "shape": shape, "max": one }))
+            }
+            "list" => (vec![form], json!({ form: list(&one, 1) })),
+            _ => (vec![form], json!({ form: list(&point, 1) })),
+        };
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    };
+    let tables = drawn.forms.iter().map(|form| table(form));
+    json!({ "anyOf": std::iter::once(one.clone()).chain(tables).collect::<Vec<_>>() })
 }
 
 /// A discipline's name, or its table.

@@ -9,7 +9,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::language::{RATE, TRAFFIC_KINDS};
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, Workload};
+use crate::plan::{Access, ClassPlan, Sessions, Workload};
 use crate::route::{self, MOST_LINKS_OF_A_PATH};
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -66,8 +66,18 @@ impl Pass<'_, '_> {
             Some(_) => self.name(&section, "name"),
             None => Some(called),
         };
-        let count = self.integer(&section, "count");
-        let start = self.times(&section, "start");
+        // Where a trace says how many connections there are, and when each starts, nothing else does.
+        let trace = match variant.kind {
+            "trace" => Some(self.trace(&section)?),
+            _ => None,
+        };
+        let (count, start) = match &trace {
+            Some(trace) => {
+                let starts = trace.connections.iter().map(|c| c.start).collect();
+                (Some(trace.connections.len() as u64), Some(Distribution::List(starts)))
+            }
+            None => (self.integer(&section, "count"), self.drawn(&section, "start")),
+        };
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
         let ways = self.ways(&section, network);
@@ -75,6 +85,9 @@ impl Pass<'_, '_> {
 
         let workload = match variant.kind {
             "bulk" => self.bulk(&section),
+            "on_off_tcp" => self.on_off_tcp(&section),
+            "on_off_udp" => self.on_off_udp(&section),
+            "trace" => self.traced(&section, trace?),
             "cbr" => self.packets(&section, Spacing::Constant),
             _ => self.packets(&section, Spacing::Poisson),
         };
@@ -219,7 +232,7 @@ impl Pass<'_, '_> {
             self.derive(section, "rtt", &propagation, "propagation of the path there and back");
             return Some(Distribution::Constant(propagation));
         };
-        let rtt = self.times(section, "rtt")?;
+        let rtt = self.drawn(section, "rtt")?;
         if rtt.least() < propagation {
             let message = format!(
                 "rtt `{}` is below the `{propagation}` that the path itself takes there and back; write at least that, \
@@ -253,7 +266,7 @@ impl Pass<'_, '_> {
         Some(Workload::Bulk { bytes: bytes?, tcp: Box::new(tcp), tcp_settings })
     }
 
-    fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
+    pub(crate) fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
         let path = section.sub("tcp");
         let node = section.node("tcp");
         let table = match node.map(|n| &n.value) {
@@ -338,22 +351,32 @@ impl ClassPlan {
     /// Size of a full data packet at the network layer: the mean, where sizes vary.
     pub fn data_packet(&self) -> Bytes {
         match &self.workload {
-            Workload::Bulk { tcp, .. } => Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header)),
+            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
+                Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header))
+            }
+            Workload::OnOff { size, .. } => *size,
             Workload::Packets { sizes, .. } => sizes.mean(),
         }
     }
 
-    /// Size of the packets that its receivers send back, if they send any.
+    /// Size of the packets that its receivers send back, if they send any: acknowledgments, or responses.
     pub fn answer_packet(&self) -> Option<Bytes> {
-        match &self.workload {
-            Workload::Bulk { tcp, .. } => Some(Bytes::new(u64::from(tcp.header.max(1)))),
-            Workload::Packets { .. } => None,
+        let tcp = self.workload.tcp()?;
+        if self.answers() {
+            return Some(self.data_packet());
         }
+        Some(Bytes::new(u64::from(tcp.header.max(1))))
+    }
+
+    /// Do its receivers send data themselves?
+    pub fn answers(&self) -> bool {
+        matches!(&self.workload, Workload::Sessions { sessions: Sessions::Trace(trace), .. }
+            if trace.connections.iter().any(|c| !c.response.is_zero()))
     }
 
     /// Do its packets say that they may be marked?
     pub fn ecn_capable(&self) -> bool {
-        matches!(&self.workload, Workload::Bulk { tcp, .. } if tcp.ecn)
+        self.workload.tcp().is_some_and(|tcp| tcp.ecn)
     }
 }
 

@@ -62,8 +62,7 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
 
 fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
-        let carries_tcp =
-            plan.classes.iter().any(|c| matches!(c.workload, Workload::Bulk { .. }) && c.path.contains(&i));
+        let carries_tcp = plan.classes.iter().any(|c| c.workload.tcp().is_some() && c.path.contains(&i));
         let context = &link.queue.link;
         let (true, Some(rtt), Some(Value::Size(limit))) =
             (carries_tcp, context.rtt, link.queue.settings.get("limit"))
@@ -85,11 +84,11 @@ fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
 /// Unresponsive traffic that alone exceeds a link.
 fn floods(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
-        let offered =
-            plan.classes.iter().filter(|c| c.path.contains(&i)).fold(0u64, |sum, c| match &c.workload {
-                Workload::Packets { rate, .. } => sum.saturating_add(rate.as_bps().saturating_mul(c.count)),
-                Workload::Bulk { .. } => sum,
-            });
+        let crossing = plan.classes.iter().filter(|c| c.path.contains(&i));
+        let offered = crossing.fold(0u64, |sum, c| {
+            let rate = c.workload.mean_rate().map_or(0, Rate::as_bps);
+            sum.saturating_add(rate.saturating_mul(c.count))
+        });
         if offered > link.rate.as_bps() {
             all.push(format!(
                 "unresponsive traffic of `{}` exceeds the `{}` of `{}`",
@@ -104,7 +103,9 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
 /// Access links that are slower than what they are to feed.
 fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
-        let (Some(access), Workload::Packets { rate, .. }) = (&class.access, &class.workload) else {
+        let (Some(access), Workload::Packets { rate, .. } | Workload::OnOff { rate, .. }) =
+            (&class.access, &class.workload)
+        else {
             continue;
         };
         if access.rate < *rate {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aqmlab_scenario::parse;
+use aqmlab_scenario::{Beside, Limits, ScenarioError, parse_within};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/bad_scenarios")
@@ -19,10 +19,16 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
+/// Under a name without folders, so that messages are the same everywhere; traces lie beside the files.
+fn read(text: &str, name: &str) -> Result<(), ScenarioError> {
+    let beside = Beside::of(folder().join(name).to_str().expect("paths are plain"));
+    parse_within(text, name, Limits::default(), &beside).map(|_| ())
+}
+
 fn message(file: &Path) -> String {
     let name = file.file_name().and_then(|n| n.to_str()).expect("names are plain");
     let text = fs::read_to_string(file).expect("a scenario is text");
-    match parse(&text, name) {
+    match read(&text, name) {
         Ok(_) => panic!("{name} is accepted"),
         Err(error) => format!("{error}\n"),
     }
@@ -61,7 +67,7 @@ fn no_message_lies_beside_a_scenario_that_is_gone() {
 fn every_message_names_a_line_and_a_column_of_its_file() {
     for file in scenarios() {
         let text = fs::read_to_string(&file).expect("a scenario is text");
-        let error = parse(&text, "f").expect_err("it is a bad scenario");
+        let error = read(&text, "f").expect_err("it is a bad scenario");
         for problem in &error.problems {
             let line = text.split('\n').nth(problem.line - 1).expect("the line is in the file");
             assert!(problem.column <= line.chars().count() + 1, "{}: {problem:?}", file.display());

@@ -33,8 +33,10 @@ pub struct Fates {
     pub sent: Tally,
     /// Reached the host at the other end.
     pub delivered: Tally,
-    /// Lost: in a queue or by a rule of the scenario.
+    /// Dropped at a queue, by its discipline or by an accident on its link.
     pub dropped: Tally,
+    /// Lost outside the queues: on flows' own links and in delay stages.
+    pub lost: Tally,
     /// Links passed by the packets whose fate is known, access links included.
     pub packet_hops: u64,
 }
@@ -50,16 +52,18 @@ pub struct Imbalance {
 
 impl std::fmt::Display for Imbalance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fates { sent, delivered, dropped, .. } = self.fates;
+        let Fates { sent, delivered, dropped, lost, .. } = self.fates;
         write!(
             f,
-            "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + in flight {} ({})",
+            "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + lost {} ({}) + in flight {} ({})",
             sent.packets,
             sent.bytes,
             delivered.packets,
             delivered.bytes,
             dropped.packets,
             dropped.bytes,
+            lost.packets,
+            lost.bytes,
             self.resident.packets,
             self.resident.bytes
         )
@@ -72,8 +76,8 @@ impl Fates {
     /// # Errors
     /// Both sides of the identity that fails.
     pub fn check(&self, resident: Tally) -> Result<(), Imbalance> {
-        let packets = self.delivered.packets + self.dropped.packets + resident.packets;
-        let bytes = self.delivered.bytes + self.dropped.bytes + resident.bytes;
+        let packets = self.delivered.packets + self.dropped.packets + self.lost.packets + resident.packets;
+        let bytes = self.delivered.bytes + self.dropped.bytes + self.lost.bytes + resident.bytes;
         if packets == self.sent.packets && bytes == self.sent.bytes {
             return Ok(());
         }
@@ -118,6 +122,9 @@ mod tests {
         assert!(fates.check(Tally::default()).is_err(), "bytes differ");
         fates.delivered.bytes += Bytes::new(1);
         assert!(fates.check(Tally::default()).is_ok());
+        fates.lost.count(Bytes::new(1000));
+        assert!(fates.check(Tally::default()).is_err(), "delivered and lost");
+        fates.lost = Tally::default();
         let mut twice = Tally::default();
         twice.count(Bytes::new(1000));
         assert!(fates.check(twice).is_err(), "delivered and still in flight");

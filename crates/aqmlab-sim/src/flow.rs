@@ -1,12 +1,12 @@
 //! Flows: two endpoints or a packet source, their access links and counters, in slots that are used again.
 
-use aqmlab_qdisc::{Line, Loss};
-use aqmlab_random::Stream;
-use aqmlab_traffic::PacketSource;
-use aqmlab_transport::Endpoint;
+use aqmlab_qdisc::Line;
+use aqmlab_traffic::{Act, PacketSource, Progress, Session, Step};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role};
 use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
 use crate::event::{End, FlowRef};
+use crate::hazards::Hazards;
 use crate::packet::FlowId;
 
 /// One flow that is alive.
@@ -55,9 +55,86 @@ pub struct Connection {
     pub armed: [Instant; 2],
     /// Which endpoints have closed.
     pub closed: [bool; 2],
+    /// The end at which the last of the data arrives.
+    pub last: End,
+    /// What the applications do, where that depends on more than the beginning.
+    pub session: Option<Box<Session>>,
 }
 
 impl Connection {
+    /// Two endpoints that have not begun, and nothing to say but what is told them.
+    pub fn new(tcp: &Profile, session: Option<Session>) -> Self {
+        let last = match &session {
+            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Sender,
+            _ => End::Receiver,
+        };
+        Connection {
+            sender: Endpoint::new(Role::Active, tcp),
+            receiver: Endpoint::new(Role::Passive, tcp),
+            armed: [Instant::FAR_FUTURE; 2],
+            closed: [false; 2],
+            last,
+            session: session.map(Box::new),
+        }
+    }
+
+    /// The applications do what they are about to do.
+    pub fn act(&mut self, step: &Step) {
+        for (endpoint, act) in [(&mut self.sender, step.client), (&mut self.receiver, step.server)] {
+            match act {
+                Some(Act::Write(bytes)) => endpoint.write(bytes),
+                Some(Act::WriteLast(bytes)) => {
+                    endpoint.write(bytes);
+                    endpoint.close();
+                }
+                Some(Act::WriteEndlessly) => endpoint.write(ENDLESS),
+                Some(Act::Withdraw) => endpoint.withdraw(),
+                None => {}
+            }
+        }
+    }
+
+    /// How far its streams have come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            acked: self.sender.acked().get(),
+            at_server: self.receiver.delivered().get(),
+            at_client: self.sender.delivered().get(),
+        }
+    }
+
+    /// What it has counted.
+    fn counts(&self) -> FlowCounts {
+        let (s, r) = (self.sender.counters(), self.receiver.counters());
+        let mut counts = FlowCounts {
+            sent_segments: u64::from(s.data_segments_sent),
+            sent_bytes: s.bytes_sent,
+            delivered_bytes: self.receiver.delivered().get(),
+            retransmitted_segments: u64::from(s.retransmitted),
+            timeouts: u64::from(s.timeouts),
+            fast_retransmits: u64::from(s.fast_retransmits),
+            ecn_reductions: u64::from(s.ecn_reductions),
+            ce_received: u64::from(r.ce_received),
+            spurious_retransmissions: u64::from(r.duplicates_received),
+            multiple_loss_windows: u64::from(s.multiple_loss_windows),
+            lost_packets: 0,
+        };
+        // Where the server answers, both ends send data.
+        if self.last == End::Sender {
+            counts.sent_segments += u64::from(r.data_segments_sent);
+            counts.sent_bytes += r.bytes_sent;
+            counts.delivered_bytes += self.sender.delivered().get();
+            counts.retransmitted_segments += u64::from(r.retransmitted);
+            counts.timeouts += u64::from(r.timeouts);
+            counts.fast_retransmits += u64::from(r.fast_retransmits);
+            counts.ecn_reductions += u64::from(r.ecn_reductions);
+            counts.ce_received += u64::from(s.ce_received);
+            counts.spurious_retransmissions += u64::from(s.duplicates_received);
+            counts.multiple_loss_windows += u64::from(r.multiple_loss_windows);
+        }
+        counts
+    }
+
     /// One endpoint.
     #[inline]
     pub fn endpoint(&mut self, end: End) -> &mut Endpoint {
@@ -103,21 +180,25 @@ impl Datagrams {
 pub type Tempi = [Tempo; 4];
 
 /// A flow's own links: it feeds each alone, and none of them drops for want of room. All four have one delay, and the
-/// rate of the flow's class; packets get lost at the entrance of the sender's outgoing one.
+/// rate of the flow's class. Packets get lost on them only where the scenario says so: see [`Hazards`].
 pub struct AccessLinks {
     delay: Span,
     /// In the order of [`AccessLink`].
     lines: [Line; 4],
     /// How many packets before the last one came out of each at the same instant.
     turns: [u32; 4],
-    loss: Option<Box<Loss>>,
+    hazards: Option<Box<Hazards>>,
 }
 
 impl AccessLinks {
     /// Four idle links.
-    pub fn new(delay: Span, loss: f64, losses: Stream) -> Self {
-        let loss = (loss > 0.0).then(|| Box::new(Loss::new(loss, losses)));
-        AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], loss }
+    pub fn new(delay: Span, hazards: Option<Hazards>) -> Self {
+        AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], hazards: hazards.map(Box::new) }
+    }
+
+    /// Packets lost on them.
+    pub fn lost_packets(&self) -> u64 {
+        self.hazards.as_ref().map_or(0, |hazards| hazards.lost_packets)
     }
 
     /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
@@ -130,19 +211,42 @@ impl AccessLinks {
         now: Instant,
         size: Bytes,
     ) -> Option<(Instant, u64)> {
-        if which == AccessLink::SenderOut
-            && let Some(loss) = &mut self.loss
-            && loss.hits()
-        {
-            return None;
+        if self.hazards.is_some() {
+            return self.pass_hazards(tempi, which, now, size);
         }
+        Some(self.pass_line(tempi, which, now, size))
+    }
+
+    /// The link itself.
+    #[inline(always)]
+    fn pass_line(
+        &mut self,
+        tempi: &mut Tempi,
+        which: AccessLink,
+        now: Instant,
+        size: Bytes,
+    ) -> (Instant, u64) {
         let line = &mut self.lines[which as usize];
         let before = line.free_at();
         let sent = line.pass(now, &mut tempi[which as usize], size);
         // The delay is constant: what is sent at one instant comes out at one instant.
         let turn = &mut self.turns[which as usize];
         *turn = if sent == before { *turn + 1 } else { 0 };
-        Some((sent + self.delay, u64::from(*turn)))
+        (sent + self.delay, u64::from(*turn))
+    }
+
+    /// The link with what lies in front of it, where the packet comes from the network, or behind it.
+    #[inline(never)]
+    fn pass_hazards(
+        &mut self,
+        tempi: &mut Tempi,
+        which: AccessLink,
+        now: Instant,
+        size: Bytes,
+    ) -> Option<(Instant, u64)> {
+        let enters_at = self.hazards.as_mut()?.before(which, now, size)?;
+        let (out, turn) = self.pass_line(tempi, which, enters_at, size);
+        self.hazards.as_mut()?.behind(which, out, turn, size)
     }
 }
 
@@ -182,6 +286,8 @@ pub struct FlowCounts {
     pub spurious_retransmissions: u64,
     /// Windows of data of which two or more segments were sent again.
     pub multiple_loss_windows: u64,
+    /// Packets lost outside the queues: on access links and in delay stages.
+    pub lost_packets: u64,
 }
 
 impl Flow {
@@ -220,22 +326,13 @@ impl Flow {
 
     /// The flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
+        let lost_packets = self.access.as_ref().map_or(0, AccessLinks::lost_packets);
+        FlowCounts { lost_packets, ..self.body_counts() }
+    }
+
+    fn body_counts(&self) -> FlowCounts {
         match &self.body {
-            Body::Tcp(connection) => {
-                let (s, r) = (connection.sender.counters(), connection.receiver.counters());
-                FlowCounts {
-                    sent_segments: u64::from(s.data_segments_sent),
-                    sent_bytes: s.bytes_sent,
-                    delivered_bytes: connection.receiver.delivered().get(),
-                    retransmitted_segments: u64::from(s.retransmitted),
-                    timeouts: u64::from(s.timeouts),
-                    fast_retransmits: u64::from(s.fast_retransmits),
-                    ecn_reductions: u64::from(s.ecn_reductions),
-                    ce_received: u64::from(r.ce_received),
-                    spurious_retransmissions: u64::from(r.duplicates_received),
-                    multiple_loss_windows: u64::from(s.multiple_loss_windows),
-                }
-            }
+            Body::Tcp(connection) => connection.counts(),
             Body::Packets(d) => FlowCounts {
                 sent_segments: d.sent_packets,
                 sent_bytes: d.sent_bytes.get(),
@@ -257,6 +354,8 @@ pub struct FlowTable {
     finished: Vec<u32>,
 }
 
+/// A flow begins with a cache line.
+#[repr(align(64))]
 struct Slot {
     generation: u32,
     flow: Option<Flow>,
@@ -356,6 +455,7 @@ impl FlowTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aqmlab_random::Stream;
     use aqmlab_traffic::{PacketSizes, Spacing};
     use aqmlab_units::Rate;
 

@@ -13,6 +13,7 @@ mod event;
 mod fates;
 mod faults;
 mod flow;
+mod hazards;
 mod later;
 mod network;
 mod options;

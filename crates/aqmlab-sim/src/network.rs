@@ -3,13 +3,14 @@
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Discipline, Port, Registry};
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan, Workload};
+use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Span, Tempo};
 
 use crate::event::Turns;
 use crate::faults::FaultInjector;
 use crate::flow::{AccessLinks, Tempi};
+use crate::hazards::Hazards;
 use crate::packet::{PortPacket, SimPacket};
 use crate::routes::Place;
 use crate::watch::Watch;
@@ -65,9 +66,16 @@ impl Class {
 
 /// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
 pub fn pace(plan: &Plan) -> (Span, Span) {
+    // A class sends no faster than the slowest link of its path lets it, and acknowledges no faster than it sends.
+    let able: Vec<f64> = plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link.mean_packet)).collect();
+    let mut wanted = vec![0.0; able.len()];
+    for class in &plan.classes {
+        let links = || class.path.iter().chain(&class.return_path);
+        let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
+        links().for_each(|&l| wanted[l] += slowest);
+    }
     // At each link a packet is an event when it arrives and one when it has been sent.
-    let per_second: f64 =
-        plan.links.iter().map(|l| 2.0 * l.rate.packets_per_s(l.queue.link.mean_packet)).sum();
+    let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| 2.0 * f64::min(*able, *wanted)).sum();
     let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
     let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
     let access = plan.classes.iter().filter_map(|c| c.access.as_ref()).map(|a| a.rtt.mean()).max();
@@ -129,10 +137,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 propagation,
                 starts: starts(class, seed),
                 first_number,
-                tcp: match &class.workload {
-                    Workload::Bulk { tcp, .. } => Some(tcp.clone()),
-                    Workload::Packets { .. } => None,
-                },
+                tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
             };
             first_number += class.count as u32;
             built
@@ -153,15 +158,22 @@ fn starts(class: &ClassPlan, seed: u64) -> Vec<(Instant, u32)> {
     starts
 }
 
-/// A flow's base round-trip time and its access links.
-pub fn access(class: &ClassPlan, propagation: Span, index: u32, seed: u64) -> (Span, Option<AccessLinks>) {
+/// A flow's base round-trip time and its access links; `number` is its class's.
+pub fn access(
+    plan: &Plan,
+    number: usize,
+    propagation: Span,
+    index: u32,
+    seed: u64,
+) -> (Span, Option<AccessLinks>) {
+    let class = &plan.classes[number];
     let Some(Access { rtt, .. }) = &class.access else { return (propagation, None) };
     let index = u64::from(index);
     let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);
     let rtt = rtt.value(index, class.count, draws);
     let delay = rtt.saturating_sub(propagation).div(4);
-    let losses = Stream::indexed(seed, &format!("traffic/{}/loss", class.name), index);
-    let links = AccessLinks::new(delay, class.access_loss, losses);
+    let hazards = Hazards::new(plan, number, index, seed);
+    let stages = hazards.as_ref().map_or(Span::ZERO, Hazards::delay);
     // What the division by four cut off is not made up for: the base RTT is what the links really take.
-    (propagation + delay * 4, Some(links))
+    (propagation + delay * 4 + stages, Some(AccessLinks::new(delay, hazards)))
 }

@@ -204,6 +204,7 @@ impl Recorder {
                 all.ce_received.into(),
                 all.spurious_retransmissions.into(),
                 all.multiple_loss_windows.into(),
+                all.lost_packets.into(),
                 (all.delivered_bytes - before.delivered_bytes).into(),
                 (all.sent_bytes - before.sent_bytes).into(),
                 (all.timeouts - before.timeouts).into(),
@@ -213,6 +214,7 @@ impl Recorder {
                 (all.ce_received - before.ce_received).into(),
                 (all.spurious_retransmissions - before.spurious_retransmissions).into(),
                 (all.multiple_loss_windows - before.multiple_loss_windows).into(),
+                (all.lost_packets - before.lost_packets).into(),
             ]);
         }
         table
@@ -283,7 +285,7 @@ fn push_bins(table: &mut Table, [queue, class, kind]: [&str; 3], histogram: &His
 
 /// The one row of `run`.
 pub fn run_table(t0: Instant, t1: Instant, fates: &Fates, resident: Tally) -> Table {
-    let tallies = [fates.sent, fates.delivered, fates.dropped, resident];
+    let tallies = [fates.sent, fates.delivered, fates.dropped, fates.lost, resident];
     let head = [t0.as_ns(), t1.as_ns(), fates.packet_hops];
     let packets = tallies.iter().map(|t| t.packets.get());
     let bytes = tallies.iter().map(|t| t.bytes.get());

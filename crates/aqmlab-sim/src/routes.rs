@@ -1,6 +1,6 @@
 //! Where packets go: the places on all paths of a run, in one table.
 
-use aqmlab_scenario::{ClassPlan, Plan};
+use aqmlab_scenario::{ClassPlan, Edge, Plan};
 
 use crate::event::End;
 use crate::flow::AccessLink;
@@ -13,6 +13,9 @@ pub enum Next {
     Queue(u32),
     /// Over one of its flow's own links.
     Access(AccessLink),
+    /// Over one of its flow's own links, with a stage in front of it that may lose the packet: whether it does is decided
+    /// when the packet gets there and not before, so that the books are right at any moment.
+    Risk(AccessLink),
     /// To its host at this end of the path, having passed so many links, access links included.
     Host(End, u8),
     /// The same, where something is recorded one by one.
@@ -36,19 +39,30 @@ impl Routes {
     pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
         let add = |(i, class)| {
-            routes.add_class(class, if is_watched(plan, i) { Next::WatchedHost } else { Next::Host })
+            let host = if is_watched(plan, i) { Next::WatchedHost } else { Next::Host };
+            let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
+                Some(stage) if stage.loses() => Next::Risk,
+                _ => Next::Access,
+            });
+            routes.add_class(class, last, host)
         };
         let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
         Some((routes, begins))
     }
 
-    fn add_class(&mut self, class: &ClassPlan, host: fn(End, u8) -> Next) -> Option<[Place; 2]> {
+    /// `last` is how packets meet the last of their flow's own links, in each direction.
+    fn add_class(
+        &mut self,
+        class: &ClassPlan,
+        last: [fn(AccessLink) -> Next; 2],
+        host: fn(End, u8) -> Next,
+    ) -> Option<[Place; 2]> {
         let own = |links: [AccessLink; 2]| class.access.as_ref().map(|_| links);
         let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
         let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
         Some([
-            self.add(&path(&class.path, there, |passed| host(End::Receiver, passed)))?,
-            self.add(&path(&class.return_path, back, |passed| host(End::Sender, passed)))?,
+            self.add(&path(&class.path, there, last[0], |passed| host(End::Receiver, passed)))?,
+            self.add(&path(&class.return_path, back, last[1], |passed| host(End::Sender, passed)))?,
         ])
     }
 
@@ -78,13 +92,19 @@ impl Routes {
 }
 
 /// The way over these links, and over the flow's own first and last link if it has any.
-fn path(links: &[usize], own: Option<[AccessLink; 2]>, host: impl FnOnce(u8) -> Next) -> Vec<Next> {
+fn path(
+    links: &[usize],
+    own: Option<[AccessLink; 2]>,
+    into_last: fn(AccessLink) -> Next,
+    host: impl FnOnce(u8) -> Next,
+) -> Vec<Next> {
     let passed = links.len() + own.map_or(0, |own| own.len());
     let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
-    let own = |link: Option<AccessLink>| link.map(Next::Access).into_iter();
-    own(first)
+    first
+        .map(Next::Access)
+        .into_iter()
         .chain(links.iter().map(|&l| Next::Queue(l as u32)))
-        .chain(own(last))
+        .chain(last.map(into_last))
         .chain([host(passed as u8)])
         .collect()
 }

@@ -88,6 +88,15 @@ impl Watch {
         }
     }
 
+    /// A packet has been lost on the way from the network to its host.
+    pub fn lost(&mut self, now: Instant, packet: &SimPacket) {
+        let host = match packet.toward() {
+            Toward::Receiver => "receiver",
+            Toward::Sender => "sender",
+        };
+        self.at_host(now, PacketEvent::Lose, host, packet);
+    }
+
     /// A packet has reached its host.
     pub fn arrived(&mut self, now: Instant, packet: &SimPacket) {
         let host = match packet.toward() {

@@ -24,13 +24,14 @@ pub(crate) const NEVER: u64 = u64::MAX;
 
 /// One event in a slot's list.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Node {
     key: Key,
     event: Event,
     next: u32,
 }
 
-const _: () = assert!(size_of::<Node>() <= 64, "a node fits a cache line");
+const _: () = assert!(size_of::<Node>() == 64, "a node is a cache line");
 
 /// How many slots there are; a constant power of two, so that an index needs no check.
 const SLOTS: usize = 1 << 16;
@@ -67,18 +68,26 @@ pub struct Wheel {
     far_slot: u64,
     /// Where long lists are sorted.
     scratch: Vec<(Key, u32)>,
+    /// The nodes of the slots before this one have been fetched into the cache.
+    fetched: u64,
 }
 
 /// Longer lists are sorted in an array.
 const LONG: usize = 8;
+
+/// A pool of more nodes does not stay in the cache.
+const CACHED: usize = 1 << 13;
+/// So many slots are fetched together.
+const FETCHED: usize = 16;
 
 impl Wheel {
     /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
     /// advice: they move the cost, never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
         // Slots of about one event, but not so narrow that the horizon lies beyond them all.
-        let narrowest = horizon.as_ns() >> (SLOTS.trailing_zeros() - 1);
-        let shift = gap.as_ns().max(narrowest).clamp(1 << 4, 1 << 23).ilog2() + 2;
+        let wide = gap.as_ns().clamp(1 << 4, 1 << 23).ilog2() + 1;
+        let reaching = (horizon.as_ns() / SLOTS as u64).max(1).ilog2() + 1;
+        let shift = wide.max(reaching.min(32));
         Wheel {
             shift,
             cursor: 0,
@@ -91,6 +100,7 @@ impl Wheel {
             far: BinaryHeap::new(),
             far_slot: NEVER,
             scratch: Vec::new(),
+            fetched: 0,
         }
     }
 
@@ -288,6 +298,9 @@ impl Wheel {
     /// Sorts the current list: by insertion while it is short, else in an array.
     #[inline(never)]
     fn sort_current(&mut self) {
+        if self.pool.len() > CACHED && self.fetched <= self.cursor {
+            self.fetch_slots();
+        }
         let mut rest = std::mem::replace(&mut self.current, NONE);
         let mut sorted = 0;
         while rest != NONE {
@@ -311,6 +324,21 @@ impl Wheel {
             }
             sorted += 1;
         }
+    }
+
+    /// Walks along the lists of this slot and the next ones side by side, so that their nodes come from memory side
+    /// by side. One after the other would be most of the time of a run with very many flows.
+    #[inline(never)]
+    fn fetch_slots(&mut self) {
+        let list = |n| self.heads[((self.cursor + n as u64) & MASK) as usize];
+        let mut places: [u32; FETCHED] = std::array::from_fn(list);
+        places[0] = self.current;
+        while places != [NONE; FETCHED] {
+            for place in &mut places {
+                *place = self.pool.get(*place as usize).map_or(NONE, |node| node.next);
+            }
+        }
+        self.fetched = self.cursor + FETCHED as u64;
     }
 
     /// Sorts the current list and `rest` together: keys and places in an array, then the list anew.

@@ -1,6 +1,7 @@
 //! One test for each rank of simultaneous events: what happens first at one instant.
 mod support;
 
+use support::graph::graph;
 use support::{integers, names, numbers, record, summary};
 
 /// Two 5 Mbit/s CBR flows on the spot feed a 10 Mbit/s link with room for one waiting packet. Every 1.6 ms two
@@ -35,52 +36,16 @@ fn departures_before_timers() {
 /// queue with room for one: the arrival gets it.
 #[test]
 fn arrivals_before_timers() {
-    let r = record(MEETING, 1);
+    // `over-link` reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation), `on-the-spot` enters there.
+    // Both send every 8 ms, so at b they meet, and b's link is always busy.
+    let links = [("a", "b", "2Mbit", "4ms", None), ("b", "c", "1Mbit", "1ms", Some(1))];
+    let streams = [("on-the-spot", "b", "c", "1Mbit", "0s"), ("over-link", "a", "c", "1Mbit", "0s")];
+    let r = record(&graph("4s", &links, &streams), 1);
     // All that both send at one instant: the link is busy with the first of them, so of each pair one waits.
     assert_eq!(summary(&r, "b-c", "over-link", "dropped_overflow_packets"), 0);
     let on_the_spot = summary(&r, "b-c", "on-the-spot", "dropped_overflow_packets");
     assert!(on_the_spot > 100, "{on_the_spot}");
 }
-
-/// `over-link` enters at a and reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation);
-/// `on-the-spot` enters at b. Both send every 8 ms, so at b they meet, and b's link is always busy.
-const MEETING: &str = r#"
-    duration = "4s"
-    [topology]
-    kind = "graph"
-    access_rate = "none"
-    [[node]]
-    name = "a"
-    [[node]]
-    name = "b"
-    [[node]]
-    name = "c"
-    [[link]]
-    from = "a"
-    to = "b"
-    rate = "2Mbit"
-    delay = "4ms"
-    [[link]]
-    from = "b"
-    to = "c"
-    rate = "1Mbit"
-    delay = "1ms"
-    queue = { kind = "droptail", limit = "1p" }
-    [[traffic]]
-    name = "on-the-spot"
-    kind = "cbr"
-    from = "b"
-    to = "c"
-    rate = "1Mbit"
-    size = "1000B"
-    [[traffic]]
-    name = "over-link"
-    kind = "cbr"
-    from = "a"
-    to = "c"
-    rate = "1Mbit"
-    size = "1000B"
-"#;
 
 /// Two links feed a third; their packets reach it in the same nanosecond. The link that stands first in the
 /// plan goes first, whichever class uses it and whichever was scheduled first.
@@ -88,55 +53,13 @@ const MEETING: &str = r#"
 fn simultaneous_arrivals_go_by_the_link_they_come_from() {
     for swap in [false, true] {
         let (first, second) = if swap { ("y", "x") } else { ("x", "y") };
-        let r = record(
-            &format!(
-                r#"
-                duration = "4s"
-                [topology]
-                kind = "graph"
-                access_rate = "none"
-                [[node]]
-                name = "x"
-                [[node]]
-                name = "y"
-                [[node]]
-                name = "m"
-                [[node]]
-                name = "z"
-                [[link]]
-                from = "x"
-                to = "m"
-                rate = "2Mbit"
-                delay = "1ms"
-                [[link]]
-                from = "y"
-                to = "m"
-                rate = "2Mbit"
-                delay = "1ms"
-                [[link]]
-                from = "m"
-                to = "z"
-                rate = "1Mbit"
-                delay = "1ms"
-                queue = {{ kind = "droptail", limit = "1p" }}
-                [[traffic]]
-                name = "one"
-                kind = "cbr"
-                from = "{first}"
-                to = "z"
-                rate = "1Mbit"
-                size = "1000B"
-                [[traffic]]
-                name = "two"
-                kind = "cbr"
-                from = "{second}"
-                to = "z"
-                rate = "1Mbit"
-                size = "1000B"
-                "#
-            ),
-            1,
-        );
+        let links = [
+            ("x", "m", "2Mbit", "1ms", None),
+            ("y", "m", "2Mbit", "1ms", None),
+            ("m", "z", "1Mbit", "1ms", Some(1)),
+        ];
+        let streams = [("one", first, "z", "1Mbit", "0s"), ("two", second, "z", "1Mbit", "0s")];
+        let r = record(&graph("4s", &links, &streams), 1);
         let dropped = |class| summary(&r, "m-z", class, "dropped_overflow_packets");
         let (by_x, by_y) = if swap { ("two", "one") } else { ("one", "two") };
         assert_eq!(dropped(by_x), 0, "swap {swap}");

@@ -60,6 +60,8 @@ struct Small {
     udp_kbit: u64,
     recovery: &'static str,
     stop: &'static str,
+    stages: &'static str,
+    pause: &'static str,
     record: &'static str,
 }
 
@@ -107,12 +109,27 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just(r#"packets = { links = ["hop1"], events = ["drop", "mark"], until = "3s" }"#),
         ],
     );
-    (network, flows, rest).prop_map(
+    let stages = prop_oneof![
+        3 => Just(""),
+        1 => Just("[[delay]]\ndelay = \"7ms\"\n"),
+        1 => Just("[[delay]]\ndelay = { uniform = [\"1ms\", \"90ms\"] }\njitter = \"3ms\"\nat = \"exit\"\n"),
+        1 => Just("[[delay]]\nloss = 0.05\nat = \"exit\"\n[[delay]]\nclass = \"tcp\"\nloss = 0.02\nrate = \"300kbit\"\n"),
+        1 => Just("[[delay]]\nclass = \"udp\"\nloss = { uniform = [0.0, 0.3] }\njitter = \"20ms\"\n"),
+    ];
+    let pause = prop_oneof![
+        2 => Just(""),
+        1 => Just("on = { exponential = \"300ms\" }\noff = { pareto = \"200ms\", shape = 1.5 }\nbegin = \"stationary\""),
+        1 => Just("burst = { pareto = \"12kB\", shape = 1.2 }\noff = { uniform = [\"0ms\", \"100ms\"] }\nbegin = \"off\""),
+    ];
+    (network, flows, rest, stages, pause).prop_map(
         |(
             (rate_kbit, delay_us, queue, flows, rtt, hops),
             (mss, bytes, ecn, recovery),
             (access, loss, udp, stop, record),
+            stages,
+            pause,
         )| {
+            let bytes = if pause.is_empty() { bytes } else { None };
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
@@ -131,6 +148,8 @@ fn small() -> impl Strategy<Value = Small> {
                 udp_kbit: udp.max(10),
                 // Endless flows never complete, and the scenario says so.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
+                stages: if access == "none" { "" } else { stages },
+                pause,
                 record,
             }
         },
@@ -157,7 +176,8 @@ fn text(s: &Small) -> String {
         queue = {queue}
         [[traffic]]
         name = "tcp"
-        kind = "bulk"
+        kind = "{kind}"
+        {pause}
         count = {flows}
         {rtt}
         {bytes}
@@ -170,6 +190,14 @@ fn text(s: &Small) -> String {
         rate = "{udp}kbit"
         size = {{ exponential = "300B" }}
         stop = "3s"
+        [[traffic]]
+        name = "voice"
+        kind = "on_off_udp"
+        rate = "{udp}kbit"
+        size = "200B"
+        on = {{ pareto = "200ms", shape = 1.4 }}
+        off = "100ms"
+        {stages}
         [record]
         queues = "50ms"
         flows = "100ms"
@@ -189,6 +217,9 @@ fn text(s: &Small) -> String {
         recovery = s.recovery,
         udp = s.udp_kbit,
         stop = s.stop,
+        stages = s.stages,
+        pause = s.pause,
+        kind = if s.pause.is_empty() { "bulk" } else { "on_off_tcp" },
         record = s.record,
     )
 }

@@ -1,87 +1,165 @@
-//! Distributions of times: when flows start, how far apart their ends are.
+//! Distributions of quantities: over the flows of a class, or from one draw to the next.
 
 use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
-/// A distribution of a length of time over the flows of a class.
+use crate::pareto::Pareto;
+use crate::quantity::Quantity;
+
+/// A distribution of a quantity, most often of a length of time.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Distribution {
-    /// The same for every flow.
-    Constant(Span),
-    /// Uniform on `[low, high]`, to the nanosecond.
+pub enum Distribution<T = Span> {
+    /// Always the same.
+    Constant(T),
+    /// Uniform on `[low, high]`, to the unit.
     Uniform {
         /// least
-        low: Span,
+        low: T,
         /// greatest
-        high: Span,
+        high: T,
     },
     /// Evenly spread: flow i of n has `low + i (high - low) / (n - 1)`; no draw.
     Spread {
         /// the first flow's
-        low: Span,
+        low: T,
         /// the last flow's
-        high: Span,
+        high: T,
     },
     /// Exponential with this mean, shifted by `offset`.
     Exponential {
         /// mean of the exponential part
-        mean: Span,
+        mean: T,
         /// added to every draw
-        offset: Span,
+        offset: T,
     },
-    /// Flow i has entry `i mod len`; never empty.
-    List(Vec<Span>),
+    /// Pareto: see [`Pareto`].
+    Pareto {
+        /// mean without a bound
+        mean: T,
+        /// shape, above 1
+        shape: f64,
+        /// none is above it: conditional on that
+        max: Option<T>,
+    },
+    /// Number i is entry `i mod len`; never empty, no draw.
+    List(Vec<T>),
+    /// By points of a distribution function, straight lines between them: values that rise, each with the share of
+    /// draws that do not exceed it. The first share is the chance of the first value itself; the last share is 1.
+    Empirical(Vec<(T, f64)>),
 }
 
-impl Distribution {
+impl<T: Quantity> Distribution<T> {
     /// The value of flow `index` of `count`. `stream` is that flow's own; at most its first draw is used, so
     /// one more flow never changes another's value (except under [`Distribution::Spread`], by definition).
-    pub fn value(&self, index: u64, count: u64, mut stream: Stream) -> Span {
+    pub fn value(&self, index: u64, count: u64, mut stream: Stream) -> T {
         match self {
-            Distribution::Constant(v) => *v,
-            Distribution::Uniform { low, high } => {
-                let width = high.saturating_sub(*low).as_ns();
-                // Both ends included; a width of u64::MAX would overflow by one and is cut.
-                *low + Span::ns(stream.below(width.saturating_add(1)))
-            }
             Distribution::Spread { low, high } => {
-                let width = u128::from(high.saturating_sub(*low).as_ns());
+                let width = u128::from(high.units().saturating_sub(low.units()));
                 let steps = u128::from(count.saturating_sub(1).max(1));
-                *low + Span::ns((width * u128::from(index) / steps) as u64)
+                T::of_units(low.units() + (width * u128::from(index) / steps) as u64)
             }
-            Distribution::Exponential { mean, offset } => {
-                let draw = mean.as_secs_f64() * stream.exponential();
-                *offset
-                    + Span::try_from_secs_f64(draw).expect("an exponential draw of 53 bits is below 37 means")
-            }
-            Distribution::List(values) => values[(index % values.len() as u64) as usize],
+            _ => self.draw(index, &mut stream),
         }
     }
 
-    /// The least value that any flow can have.
-    pub fn least(&self) -> Span {
+    /// Draw number `index` of a sequence; it takes one draw of `stream`, whatever the distribution.
+    ///
+    /// # Panics
+    /// For [`Distribution::Spread`], which is over a known number of flows.
+    pub fn draw(&self, index: u64, stream: &mut Stream) -> T {
+        match self {
+            Distribution::Uniform { low, high } => {
+                let width = high.units().saturating_sub(low.units());
+                // Both ends included; a width of u64::MAX would overflow by one and is cut.
+                T::of_units(low.units() + stream.below(width.saturating_add(1)))
+            }
+            Distribution::Exponential { mean, offset } => offset.plus(mean.times(stream.exponential())),
+            _ => self.quantile(index, stream.unit()),
+        }
+    }
+
+    /// The same by inversion, where that is the definition.
+    fn quantile(&self, index: u64, u: f64) -> T {
+        match self {
+            Distribution::Constant(v) => *v,
+            Distribution::List(values) => values[(index % values.len() as u64) as usize],
+            Distribution::Pareto { mean, .. } => mean.times(self.pareto().quantile(u)),
+            Distribution::Empirical(points) => interpolated(points, u),
+            _ => unreachable!("a spread is over flows; uniform and exponential draws have ways of their own"),
+        }
+    }
+
+    /// What is left of a value of this distribution at a random moment, as in a process that has gone on for ever; one
+    /// draw. `None` where there is no formula for it.
+    pub fn residual(&self, stream: &mut Stream) -> Option<T> {
+        let u = stream.unit();
+        match self {
+            Distribution::Constant(v) => Some(v.times(u)),
+            Distribution::Exponential { mean, offset } if offset.units() == 0 => {
+                Some(mean.times(-libm::log(1.0 - u)))
+            }
+            Distribution::Pareto { mean, .. } => Some(mean.times(self.pareto().residual(u)?)),
+            _ => None,
+        }
+    }
+
+    /// Does [`Distribution::residual`] know a formula?
+    pub fn has_residual(&self) -> bool {
+        self.residual(&mut Stream::new(0, "")).is_some()
+    }
+
+    /// In units of the mean.
+    fn pareto(&self) -> Pareto {
+        let Distribution::Pareto { mean, shape, max } = self else { unreachable!("asked of a Pareto only") };
+        Pareto::new(*shape, max.map(|max| max.units() as f64 / mean.units() as f64))
+    }
+
+    /// The least value that there can be.
+    pub fn least(&self) -> T {
         match self {
             Distribution::Constant(v) => *v,
             Distribution::Uniform { low, .. } | Distribution::Spread { low, .. } => *low,
             Distribution::Exponential { offset, .. } => *offset,
-            Distribution::List(values) => values.iter().copied().min().unwrap_or(Span::ZERO),
+            Distribution::Pareto { mean, .. } => mean.times(self.pareto().least()),
+            Distribution::List(values) => {
+                values.iter().copied().reduce(|a, b| if b < a { b } else { a }).unwrap_or(T::of_units(0))
+            }
+            Distribution::Empirical(points) => points.first().map_or(T::of_units(0), |p| p.0),
         }
     }
 
-    /// The mean over flows.
-    pub fn mean(&self) -> Span {
+    /// The mean.
+    pub fn mean(&self) -> T {
         match self {
             Distribution::Constant(v) => *v,
             Distribution::Uniform { low, high } | Distribution::Spread { low, high } => {
-                *low + high.saturating_sub(*low).div(2)
+                T::of_units(low.units() + high.units().saturating_sub(low.units()) / 2)
             }
-            Distribution::Exponential { mean, offset } => *mean + *offset,
+            Distribution::Exponential { mean, offset } => mean.plus(*offset),
+            Distribution::Pareto { mean, .. } => mean.times(self.pareto().mean()),
             Distribution::List(values) => {
-                let sum: u128 = values.iter().map(|v| u128::from(v.as_ns())).sum();
-                Span::ns((sum / values.len().max(1) as u128) as u64)
+                let sum: u128 = values.iter().map(|v| u128::from(v.units())).sum();
+                T::of_units((sum / values.len().max(1) as u128) as u64)
             }
+            Distribution::Empirical(points) => empirical_mean(points),
         }
     }
+}
+
+/// The quantile `u`, by straight lines between the points.
+fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
+    let next = points.partition_point(|&(_, share)| share <= u).min(points.len() - 1);
+    let (high, above) = points[next];
+    let Some(&(low, below)) = next.checked_sub(1).and_then(|before| points.get(before)) else { return high };
+    let width = (high.units() - low.units()) as f64;
+    T::of_units(low.units() + (width * (u - below) / (above - below) + 0.5) as u64)
+}
+
+/// The first value with its share, then the middle of each line with the line's share.
+fn empirical_mean<T: Quantity>(points: &[(T, f64)]) -> T {
+    let first = points.first().map_or(0.0, |&(v, share)| v.units() as f64 * share);
+    let lines = points.windows(2).map(|w| (w[0].0.units() + w[1].0.units()) as f64 / 2.0 * (w[1].1 - w[0].1));
+    T::of_units((first + lines.sum::<f64>() + 0.5) as u64)
 }

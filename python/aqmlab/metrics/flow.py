@@ -170,3 +170,15 @@ def ecn_reductions(run: Measured, _queue: str, class_name: str) -> float | None:
 def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
     """Marks that arrived."""
     return _sum(run, class_name, lambda flow: flow.measured_ce_received)
+
+
+@metric(
+    "lost_outside_queues",
+    label="lost outside queues",
+    unit="",
+    definition="packets, both ways, lost on flows' own links and in delay stages; no queue's drops",
+    source="losses by a rule of the scenario, as of dummynet and DelayBox",
+)
+def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Losses that no queue has caused."""
+    return _sum(run, class_name, lambda flow: flow.measured_lost_packets)

@@ -138,6 +138,7 @@ class FlowTotals:
     measured_ce_received: int
     measured_spurious_retransmissions: int
     measured_multiple_loss_windows: int
+    measured_lost_packets: int
 
 
 @dataclass(frozen=True)
@@ -308,7 +309,8 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
 _FLOW_COLUMNS = (
     "flow, class, base_rtt_ns, start_ns, end_ns, measured_delivered_bytes, measured_sent_bytes,"
     " measured_timeouts, measured_retransmitted_segments, measured_fast_retransmits, measured_ecn_reductions,"
-    " measured_ce_received, measured_spurious_retransmissions, measured_multiple_loss_windows"
+    " measured_ce_received, measured_spurious_retransmissions, measured_multiple_loss_windows,"
+    " measured_lost_packets"
 )
 
 _TOTALS = (

@@ -1,9 +1,9 @@
 //! Flows: they start, send, wait for their timers and end.
 
 use aqmlab_random::Stream;
-use aqmlab_scenario::Workload;
-use aqmlab_traffic::PacketSource;
-use aqmlab_transport::{ENDLESS, Endpoint, Role};
+use aqmlab_scenario::{ClassPlan, Sessions, Workload};
+use aqmlab_traffic::{Exchange, PacketSource, Session, Step};
+use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
@@ -28,23 +28,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let index = c.take_start().expect("a start event has a start");
         let number = c.first_number + index;
         let plan = &self.plan.classes[class as usize];
-        let (base_rtt, access) = network::access(plan, c.propagation, index, self.seed);
-        let body = match (&plan.workload, &c.tcp) {
-            (Workload::Packets { rate, sizes, spacing }, _) => {
-                let draws = |what| {
-                    Stream::indexed(self.seed, &format!("traffic/{}/{what}", plan.name), u64::from(index))
-                };
-                let source =
-                    PacketSource::new(*rate, *sizes, *spacing, self.now, draws("gap"), draws("size"));
-                Body::Packets(Box::new(Datagrams::new(source)))
-            }
-            (Workload::Bulk { tcp, .. }, _) => Body::Tcp(Connection {
-                sender: Endpoint::new(Role::Active, tcp),
-                receiver: Endpoint::new(Role::Passive, tcp),
-                armed: [Instant::FAR_FUTURE; 2],
-                closed: [false; 2],
-            }),
-        };
+        let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, index, self.seed);
+        let body = body(plan, index, self.now, self.seed);
         let flow = self.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
             index,
@@ -70,6 +55,13 @@ impl<Q: EventQueue> World<'_, Q> {
         let f = self.flows.of_packet(flow.slot);
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
         match (&mut f.body, workload) {
+            (Body::Tcp(connection), Workload::Sessions { tcp, .. }) => {
+                let step = connection.session.as_mut().map(|s| s.begin(self.now)).unwrap_or_default();
+                connection.act(&step);
+                connection.sender.open(self.now, tcp);
+                self.schedule_wake(flow, &step);
+                self.serve(flow, End::Sender);
+            }
             (Body::Tcp(connection), Workload::Bulk { bytes, tcp, .. }) => {
                 connection.sender.write(bytes.map_or(ENDLESS, Bytes::get));
                 if bytes.is_some() {
@@ -90,7 +82,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A source's packet is due.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.flows.get_mut(flow) else { return };
-        let Body::Packets(d) = &mut f.body else { return };
+        let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
         if d.stopped {
             return;
         }
@@ -117,11 +109,29 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
+    /// A session's applications act again.
+    fn wake_session(&mut self, flow: FlowRef) {
+        let connection = self.flows.of_packet(flow.slot).connection();
+        let Some(session) = &mut connection.session else { return };
+        let step = session.on_timer(self.now);
+        connection.act(&step);
+        self.schedule_wake(flow, &step);
+        self.serve(flow, End::Sender);
+    }
+
+    fn schedule_wake(&mut self, flow: FlowRef, step: &Step) {
+        if let Some(wake_at) = step.wake_at {
+            let number = self.flows.of_packet(flow.slot).id.number;
+            self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
+        }
+    }
+
     pub(super) fn stop_sending(&mut self, flow: FlowRef) {
         let Some(f) = self.flows.get_mut(flow) else { return };
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
+                connection.session = None;
                 connection.sender.close();
                 self.serve(flow, End::Sender);
             }
@@ -156,4 +166,31 @@ impl<Q: EventQueue> World<'_, Q> {
             self.stop(StoppedBy::Completed);
         }
     }
+}
+
+/// What flow `index` of a class does, which starts at `now`.
+fn body(plan: &ClassPlan, index: u32, now: Instant, seed: u64) -> Body {
+    let index = u64::from(index);
+    let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", plan.name), index);
+    let source = match &plan.workload {
+        Workload::Packets { rate, sizes, spacing } => {
+            PacketSource::new(*rate, *sizes, *spacing, now, draws("gap"), draws("size"))
+        }
+        Workload::OnOff { rate, size, times } => {
+            PacketSource::on_off(*rate, *size, times.clone(), now, draws("on"), draws("off"))
+        }
+        Workload::Bulk { tcp, .. } => return Body::Tcp(Connection::new(tcp, None)),
+        Workload::Sessions { sessions, tcp, .. } => {
+            let session = match sessions {
+                Sessions::Greedy(times) => Session::greedy(times.clone(), draws("on"), draws("off")),
+                Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
+                Sessions::Trace(trace) => {
+                    let row = trace.connections[index as usize];
+                    Session::Exchange(Exchange::new(row.request, row.response))
+                }
+            };
+            return Body::Tcp(Connection::new(tcp, Some(session)));
+        }
+    };
+    Body::Packets(Box::new(Datagrams::new(source)))
 }

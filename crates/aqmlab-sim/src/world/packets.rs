@@ -25,7 +25,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn forward_elsewhere(&mut self, next: Next, packet: SimPacket) {
         match next {
-            Next::Access(link) => self.enter_access(link, packet),
+            Next::Access(link) | Next::Risk(link) => self.enter_access(link, packet),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
         }
@@ -36,7 +36,13 @@ impl<Q: EventQueue> World<'_, Q> {
         let FlowId { slot, class, .. } = packet.flow();
         let tempi = &mut self.classes[usize::from(class)].tempi;
         let own = self.flows.of_packet(slot).own_links();
-        self.agenda.over_access(own, tempi, link, self.now, packet);
+        if !self.agenda.over_access(own, tempi, link, self.now, packet) {
+            if let Some(watch) = &mut self.watch {
+                watch.lost(self.now, &packet);
+            }
+            self.lose(packet);
+            self.reap();
+        }
     }
 
     /// [`World::forward`] where speed does not matter.
@@ -65,7 +71,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet is lost on its flow's own link.
     pub(super) fn lose(&mut self, packet: SimPacket) {
-        self.fates.dropped.count(packet.wire_len());
+        self.fates.lost.count(packet.wire_len());
         self.options.forget(&packet);
         self.flows.packet_gone(packet.flow().slot);
     }

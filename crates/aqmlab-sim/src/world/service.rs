@@ -162,6 +162,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let mut completed = false;
         if let Some(arrival) = arrival {
             arrival.reach(flow.connection().endpoint(end), self.options, self.now, class.profile());
+            if flow.connection().session.is_some() {
+                self.tell_session(flow, at);
+            }
         }
         loop {
             self.send(class, flow, end);
@@ -176,7 +179,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 }
                 News::PeerClosed => connection.endpoint(end).close(),
             }
-            if end == End::Receiver && flow.completed == Instant::FAR_FUTURE {
+            if end == flow.connection().last && flow.completed == Instant::FAR_FUTURE {
                 flow.completed = self.now;
                 completed = true;
             }
@@ -186,6 +189,20 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             watch.served(self.now, flow, end, class.profile());
         }
         Outcome { completed, over: flow.over, to_send: !self.outbox.is_empty() }
+    }
+
+    /// The applications look how far their streams have come.
+    #[inline(never)]
+    fn tell_session(&mut self, flow: &mut Flow, at: FlowRef) {
+        let number = flow.id.number;
+        let connection = flow.connection();
+        let progress = connection.progress();
+        let Some(session) = &mut connection.session else { return };
+        let step = session.on_progress(self.now, progress);
+        connection.act(&step);
+        if let Some(wake_at) = step.wake_at {
+            self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
+        }
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
@@ -210,7 +227,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 None => self.outbox.push(packet),
                 Some(access) => {
                     if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
-                        self.fates.dropped.count(packet.wire_len());
+                        self.fates.lost.count(packet.wire_len());
                         self.options.forget(&packet);
                         flow.in_flight -= 1;
                         lost = true;

@@ -1,6 +1,7 @@
 //! Running scenarios in tests and reading their tables.
 #![allow(dead_code)]
 
+pub mod graph;
 pub mod tap;
 
 use aqmlab_recording::{ColumnData, Recording, Table};

@@ -144,6 +144,14 @@ impl Endpoint {
         }
     }
 
+    /// The application takes back what it has written without end ([`ENDLESS`]) and has not been sent yet; it may write
+    /// again. What has been written by the byte stays.
+    pub fn withdraw(&mut self) {
+        if self.stream_end == ENDLESS {
+            self.stream_end = self.sent().max(1);
+        }
+    }
+
     /// The application is finished: a FIN follows the last byte written. An endless stream ends with the
     /// last byte sent so far.
     ///
@@ -154,9 +162,7 @@ impl Endpoint {
         if self.notes.any(CLOSING) {
             return;
         }
-        if self.stream_end == ENDLESS {
-            self.stream_end = self.sent().max(1);
-        }
+        self.withdraw();
         self.notes.set(CLOSING);
         self.burst = NO_BURST_LIMIT;
     }

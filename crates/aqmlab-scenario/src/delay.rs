@@ -1,0 +1,215 @@
+//! Delay stages: rules for packets at the edge of the network.
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_qdisc::Pipe;
+use aqmlab_random::Stream;
+use aqmlab_traffic::{Distribution, Probability};
+use aqmlab_units::{Bytes, Span};
+
+use crate::field::OURS;
+use crate::language::DELAY_RULE;
+use crate::pass::{Pass, Section};
+use crate::plan::{ClassPlan, DelayPlan, Edge, LinkPlan, Plan};
+use crate::suggest::no_such;
+use crate::topology::Network;
+
+impl Pass<'_, '_> {
+    /// The rules of the file.
+    pub(crate) fn delays(
+        &mut self,
+        file: &Section<'_>,
+        network: &Network<'_>,
+        classes: &[&ClassPlan],
+    ) -> Option<Vec<DelayPlan>> {
+        let sections = self.tables(file, "delay", DELAY_RULE)?;
+        let mut rules: Vec<DelayPlan> = Vec::new();
+        for (i, section) in sections.iter().enumerate() {
+            let rule = self.delay_rule(section, i, network, classes)?;
+            if rules.iter().any(|known| known.name == rule.name) {
+                let message = format!("two delay stages are called \"{}\"", rule.name);
+                self.error(&section.at("name"), &section.path, message);
+                return None;
+            }
+            self.check_rule(section, &rule, network, classes)?;
+            rules.push(rule);
+        }
+        Some(rules)
+    }
+
+    fn delay_rule(
+        &mut self,
+        section: &Section<'_>,
+        index: usize,
+        network: &Network<'_>,
+        classes: &[&ClassPlan],
+    ) -> Option<DelayPlan> {
+        let name = match section.node("name") {
+            Some(_) => self.name(section, "name")?,
+            None => format!("delay{}", index + 1),
+        };
+        let class = match section.node("class") {
+            Some(_) => Some(self.class_at(section, classes)?),
+            None => None,
+        };
+        let mut router = |key| match section.node(key) {
+            Some(_) => self.node_at(section, key, &network.nodes).map(Some),
+            None => Some(None),
+        };
+        let (from, to) = (router("from")?, router("to")?);
+        let directions = match self.value(section, "direction")? {
+            Value::Choice("to_receiver") => [true, false],
+            Value::Choice("to_sender") => [false, true],
+            _ => [true, true],
+        };
+        let edge = match self.value(section, "at")? {
+            Value::Choice("exit") => Edge::Exit,
+            _ => Edge::Entry,
+        };
+        let (delay, jitter) = (self.drawn(section, "delay"), self.span(section, "jitter"));
+        let loss = self.drawn(section, "loss");
+        let rate = match section.node("rate") {
+            Some(_) => Some(self.drawn(section, "rate")?),
+            None => {
+                self.enter(section, "rate", &"unlimited", Origin::Default(OURS));
+                None
+            }
+        };
+        Some(DelayPlan {
+            name,
+            class,
+            from,
+            to,
+            directions,
+            edge,
+            delay: delay?,
+            jitter: jitter?,
+            loss: loss?,
+            rate,
+        })
+    }
+
+    fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<usize> {
+        let name = self.name(section, "class")?;
+        let found = classes.iter().position(|class| class.name == name);
+        match found {
+            Some(_) => self.enter(section, "class", &name, Origin::Given),
+            None => {
+                let message = no_such("class of traffic", &name, classes.iter().map(|c| c.name.as_str()));
+                self.error(&section.at("class"), &section.sub("class"), message);
+            }
+        }
+        found
+    }
+
+    /// A rule without packets is a mistake; flows without links of their own have no place for it.
+    fn check_rule(
+        &mut self,
+        section: &Section<'_>,
+        rule: &DelayPlan,
+        network: &Network<'_>,
+        classes: &[&ClassPlan],
+    ) -> Option<()> {
+        let ends = |class: &ClassPlan, direction: usize| {
+            let way = if direction == 0 { &class.path } else { &class.return_path };
+            let (first, last) = (way.first()?, way.last()?);
+            Some([network.links[*first].from, network.links[*last].to])
+        };
+        let matching = |(i, class): &(usize, &&ClassPlan)| {
+            (0..2)
+                .any(|direction| ends(class, direction).is_some_and(|ends| rule.matches(*i, direction, ends)))
+        };
+        let matched: Vec<&ClassPlan> =
+            classes.iter().enumerate().filter(matching).map(|(_, class)| *class).collect();
+        if matched.is_empty() {
+            let message = "no packet matches this rule: no class of traffic has packets that go this way";
+            self.error(&section.at, &section.path, message);
+            return None;
+        }
+        if let Some(class) = matched.iter().find(|class| class.access.is_none()) {
+            let message = format!(
+                "a delay stage stands at a flow's own link, and the flows of \"{}\" have none: `access_rate` is \"none\"",
+                class.name
+            );
+            self.error(&section.at, &section.path, message);
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// The names of directions in paths of draws.
+const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
+
+impl DelayPlan {
+    /// Does it hold for packets of class number `class` in this direction (0: to the receiver), which enter and leave
+    /// the network at these routers?
+    fn matches(&self, class: usize, direction: usize, [enter, leave]: [usize; 2]) -> bool {
+        self.class.is_none_or(|wanted| wanted == class)
+            && self.from.is_none_or(|wanted| wanted == enter)
+            && self.to.is_none_or(|wanted| wanted == leave)
+            && self.directions[direction]
+    }
+
+    /// May it ever lose a packet?
+    pub fn loses(&self) -> bool {
+        self.loss != Distribution::Constant(Probability::NEVER)
+    }
+
+    /// What the packets of flow `index` of `count` of the class called `class` go through in this direction. All is
+    /// drawn from streams that the rule, the class, the direction and the flow name.
+    pub fn pipe(&self, class: &str, count: u64, direction: usize, index: u64, seed: u64) -> Pipe {
+        let toward = TOWARD[direction];
+        let draws =
+            |what| Stream::indexed(seed, &format!("delay/{}/{class}/{toward}/{what}", self.name), index);
+        let mut pipe = Pipe::new(self.delay.value(index, count, draws("delay")));
+        if let Some(rate) = &self.rate {
+            pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
+        }
+        let loss = self.loss.value(index, count, draws("loss"));
+        if loss != Probability::NEVER {
+            pipe = pipe.with_loss(loss.get(), draws("lost"));
+        }
+        if !self.jitter.is_zero() {
+            pipe = pipe.with_jitter(self.jitter, draws("jitter"));
+        }
+        pipe
+    }
+}
+
+/// The first rule for the packets of class number `class` in a direction (0: to the receiver) at an edge.
+pub(crate) fn rule_of(
+    delays: &[DelayPlan],
+    ends: [usize; 2],
+    class: usize,
+    direction: usize,
+    edge: Edge,
+) -> Option<&DelayPlan> {
+    delays.iter().find(|rule| rule.edge == edge && rule.matches(class, direction, ends))
+}
+
+/// The routers where packets of a class enter and leave the network, by direction.
+fn ends(links: &[LinkPlan], class: &ClassPlan, direction: usize) -> [usize; 2] {
+    let way = if direction == 0 { &class.path } else { &class.return_path };
+    let link = |at: Option<&usize>| &links[*at.expect("a path has links")];
+    [link(way.first()).from, link(way.last()).to]
+}
+
+impl Plan {
+    /// The delay stage that packets of class number `class` meet in a direction (0: to the receiver) at an edge.
+    pub fn delay_stage(&self, class: usize, direction: usize, edge: Edge) -> Option<&DelayPlan> {
+        rule_of(&self.delays, ends(&self.links, &self.classes[class], direction), class, direction, edge)
+    }
+}
+
+/// The mean of what delay stages add to the round-trip time of a class.
+pub(crate) fn mean_of(delays: &[DelayPlan], ends: [[usize; 2]; 2], class: usize) -> Span {
+    let mut sum = Span::ZERO;
+    for (direction, ends) in ends.into_iter().enumerate() {
+        for edge in [Edge::Entry, Edge::Exit] {
+            if let Some(rule) = rule_of(delays, ends, class, direction, edge) {
+                sum += rule.delay.mean();
+            }
+        }
+    }
+    sum
+}

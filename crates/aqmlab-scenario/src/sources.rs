@@ -1,0 +1,138 @@
+//! Sources on and off, and connections by a trace.
+
+use std::sync::Arc;
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_traffic::{Begin, Bursty, Distribution, OnOff};
+use aqmlab_units::text::Size;
+
+use crate::pass::{Pass, Section};
+use crate::plan::{Sessions, Workload};
+use crate::trace::Trace;
+
+impl Pass<'_, '_> {
+    /// `on_off_tcp`: greedy or in bursts.
+    pub(crate) fn on_off_tcp(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let off = self.drawn(section, "off");
+        let begin = self.begin(section);
+        let tcp = self.tcp(section);
+        let sessions = match (section.node("on"), section.node("burst")) {
+            (Some(_), None) => {
+                let on = self.drawn(section, "on");
+                Sessions::Greedy(self.on_off(section, on?, off?, begin?)?)
+            }
+            (None, Some(_)) => {
+                let sizes = self.drawn(section, "burst");
+                Sessions::Bursts(self.bursty(section, sizes?, off?, begin?)?)
+            }
+            (None, None) => {
+                let message = "neither `on` (greedy for so long) nor `burst` (so many bytes) is written; write one of them";
+                self.error(&section.at, &section.path, message);
+                return None;
+            }
+            (Some(_), Some(node)) => {
+                self.error(&node.at, &section.sub("burst"), "`on` is written as well; keep one of them");
+                return None;
+            }
+        };
+        let (tcp, tcp_settings) = tcp?;
+        Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
+    }
+
+    /// `on_off_udp`.
+    pub(crate) fn on_off_udp(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let (rate, size) = (self.rate(section, "rate"), self.value(section, "size"));
+        let (on, off) = (self.drawn(section, "on"), self.drawn(section, "off"));
+        let begin = self.begin(section);
+        let Value::Size(Size::Bytes(size)) = size? else { unreachable!("a packet size is in bytes") };
+        Some(Workload::OnOff { rate: rate?, size, times: self.on_off(section, on?, off?, begin?)? })
+    }
+
+    fn begin(&mut self, section: &Section<'_>) -> Option<Begin> {
+        match self.value(section, "begin")? {
+            Value::Choice("off") => Some(Begin::Off),
+            Value::Choice("stationary") => Some(Begin::Stationary),
+            _ => Some(Begin::On),
+        }
+    }
+
+    fn on_off(
+        &mut self,
+        section: &Section<'_>,
+        on: Distribution,
+        off: Distribution,
+        begin: Begin,
+    ) -> Option<Arc<OnOff>> {
+        let times = OnOff { on, off, begin };
+        if times.on.mean().is_zero() && times.off.mean().is_zero() {
+            let message = "on and off periods both last no time at all; write more";
+            self.error(&section.at("off"), &section.sub("off"), message);
+            return None;
+        }
+        for (key, of) in [("on", &times.on), ("off", &times.off)] {
+            if begin == Begin::Stationary && !of.has_residual() {
+                let message = format!(
+                    "a beginning in the middle of a period needs `{key}` to be constant, exponential without offset or Pareto \
+                     without `max`; write another `begin`"
+                );
+                self.error(&section.at("begin"), &section.sub("begin"), message);
+                return None;
+            }
+        }
+        Some(Arc::new(times))
+    }
+
+    fn bursty(
+        &mut self,
+        section: &Section<'_>,
+        sizes: Distribution<aqmlab_units::Bytes>,
+        off: Distribution,
+        begin: Begin,
+    ) -> Option<Arc<Bursty>> {
+        if begin == Begin::Stationary {
+            let message = "how long a burst takes depends on the network; write \"on\" or \"off\"";
+            self.error(&section.at("begin"), &section.sub("begin"), message);
+            return None;
+        }
+        Some(Arc::new(Bursty { sizes, off, begins_off: begin == Begin::Off }))
+    }
+
+    /// `trace`: the list, and how many connections it has.
+    pub(crate) fn trace(&mut self, section: &Section<'_>) -> Option<Arc<Trace>> {
+        let file = match section.node("file") {
+            Some(_) => self.text(section, "file")?,
+            None => {
+                let message =
+                    "`file` is missing; write the name of a CSV or Parquet file beside the scenario";
+                self.error(&section.at, &section.path, message);
+                return None;
+            }
+        };
+        let class = match section.node("class") {
+            Some(_) => Some(self.name(section, "class")?),
+            None => None,
+        };
+        if let Some(class) = &class {
+            self.enter(section, "class", class, Origin::Given);
+        }
+        match Trace::read(self.files, &file, class.as_deref()) {
+            Ok(trace) => {
+                let rule = Origin::Derived("the rows of the trace".into());
+                let help = "connections of the trace";
+                self.enter_at(section.sub("count"), &trace.connections.len(), rule.clone(), help);
+                self.enter_at(section.sub("digest"), &trace.digest, rule, "SHA-256 of the trace's file");
+                Some(Arc::new(trace))
+            }
+            Err(message) => {
+                self.error(&section.at("file"), &section.sub("file"), message);
+                None
+            }
+        }
+    }
+
+    /// The workload of a trace.
+    pub(crate) fn traced(&mut self, section: &Section<'_>, trace: Arc<Trace>) -> Option<Workload> {
+        let (tcp, tcp_settings) = self.tcp(section)?;
+        Some(Workload::Sessions { sessions: Sessions::Trace(trace), tcp: Box::new(tcp), tcp_settings })
+    }
+}

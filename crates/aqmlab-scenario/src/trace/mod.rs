@@ -1,0 +1,119 @@
+//! Traces: lists of connections in a file beside the scenario, CSV or Parquet.
+//!
+//! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the client,
+//! `response_bytes` from the server, and `class` where a scenario takes rows by class. Whatever is wrong is told with
+//! file and row; a CSV file's rows are named by their lines, the header being line 1.
+
+mod csv_file;
+mod parquet_file;
+mod row;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use aqmlab_units::{Bytes, Span};
+use sha2::{Digest, Sha256};
+
+use crate::suggest::no_such;
+use row::Row;
+
+/// Where the files that a scenario names are found.
+pub trait Files {
+    /// The content of the file at `path`, which is relative to the scenario's own.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+}
+
+/// Files in the folder of a scenario file.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    folder: PathBuf,
+}
+
+impl Beside {
+    /// The folder of `file`; the current one if it has none.
+    pub fn of(file: &str) -> Self {
+        Beside { folder: Path::new(file).parent().map_or_else(PathBuf::new, Path::to_path_buf) }
+    }
+}
+
+impl Files for Beside {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.folder.join(path))
+    }
+}
+
+/// Connections as a file lists them, in its order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trace {
+    /// The file as the scenario names it.
+    pub file: String,
+    /// SHA-256 of its content, in hexadecimal: another content is another plan.
+    pub digest: String,
+    /// The class whose rows these are, if not all.
+    pub class: Option<String>,
+    /// At least one.
+    pub connections: Vec<TracedConnection>,
+}
+
+/// One connection of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedConnection {
+    /// When the client opens it.
+    pub start: Span,
+    /// What the client sends.
+    pub request: Bytes,
+    /// What the server answers when it has all of that.
+    pub response: Bytes,
+}
+
+impl Trace {
+    /// The first start of all.
+    pub fn first_start(&self) -> Span {
+        self.connections.iter().map(|c| c.start).min().unwrap_or(Span::ZERO)
+    }
+
+    /// The last start of all.
+    pub fn last_start(&self) -> Span {
+        self.connections.iter().map(|c| c.start).max().unwrap_or(Span::ZERO)
+    }
+
+    /// Reads `file`, and of it the rows of `class`, or all.
+    ///
+    /// # Errors
+    /// What is wrong, with file and row: a sentence without a full stop.
+    pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
+        let content = files.read(file).map_err(|error| format!("cannot read the trace `{file}`: {error}"))?;
+        let digest = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        if content.is_empty() {
+            return Err(format!("the trace `{file}` is empty; {}", row::WANTED));
+        }
+        let rows = if content.starts_with(b"PAR1") {
+            parquet_file::rows(file, content, class.is_some())?
+        } else {
+            csv_file::rows(file, &content, class.is_some())?
+        };
+        if rows.is_empty() {
+            return Err(format!("the trace `{file}` has no rows; write at least one connection"));
+        }
+        let connections = chosen(file, &rows, class)?;
+        Ok(Trace { file: file.to_string(), digest, class: class.map(str::to_string), connections })
+    }
+}
+
+/// The connections of one class.
+fn chosen(file: &str, rows: &[Row], class: Option<&str>) -> Result<Vec<TracedConnection>, String> {
+    let wanted = |row: &&Row| class.is_none_or(|class| row.class.as_deref() == Some(class));
+    let connections: Vec<_> = rows.iter().filter(wanted).map(|row| row.connection).collect();
+    match class {
+        Some(class) if connections.is_empty() => {
+            let mut classes: Vec<&str> = rows.iter().filter_map(|row| row.class.as_deref()).collect();
+            classes.sort_unstable();
+            classes.dedup();
+            Err(format!("in the trace `{file}`: {}", no_such("class", class, classes.into_iter())))
+        }
+        _ => Ok(connections),
+    }
+}

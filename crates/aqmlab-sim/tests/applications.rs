@@ -1,0 +1,179 @@
+//! Applications that pause, answer and come by a list: what their connections carry, and when.
+mod support;
+
+use aqmlab_recording::Recording;
+use aqmlab_scenario::{Experiment, Files, Limits, parse_within};
+use aqmlab_sim::{Control, run};
+use support::{flows, integers, record, summary};
+
+/// 100 Mbit/s and 20 ms there and back: 40 ms with nothing in the way.
+const PATH: &str = r#"
+    duration = "20s"
+    [topology]
+    kind = "dumbbell"
+    rate = "100Mbit"
+    delay = "20ms"
+    access_rate = "1Gbit"
+"#;
+
+struct OneFile(&'static str);
+
+impl Files for OneFile {
+    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(self.0.as_bytes().to_vec())
+    }
+}
+
+fn experiment(traffic: &str, trace: &'static str) -> Experiment {
+    let text = format!("{PATH}\n[[traffic]]\nname = \"x\"\n{traffic}");
+    parse_within(&text, "test.toml", Limits::default(), &OneFile(trace)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn traced(more: &str, trace: &'static str) -> Recording {
+    let plan = experiment(&format!("kind = \"trace\"\nfile = \"x.csv\"\n{more}"), trace).arms.remove(0);
+    run(&plan, 1, &Control::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+const MS: u128 = 1_000_000;
+
+#[test]
+fn a_traced_connection_carries_its_bytes_both_ways_and_ends() {
+    let r = traced(
+        "",
+        "class,start_s,response_bytes,request_bytes\nb,1.5,20000,300\na,0.25,0,40000\na,3,900,0\nb,9,2000000,700000\n",
+    );
+    assert_eq!(flows(&r, "x", "start_ns"), [1500 * MS, 250 * MS, 3000 * MS, 9000 * MS]);
+    assert_eq!(flows(&r, "x", "delivered_bytes"), [20_300, 40_000, 900, 2_700_000]);
+    assert_eq!(flows(&r, "x", "sent_bytes"), [20_300, 40_000, 900, 2_700_000]);
+    assert!(flows(&r, "x", "end_ns").iter().all(|end| *end > 0), "all have ended");
+    let run = r.table("run").expect("every recording has a run");
+    assert_eq!(integers(run, "in_flight_packets"), [0], "nothing is left");
+}
+
+#[test]
+fn an_answer_takes_two_round_trips_and_a_push_half_a_one_more_than_the_handshake() {
+    let r = traced("", "start_s,request_bytes,response_bytes\n1,100,1000\n2,1000,0\n3,0,1000\n");
+    let took: Vec<u128> =
+        flows(&r, "x", "end_ns").iter().zip([1u128, 2, 3]).map(|(e, s)| e - 1000 * MS * s).collect();
+    // SYN, SYN-ACK, request, response; SYN, SYN-ACK, data. Who speaks first from the passive end waits for the
+    // handshake's last ACK. Transmission takes less than a millisecond altogether.
+    for (took, expected) in took.iter().zip([80 * MS, 60 * MS, 80 * MS]) {
+        assert!((expected..expected + MS).contains(took), "{took} ns, not {expected}");
+    }
+}
+
+#[test]
+fn a_class_takes_its_rows_of_a_trace() {
+    const TRACE: &str =
+        "class,start_s,request_bytes,response_bytes\nb,1.5,300,7\na,0.25,40000,0\na,3,900,0\n";
+    let r = traced("class = \"a\"", TRACE);
+    assert_eq!(flows(&r, "x", "delivered_bytes"), [40_000, 900]);
+}
+
+#[test]
+fn another_content_of_a_trace_is_another_plan() {
+    let kind = "kind = \"trace\"\nfile = \"x.csv\"\n";
+    let digest = |trace| experiment(kind, trace).arms[0].digest();
+    let one = digest("start_s,request_bytes,response_bytes\n1,100,1000\n");
+    assert_eq!(one, digest("start_s,request_bytes,response_bytes\n1,100,1000\n"));
+    assert_ne!(one, digest("start_s,request_bytes,response_bytes\n1,100,1001\n"));
+    let plan = experiment(kind, "start_s,request_bytes,response_bytes\n1,100,1000\n").arms[0].to_json();
+    let digest = plan["classes"][0]["workload"]["digest"].as_str().expect("the plan keeps it");
+    assert_eq!(digest.len(), 64);
+}
+
+#[test]
+fn a_trace_of_parquet_says_the_same_as_one_of_csv() {
+    struct InFolder;
+    impl Files for InFolder {
+        fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+            std::fs::read(format!("{}/tests/traces/{path}", env!("CARGO_MANIFEST_DIR")))
+        }
+    }
+    let connections = |file: &str| {
+        let text = format!("{PATH}\n[[traffic]]\nname = \"x\"\nkind = \"trace\"\nfile = \"{file}\"\n");
+        let experiment =
+            parse_within(&text, "t", Limits::default(), &InFolder).unwrap_or_else(|e| panic!("{e}"));
+        let aqmlab_scenario::Workload::Sessions { sessions: aqmlab_scenario::Sessions::Trace(trace), .. } =
+            &experiment.arms[0].classes[0].workload
+        else {
+            panic!("a trace")
+        };
+        trace.connections.clone()
+    };
+    let csv = connections("three.csv");
+    assert_eq!(csv.len(), 3);
+    assert_eq!(csv, connections("three.parquet"));
+}
+
+#[test]
+fn bursts_follow_each_other_on_one_connection() {
+    let text = format!(
+        r#"{PATH}
+        [[traffic]]
+        name = "x"
+        kind = "on_off_tcp"
+        burst = {{ list = ["2920B", "5840B"] }}
+        off = "100ms"
+        tcp = {{ profile = "rfc", mss = "1460B" }}
+        "#
+    );
+    let r = record(&text, 1);
+    let run = r.table("run").expect("every recording has a run");
+    // The handshake takes 40 ms, each burst 40 ms until it is acknowledged, and 100 ms until the next: the last burst of
+    // 20 s, the 143rd, begins at 19.92 s. A whole burst lies in the initial window (of 4 segments) that an idle
+    // connection begins with again. Each turns up in whole segments: 2 and 4.
+    assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
+    assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
+    assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);
+    // Nothing but data and ACKs, a SYN and its answer: the connection stays open.
+    let acks = integers(run, "sent_packets")[0] - (71 * 6 + 2) - 3;
+    assert!(acks <= 71 * 6 + 2, "{acks}");
+    assert_eq!(flows(&r, "x", "end_ns"), [0]);
+}
+
+#[test]
+fn a_greedy_sender_is_silent_while_it_is_off() {
+    let text = format!(
+        r#"{PATH}
+        [record]
+        queues = "100ms"
+        [[traffic]]
+        name = "x"
+        kind = "on_off_tcp"
+        on = "1s"
+        off = "2s"
+        tcp = {{ profile = "rfc", receive_window = "300kB" }}
+        "#
+    );
+    let r = record(&text, 1);
+    let queues = r.table("queues").expect("every recording has samples");
+    let at = support::names(queues, "queue");
+    let (times, counts) = (integers(queues, "t_ns"), integers(queues, "arrivals_packets"));
+    for i in (0..queues.rows()).filter(|&i| at[i] == "bottleneck") {
+        let ms = times[i] / MS;
+        // What the sample counts lies in (ms - 100, ms]; a flight may still be on its own link for a moment.
+        let within = (ms - 100) % 3000;
+        if within < 1000 {
+            assert!(counts[i] > 0, "on at {ms} ms");
+        } else {
+            assert!(counts[i] <= u128::from(within == 1000) * 250, "off at {ms} ms: {}", counts[i]);
+        }
+    }
+    assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
+    assert_eq!(flows(&r, "x", "retransmitted_segments"), [0], "what is withdrawn was never sent");
+}
+
+#[test]
+fn a_stopped_session_ends_its_connection() {
+    for what in ["on = \"300ms\"", "burst = \"30kB\""] {
+        let text = format!(
+            "{PATH}\n[[traffic]]\nname = \"x\"\nkind = \"on_off_tcp\"\n{what}\noff = \"200ms\"\nstop = \"5s\"\n\
+             tcp = {{ profile = \"rfc\", receive_window = \"60kB\", time_wait = \"1s\" }}\n"
+        );
+        let r = record(&text, 1);
+        let ends = flows(&r, "x", "end_ns");
+        assert!((5000 * MS..5500 * MS).contains(&ends[0]), "{what}: {ends:?}");
+        assert_eq!(integers(r.table("run").expect("a run"), "in_flight_packets"), [0]);
+    }
+}

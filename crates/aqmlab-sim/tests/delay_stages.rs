@@ -1,0 +1,184 @@
+//! Delay stages at the edge of the network: how long packets take, which are lost, and that the books say where.
+mod support;
+
+use aqmlab_recording::Recording;
+use support::{flows, integers, record, summary};
+
+const MS: u128 = 1_000_000;
+
+/// 20 ms there and back over a fast dumbbell, with these rules and this traffic.
+fn scenario(traffic: &str, delays: &str) -> String {
+    format!(
+        r#"
+        duration = "10s"
+        [topology]
+        kind = "dumbbell"
+        rate = "100Mbit"
+        delay = "10ms"
+        queue = {{ kind = "droptail", limit = "2000p" }}
+        [[traffic]]
+        name = "x"
+        {traffic}
+        {delays}
+        "#
+    )
+}
+
+/// When the receiver of one small transfer had it.
+fn transfer_took(delays: &str) -> u128 {
+    let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"", delays), 1);
+    flows(&r, "x", "end_ns")[0]
+}
+
+#[test]
+fn each_packet_of_a_direction_takes_its_delay_longer() {
+    let plain = transfer_took("");
+    // SYN and data go to the receiver, the SYN-ACK in between comes back.
+    for (rule, extra) in [
+        ("direction = \"to_receiver\"\ndelay = \"30ms\"", 60),
+        ("direction = \"to_sender\"\ndelay = \"30ms\"", 30),
+        ("delay = \"30ms\"", 90),
+        ("delay = \"30ms\"\nat = \"exit\"", 90),
+        ("class = \"x\"\nfrom = \"left\"\ndelay = \"30ms\"", 60),
+        ("from = \"right\"\nto = \"left\"\ndelay = \"30ms\"", 30),
+        ("delay = { list = [\"7ms\"] }\nrate = \"1Gbit\"", 21),
+    ] {
+        let took = transfer_took(&format!("[[delay]]\n{rule}\n"));
+        // At 1 Gbit/s a kilobyte takes 8 us.
+        assert!(
+            (plain + extra * MS..plain + extra * MS + 20_000).contains(&took),
+            "{rule}: {plain} -> {took}"
+        );
+    }
+}
+
+#[test]
+fn the_first_rule_that_matches_holds_at_each_edge() {
+    let plain = transfer_took("");
+    let rules = "[[delay]]\nclass = \"x\"\ndirection = \"to_receiver\"\ndelay = \"5ms\"\n\
+                 [[delay]]\ndelay = \"1s\"\ndirection = \"to_receiver\"\n\
+                 [[delay]]\ndelay = \"7ms\"\ndirection = \"to_receiver\"\nat = \"exit\"\n";
+    assert_eq!(transfer_took(rules), plain + 2 * 12 * MS);
+}
+
+#[test]
+fn the_base_round_trip_time_has_the_stages_in_it() {
+    let delays =
+        "[[delay]]\ndelay = \"30ms\"\n[[delay]]\nat = \"exit\"\ndirection = \"to_sender\"\ndelay = \"5ms\"\n";
+    let r = record(&scenario("kind = \"bulk\"\nrtt = \"25ms\"", delays), 1);
+    assert_eq!(flows(&r, "x", "base_rtt_ns"), [90 * MS]);
+}
+
+#[test]
+fn draws_belong_to_the_flow() {
+    let delays = "[[delay]]\ndelay = { uniform = [\"0ms\", \"100ms\"] }\n";
+    let of = |count: u32| {
+        let r = record(&scenario(&format!("kind = \"bulk\"\ncount = {count}\nbytes = \"1kB\""), delays), 1);
+        flows(&r, "x", "base_rtt_ns")
+    };
+    let (few, many) = (of(5), of(200));
+    assert_eq!(few, many[..5]);
+    let mean = many.iter().sum::<u128>() as f64 / 200.0 / 1e6;
+    // 20 ms and two uniform draws: 120 in the mean, with a deviation of 41.
+    assert!((mean - 120.0).abs() < 4.0 * 41.0 / 200f64.sqrt(), "{mean}");
+}
+
+/// Where a stage stands decides what the queue sees.
+#[test]
+fn queues_see_packets_behind_an_entry_and_before_an_exit() {
+    let arrivals = |at: &str| {
+        let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"";
+        let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
+        (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
+    };
+    // 1000 packets a second for 10 seconds; those of the last 2 seconds (and 10 ms of the path) have not arrived.
+    assert_eq!(arrivals("entry"), (8000, 7_990_000));
+    assert_eq!(arrivals("exit"), (10_000, 7_990_000));
+}
+
+fn lost(r: &Recording, unit: &str) -> u128 {
+    integers(r.table("run").expect("every recording has a run"), &format!("lost_{unit}"))[0]
+}
+
+#[test]
+fn losses_of_a_stage_are_counted_apart_from_those_of_queues() {
+    for at in ["entry", "exit"] {
+        let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\ncount = 2\nstop = \"9s\"";
+        let r = record(&scenario(traffic, &format!("[[delay]]\nloss = 0.1\nat = \"{at}\"\n")), 1);
+        let (sent, gone) = (flows(&r, "x", "sent_segments").iter().sum::<u128>(), lost(&r, "packets"));
+        // 1000 a second from each, for 9 seconds. Binomial(18000, 0.1): a deviation of 40.
+        assert_eq!(sent, 18_002);
+        assert!(gone.abs_diff(1800) < 5 * 40, "{at}: {gone}");
+        assert_eq!(lost(&r, "bytes"), gone * 1000);
+        assert_eq!(flows(&r, "x", "lost_packets").iter().sum::<u128>(), gone);
+        assert_eq!(flows(&r, "x", "measured_lost_packets").iter().sum::<u128>(), gone);
+        assert_eq!(flows(&r, "x", "delivered_bytes").iter().sum::<u128>(), (sent - gone) * 1000);
+        for reason in ["early", "forced", "overflow", "injected"] {
+            assert_eq!(summary(&r, "bottleneck", "*", &format!("dropped_{reason}_packets")), 0, "{at}");
+        }
+        let at_queue = summary(&r, "bottleneck", "*", "arrivals_packets");
+        assert_eq!(at_queue, if at == "entry" { sent - gone } else { sent });
+    }
+}
+
+#[test]
+fn a_rate_of_a_stage_holds_for_each_flow() {
+    let traffic = "kind = \"bulk\"\ncount = 3\ntcp = { profile = \"rfc\", receive_window = \"60kB\" }";
+    let r = record(
+        &scenario(
+            traffic,
+            "[[delay]]\ndirection = \"to_receiver\"\nrate = { list = [\"1Mbit\", \"2Mbit\"] }\n",
+        ),
+        1,
+    );
+    // 1460 B of 1500 arrive, after the handshake.
+    for (bytes, mbit) in flows(&r, "x", "delivered_bytes").iter().zip([1.0, 2.0, 1.0]) {
+        let share = *bytes as f64 / (mbit * 1e6 / 8.0 * 10.0 * 1460.0 / 1500.0);
+        assert!((0.97..=1.0).contains(&share), "{bytes} at {mbit} Mbit/s: {share}");
+    }
+}
+
+#[test]
+fn jitter_never_reorders() {
+    let traffic = "kind = \"bulk\"\ncount = 20\ntcp = { profile = \"rfc\", receive_window = \"100kB\" }";
+    let r = record(
+        &scenario(traffic, "[[delay]]\njitter = \"20ms\"\n[[delay]]\nat = \"exit\"\njitter = \"20ms\"\n"),
+        1,
+    );
+    assert!(flows(&r, "x", "delivered_bytes").iter().all(|bytes| *bytes > 1_000_000));
+    // A packet out of order makes duplicate ACKs; nothing else could make anybody send again.
+    assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
+    assert_eq!(flows(&r, "x", "fast_retransmits").iter().sum::<u128>(), 0);
+}
+
+/// With a delay difference between two classes the nearer one gets more.
+#[test]
+fn a_delay_difference_costs_a_class_its_share() {
+    let text = r#"
+        duration = "120s"
+        warmup = "20s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "10ms"
+        queue = { kind = "red", limit = "100p", min_th = "10p", max_th = "30p" }
+        [[traffic]]
+        name = "near"
+        kind = "bulk"
+        count = 9
+        rtt = { uniform = ["40ms", "60ms"] }
+        [[traffic]]
+        name = "far"
+        kind = "bulk"
+        count = 9
+        rtt = { uniform = ["40ms", "60ms"] }
+        [[delay]]
+        class = "far"
+        delay = "50ms"
+    "#;
+    let r = record(text, 1);
+    let of = |class: &str| flows(&r, class, "measured_delivered_bytes").iter().sum::<u128>() as f64;
+    let ratio = of("near") / of("far");
+    // 180 ms against 80 ms with the queue: TCP's share goes with 1/RTT or its square root below.
+    assert!((1.4..4.0).contains(&ratio), "{ratio}");
+}

@@ -1,0 +1,91 @@
+//! On and off periods: how long, one after the other.
+
+use alloc::sync::Arc;
+
+use aqmlab_random::Stream;
+use aqmlab_units::Span;
+
+use crate::distribution::Distribution;
+
+/// Which period a source begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begin {
+    /// A whole on period.
+    On,
+    /// A whole off period, as ns-2's generators do.
+    Off,
+    /// As if it had gone on for ever: on with the probability `mean on / (mean on + mean off)`, and what is left of the
+    /// period at a random moment in it. Heavy-tailed periods forget another beginning only slowly.
+    Stationary,
+}
+
+/// The periods of the sources of a class.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OnOff {
+    /// Lengths of on periods.
+    pub on: Distribution,
+    /// Lengths of off periods.
+    pub off: Distribution,
+    /// The first period.
+    pub begin: Begin,
+}
+
+impl OnOff {
+    /// The share of time that a source is on, in the long run.
+    pub fn duty(&self) -> f64 {
+        let (on, off) = (self.on.mean().as_secs_f64(), self.off.mean().as_secs_f64());
+        on / (on + off)
+    }
+}
+
+/// One source's periods. Each kind has a stream of draws to itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Periods {
+    times: Arc<OnOff>,
+    on_draws: Stream,
+    off_draws: Stream,
+    ons: u64,
+    offs: u64,
+}
+
+/// A period and its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Period {
+    On(Span),
+    Off(Span),
+}
+
+impl Periods {
+    pub(crate) fn new(times: Arc<OnOff>, on_draws: Stream, off_draws: Stream) -> Self {
+        Periods { times, on_draws, off_draws, ons: 0, offs: 0 }
+    }
+
+    /// The first period. Its draws are taken from the streams before all others.
+    ///
+    /// # Panics
+    /// If it is to be stationary and a distribution has no formula for what is left of a value.
+    pub(crate) fn first(&mut self) -> Period {
+        match self.times.begin {
+            Begin::On => Period::On(self.next_on()),
+            Begin::Off => Period::Off(self.next_off()),
+            Begin::Stationary if self.on_draws.hit(self.times.duty()) => {
+                Period::On(left_of(&self.times.on, &mut self.on_draws))
+            }
+            Begin::Stationary => Period::Off(left_of(&self.times.off, &mut self.off_draws)),
+        }
+    }
+
+    pub(crate) fn next_on(&mut self) -> Span {
+        self.ons += 1;
+        self.times.on.draw(self.ons - 1, &mut self.on_draws)
+    }
+
+    pub(crate) fn next_off(&mut self) -> Span {
+        self.offs += 1;
+        self.times.off.draw(self.offs - 1, &mut self.off_draws)
+    }
+}
+
+fn left_of(of: &Distribution, draws: &mut Stream) -> Span {
+    of.residual(draws).expect("only distributions with a formula may begin in the middle")
+}

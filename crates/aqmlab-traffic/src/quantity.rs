@@ -1,0 +1,100 @@
+//! What distributions are of: quantities that are counted in whole units.
+
+use core::fmt;
+
+use aqmlab_units::{Bytes, Rate, Span};
+
+/// No draw exceeds so many units: in nanoseconds 146 years, so that a draw can be added to any instant of a run.
+const MOST_UNITS: f64 = (1u64 << 62) as f64;
+
+/// A quantity that can be drawn.
+pub trait Quantity: Copy + PartialEq + PartialOrd + fmt::Debug {
+    /// As a number of units: nanoseconds, bytes, bits a second.
+    fn units(self) -> u64;
+
+    /// So many units.
+    fn of_units(units: u64) -> Self;
+
+    /// `factor` times this, at most 2^62 units; `factor` is not negative.
+    fn times(self, factor: f64) -> Self {
+        let units = self.units() as f64 * factor + 0.5;
+        Self::of_units(units.min(MOST_UNITS) as u64)
+    }
+
+    /// This and `other` together.
+    fn plus(self, other: Self) -> Self {
+        Self::of_units(self.units().saturating_add(other.units()))
+    }
+}
+
+impl Quantity for Span {
+    fn units(self) -> u64 {
+        self.as_ns()
+    }
+
+    fn of_units(units: u64) -> Self {
+        Span::ns(units)
+    }
+
+    fn times(self, factor: f64) -> Self {
+        let most = Span::ns(MOST_UNITS as u64);
+        Span::try_from_secs_f64(self.as_secs_f64() * factor).map_or(most, |drawn| drawn.min(most))
+    }
+}
+
+impl Quantity for Bytes {
+    fn units(self) -> u64 {
+        self.get()
+    }
+
+    fn of_units(units: u64) -> Self {
+        Bytes::new(units)
+    }
+}
+
+impl Quantity for Rate {
+    fn units(self) -> u64 {
+        self.as_bps()
+    }
+
+    fn of_units(units: u64) -> Self {
+        Rate::bps(units)
+    }
+}
+
+/// A probability. Drawn ones are multiples of 2^-53, which is as fine as hits are decided.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Probability(f64);
+
+impl Probability {
+    /// Of what never happens.
+    pub const NEVER: Probability = Probability(0.0);
+
+    /// `p`, if it is one.
+    pub fn new(p: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&p).then_some(Probability(p))
+    }
+
+    /// As a number from 0 to 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+const UNITS_OF_ONE: f64 = (1u64 << 53) as f64;
+
+impl Quantity for Probability {
+    fn units(self) -> u64 {
+        (self.0 * UNITS_OF_ONE) as u64
+    }
+
+    fn of_units(units: u64) -> Self {
+        Probability((units as f64 / UNITS_OF_ONE).min(1.0))
+    }
+}
+
+impl fmt::Display for Probability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
