@@ -24,7 +24,7 @@ HEADLINE = (
     "jain_index",
     "timeouts_per_flow",
 )
-"""What the answer table shows unless asked for something else."""
+"""What the answer table shows, with the metrics that a scenario names, unless asked for something else."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def table(
     experiment
         From :func:`aqmlab.load`.
     metrics
-        Names; those of :data:`HEADLINE` if not given.
+        Names; those of :data:`HEADLINE` and the experiment's own if not given.
     queue
         The queue to look at; the bottleneck (:func:`bottleneck`) if not given.
     class_name
@@ -139,7 +139,8 @@ def table(
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
-    chosen = tuple(map(find, HEADLINE if metrics is None else metrics))
+    names = dict.fromkeys((*HEADLINE, *experiment.metrics)) if metrics is None else metrics
+    chosen = tuple(map(find, names))
     runs = measure(experiment) if measured is None else measured
     if not runs:
         raise RecordingError(f"`{experiment.path}` holds no finished run")

@@ -78,6 +78,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
 
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
+    _check_metrics(plan["metrics"], name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = job_count(jobs)
@@ -179,12 +180,25 @@ def describe(
         "results_version": origin.results_version,
         "title": plan["title"],
         "question": plan["question"],
+        "metrics": plan["metrics"],
         "scenario_file": origin.file_name,
         "arms": [{key: arm[key] for key in kept} for arm in arms],
         "all_arms": [arm["name"] for arm in plan["arms"]],
         "seeds": list(seeds),
         "warnings": plan["warnings"],
     }
+
+
+def _check_metrics(names: Sequence[str], file: str) -> None:
+    """A wrong name is told before the runs, not after them."""
+    if names:
+        from aqmlab.metrics import find
+
+        for name in names:
+            try:
+                find(name)
+            except UsageError as error:
+                raise UsageError(f"{file}: metrics: {error}") from error
 
 
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:

@@ -95,6 +95,8 @@ class Experiment:
         What has finished.
     warnings
         What is allowed in the scenario but suspicious.
+    metrics
+        Names of those that its table has besides those of every experiment.
     version
         The version of aqmlab that made it.
     """
@@ -106,6 +108,7 @@ class Experiment:
     seeds: tuple[int, ...]
     runs: tuple[Run, ...]
     warnings: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     version: str = ""
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -218,6 +221,7 @@ def _load_experiment(path: Path) -> Experiment:
             seeds=seeds,
             runs=runs,
             warnings=tuple(map(str, about["warnings"])),
+            metrics=tuple(map(str, about.get("metrics", ()))),
             version=str(about["aqmlab_version"]),
             details=about,
         )

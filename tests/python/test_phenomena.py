@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import aqmlab
+from aqmlab.answers import HEADLINE, table
+from aqmlab.errors import UsageError
 from aqmlab.metrics import find, measure
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.metrics.together import (
@@ -68,6 +72,7 @@ SCENE = {
     "title": "Phenomena",
     "duration": "35s",
     "warmup": "5s",
+    "metrics": ["rtt_bias_exponent"],
     "seed": 1,
     "runs": 1,
     "topology": {
@@ -143,3 +148,59 @@ def test_synchronisation_needs_every_loss(scene, experiment):
     assert run.losses("reverse") is None
     unrecorded = measure(experiment)[0]
     assert find("synchronisation_percent").compute(unrecorded, "bottleneck", "*") is None
+
+
+def test_metrics_that_a_scenario_names_are_in_its_table(scene, tmp_path):
+    assert scene.metrics == ("rtt_bias_exponent",)
+    results = table(scene)
+    assert [metric.name for metric in results.metrics] == [*HEADLINE, "rtt_bias_exponent"]
+    assert results.estimate("main", "rtt_bias_exponent") is not None
+    with pytest.raises(
+        UsageError, match=r"metrics: there is no metric `rtt_bias`; did you mean `rtt_bias_exp"
+    ):
+        aqmlab.run({**SCENE, "metrics": ["rtt_bias"]}, output=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "metric", "least"),
+    [
+        # (a few flows have it all in most windows; hardly ever under RED)
+        ("lockout", "lockout_percent", 50.0),
+        ("lockout", "starved_percent", 10.0),
+        ("global_synchronization", "synchronisation_percent", 5.0),
+        ("global_synchronization", "window_correlation", 0.3),
+        ("rtt_bias", "rtt_bias_exponent", 0.1),
+    ],
+)
+def test_red_takes_the_edge_off_what_droptail_does(phenomena, scenario, metric, least):
+    """RFC 2309, section 2; Floyd and Jacobson 1993: worse under DropTail, beyond chance and by some way."""
+    results = phenomena[scenario]
+    difference = results.difference("DropTail", "RED", metric)
+    assert difference.n == 5
+    assert difference.excludes_zero()
+    assert difference.low > 0
+    assert difference.mean > least
+
+
+def test_delayed_acknowledgments_keep_flows_out_of_step(phenomena):
+    results = phenomena["global_synchronization"]
+    difference = results.difference("DropTail", "DropTail, delayed ACKs", "window_correlation")
+    assert difference.low > 0.3
+
+
+@pytest.fixture(scope="module")
+def phenomena(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("phenomena")
+    arms = {"global_synchronization": ["DropTail", "DropTail, delayed ACKs", "RED"]}
+    found = {}
+    for name in ("lockout", "global_synchronization", "rtt_bias"):
+        chosen = arms.get(name, ["DropTail", "RED"])
+        of_file = aqmlab.run(
+            SCENARIOS / f"{name}.toml", output=folder / name, runs=5, arms=chosen, report=False
+        )
+        found[name] = table(of_file, list(of_file.metrics))
+    return found

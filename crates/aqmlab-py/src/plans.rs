@@ -14,6 +14,7 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
     let answer = json!({
         "title": experiment.title,
         "question": experiment.question,
+        "metrics": experiment.metrics,
         "seeds": experiment.seeds,
         "warnings": experiment.warnings,
         "arms": arms,

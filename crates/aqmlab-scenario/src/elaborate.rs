@@ -87,6 +87,7 @@ fn read(
     Some(Experiment {
         title: common.title,
         question: common.question,
+        metrics: common.metrics,
         seeds: (common.seed..common.seed + common.runs).collect(),
         arms,
         warnings: Vec::new(),
@@ -97,6 +98,7 @@ fn read(
 struct Common {
     title: String,
     question: String,
+    metrics: Vec<String>,
     seed: u64,
     runs: u64,
 }
@@ -112,8 +114,9 @@ fn common(root: &tree::Node, file: &str, files: &dyn Files, report: &mut Report<
         Some(_) => pass.text(&section, "question"),
         None => Some(String::new()),
     };
+    let metrics = pass.names(&section, "metrics", "metric");
     let (seed, runs) = (pass.integer(&section, "seed"), pass.integer(&section, "runs"));
-    Some(Common { title: title?, question: question?, seed: seed?, runs: runs? })
+    Some(Common { title: title?, question: question?, metrics: metrics?, seed: seed?, runs: runs? })
 }
 
 /// The file's name without folders and ending.

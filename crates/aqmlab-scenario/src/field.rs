@@ -38,8 +38,8 @@ pub enum Form {
     Arrivals,
     /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.
     Flows,
-    /// Names of links.
-    Links,
+    /// A list of names of these.
+    Names(&'static str),
     /// Several of these words.
     Words(&'static [&'static str]),
     /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.

@@ -42,6 +42,12 @@ pub const FILE: &[Field] = &[
     ),
     ruled("question", Form::One(Kind::Text), "empty", "the question that it answers; heads the report"),
     ruled(
+        "metrics",
+        Form::Names("metrics"),
+        "none",
+        "metrics that the table has besides those of every experiment; `aqmlab report --help` tells of all",
+    ),
+    ruled(
         "duration",
         Form::One(RUN_TIME),
         "`at` of [stop]",
@@ -92,7 +98,7 @@ pub const FILE: &[Field] = &[
 ];
 
 /// Keys that hold for the experiment and cannot differ between arms.
-pub(crate) const COMMON_TO_ARMS: &[&str] = &["title", "question", "seed", "runs", "arm"];
+pub(crate) const COMMON_TO_ARMS: &[&str] = &["title", "question", "metrics", "seed", "runs", "arm"];
 
 /// The kinds of topology.
 pub const TOPOLOGIES: &[Variant] = &[
@@ -419,7 +425,7 @@ pub const RECORD: &[Field] = &[
 
 /// The keys of `packets` in `[record]`.
 pub const PACKET_RECORD: &[Field] = &[
-    ruled("links", Form::Links, "the paths of `flows`", "the links at which packets are recorded"),
+    ruled("links", Form::Names("links"), "the paths of `flows`", "the links at which packets are recorded"),
     ruled("flows", Form::Flows, "everybody's, at links only", "whose packets, at links and at their hosts"),
     ruled("events", Form::Words(PACKET_EVENTS), "all", "what is recorded of a packet"),
     default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "from when on"),

@@ -16,6 +16,8 @@ pub struct Experiment {
     pub title: String,
     /// The question that it answers; may be empty.
     pub question: String,
+    /// Metrics that its table has besides those of every experiment; what reads recordings knows them.
+    pub metrics: Vec<String>,
     /// The seeds, the same for every arm: `seed, seed + 1, ...`.
     pub seeds: Vec<u64>,
     /// The arms in the order of the file; one arm named `"main"` where the file names none.

@@ -140,6 +140,29 @@ impl Pass<'_, '_> {
         None
     }
 
+    /// The names in a list, none if it is not written; no list here says which there are.
+    pub(crate) fn names(&mut self, section: &Section<'_>, key: &str, what: &str) -> Option<Vec<String>> {
+        if section.node(key).is_none() {
+            return Some(Vec::new());
+        }
+        let mut names = Vec::new();
+        for item in self.list(section, key, &format!("at least one {what}"))? {
+            match &item.value {
+                Tree::Text(name) => names.push(name.clone()),
+                other => {
+                    let message = format!(
+                        "`{}` is {}; write the name of a {what}",
+                        self.report.quote(&item.at),
+                        other.what()
+                    );
+                    self.error(&item.at, &section.sub(key), message);
+                    return None;
+                }
+            }
+        }
+        Some(names)
+    }
+
     /// The indices of the names in a list among `names`, ascending.
     fn indices_of(
         &mut self,

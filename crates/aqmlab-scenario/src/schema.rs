@@ -81,7 +81,7 @@ fn form_schema(form: &Form) -> Json {
                     "items": { "type": "integer", "minimum": 0 } },
             } },
         ] } }),
-        Form::Links => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
+        Form::Names(_) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "type": "string", "minLength": 1 } }),
         Form::Words(words) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "enum": words } }),

@@ -19,7 +19,7 @@ from aqmlab.metrics import Measured
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.charts import PALETTE, color
+from aqmlab.reports.charts import color
 from aqmlab.traces import FlowName, chosen
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: T
             named.add(name.class_name)
             style = {"color": color(classes.index(name.class_name)), "alpha": 0.6, "linewidth": 0.7}
             lines.plot(field.t_s, acked / 1e6, label=label, **style)
-        width.plot(field.t_s, field.width_bytes / 1e6, color=PALETTE[3], label="fastest less slowest flow")
+        width.plot(field.t_s, field.width_bytes / 1e6, color="black", label="fastest less slowest flow")
     fit(axes, view.limits(0.0, max(run.t1_ns for run, _ in columns) / 1e9), bottom=0.0)
     legend_below(figure, axes.flat)
     return figure
