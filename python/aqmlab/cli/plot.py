@@ -40,8 +40,8 @@ def plot_recording(
     kind: Annotated[
         str,
         typer.Argument(
-            help="series, delay-cdf, goodput-delay; cumulative-ack; of single flows, if the scenario has them"
-            " recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`).",
+            help="series, delay-cdf, goodput-delay, variance-time; cumulative-ack; of single flows, if"
+            " the scenario has them recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`).",
             show_default=False,
         ),
     ],

@@ -4,6 +4,7 @@ from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
+from aqmlab.metrics import scaling as _scaling
 from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.measured import (
     EVERY_CLASS,
@@ -31,5 +32,5 @@ __all__ = [
     "measure",
 ]
 
-# Importing the four modules is what registers their metrics.
-_ = (_control, _flow, _phenomena, _queue)
+# Importing the modules is what registers their metrics.
+_ = (_control, _flow, _phenomena, _queue, _scaling)

@@ -16,6 +16,7 @@ from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
 from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
+from aqmlab.plots.variance_time import variance_time
 from aqmlab.plots.view import EVERYTHING, View
 from aqmlab.recording import Experiment
 
@@ -42,6 +43,7 @@ KINDS: dict[str, Kind] = {
     "series": _whole(series),
     "delay-cdf": _whole(delay_cdf),
     "goodput-delay": _whole(goodput_delay),
+    "variance-time": _whole(variance_time),
     "cwnd": Kind(cwnd, trace_rows),
     "srtt": Kind(srtt, trace_rows),
     "time-sequence": Kind(time_sequence, sequence_rows),
