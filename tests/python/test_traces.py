@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -233,3 +235,13 @@ def test_the_command_line_draws_parts(scene, aqmlab_cli, tmp_path):
     ended = aqmlab_cli("plot", scene.path, "ladder", "-o", file, *options)
     assert ended.returncode == 0, ended.stderr
     assert "ftp 1, two" in file.read_text()
+
+
+@pytest.mark.slow
+def test_losses_are_repaired_as_ns_2_does(tmp_path):
+    """Through scenario, simulator and packet recording: what the figure of docs/validation.md shows."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "tools/loss_patterns.py", str(tmp_path / "figure.svg")]
+    ended = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert len(ended.stdout.splitlines()) == 12
