@@ -31,7 +31,7 @@ impl Endpoint {
         {
             return Some(segment);
         }
-        self.receiver.owes_ack().then(|| self.pure_ack(profile))
+        self.owed_ack(profile)
     }
 
     /// New data, if the windows let it out.
@@ -63,9 +63,9 @@ impl Endpoint {
         }
         match self.state {
             State::Closed | State::Listen => None,
-            State::SynSent | State::SynReceived => self
-                .transmit_syn(now, profile)
-                .or_else(|| self.receiver.owes_ack().then(|| self.pure_ack(profile))),
+            State::SynSent | State::SynReceived => {
+                self.transmit_syn(now, profile).or_else(|| self.owed_ack(profile))
+            }
             _ => self.transmit_due(now, profile),
         }
     }
@@ -116,7 +116,7 @@ impl Endpoint {
             }
             if self.notes.any(SELECTIVE) {
                 let segment = self.transmit_selectively(now, profile);
-                return segment.or_else(|| self.receiver.owes_ack().then(|| self.pure_ack(profile)));
+                return segment.or_else(|| self.owed_ack(profile));
             }
         }
         self.transmit_ordinary(now, profile)
@@ -279,6 +279,12 @@ impl Endpoint {
     fn sack_len(&self, profile: &Profile) -> u8 {
         let blocks = self.receiver.sack_blocks(&self.troubles, profile);
         (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
+    }
+
+    /// An acknowledgment of its own, if one is due.
+    #[inline]
+    fn owed_ack(&mut self, profile: &Profile) -> Option<Segment> {
+        self.receiver.owes_ack().then(|| self.pure_ack(profile))
     }
 
     #[inline]
