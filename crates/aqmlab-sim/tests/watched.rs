@@ -198,6 +198,18 @@ fn the_trace_tells_every_timeout_retransmission_and_reduction() {
     assert_eq!(opened, 12);
 }
 
+/// With packets or without, of one class or of both.
+#[test]
+fn a_trace_does_not_depend_on_what_else_is_recorded() {
+    let both = record(&scenario(ALL), 3);
+    let alone = record(&scenario(r#"trace = ["ecn", "plain"]"#), 3);
+    assert_eq!(table(&alone, "trace").digest(), table(&both, "trace").digest());
+    assert!(alone.table("packets").is_none());
+    let ecn = record(&scenario(r#"trace = ["ecn"]"#), 3);
+    let rows = integers(table(&both, "trace"), "flow").into_iter().filter(|&flow| flow < 6).count();
+    assert_eq!(table(&ecn, "trace").rows(), rows);
+}
+
 /// A sample of a flow is the last row of its trace.
 #[test]
 fn the_trace_is_what_samples_show() {
