@@ -1,6 +1,6 @@
 //! Where packets go: the places on all paths of a run, in one table.
 
-use aqmlab_scenario::{ClassPlan, Edge, Plan};
+use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
 use crate::event::End;
 use crate::flow::AccessLink;
@@ -18,7 +18,7 @@ pub enum Next {
     Risk(AccessLink),
     /// To its host at this end of the path, having passed so many links, access links included.
     Host(End, u8),
-    /// The same, where something is recorded one by one.
+    /// The same, where something is recorded one by one, or applications look how far their streams have come.
     WatchedHost(End, u8),
 }
 
@@ -38,8 +38,9 @@ impl Routes {
     /// more places than a packet tells apart.
     pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
-        let add = |(i, class)| {
-            let host = if is_watched(plan, i) { Next::WatchedHost } else { Next::Host };
+        let add = |(i, class): (usize, &ClassPlan)| {
+            let attends = is_watched(plan, i) || matches!(class.workload, Workload::Sessions { .. });
+            let host = if attends { Next::WatchedHost } else { Next::Host };
             let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
                 Some(stage) if stage.loses() => Next::Risk,
                 _ => Next::Access,

@@ -60,7 +60,7 @@ impl<Q: EventQueue> World<'_, Q> {
             outbox: &mut self.outbox,
             watch: if watched { self.watch.as_deref_mut() } else { None },
         };
-        let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival);
+        let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival, watched);
         if outcome != Outcome::default() {
             self.conclude(slot, outcome);
         }
@@ -78,7 +78,7 @@ impl<Q: EventQueue> World<'_, Q> {
             outbox: &mut self.outbox,
             watch: self.watch.as_deref_mut(),
         };
-        let outcome = hosts.serve(class, flow, at, end, None);
+        let outcome = hosts.serve(class, flow, at, end, None, false);
         self.conclude(at.slot, outcome);
     }
 
@@ -149,7 +149,7 @@ struct Outcome {
 
 impl<Q: EventQueue> Hosts<'_, Q> {
     /// An endpoint takes what arrives, sends what it has to send, tells what it has to tell, and its timer is seen
-    /// to.
+    /// to. `attended`: may there be a session that wants to know of the arrival?
     #[inline(always)]
     fn serve(
         &mut self,
@@ -158,11 +158,12 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         at: FlowRef,
         end: End,
         arrival: Option<Arrival>,
+        attended: bool,
     ) -> Outcome {
         let mut completed = false;
         if let Some(arrival) = arrival {
             arrival.reach(flow.connection().endpoint(end), self.options, self.now, class.profile());
-            if flow.connection().session.is_some() {
+            if attended && flow.connection().session.is_some() {
                 self.tell_session(flow, at);
             }
         }
