@@ -53,6 +53,7 @@ def test_a_variance_time_plot_by_hand():
 
 
 SHORT = {
+    "title": "at $5 and $6",
     "duration": "50s",
     "topology": {"kind": "dumbbell", "rate": "10Mbit", "delay": "0ms", "access_rate": "none"},
     "traffic": [
@@ -76,6 +77,7 @@ def test_a_recording_has_its_hurst_parameter_and_its_figure(tmp_path):
     assert 0 < values[1] < 1.2
     drawn = aqmlab.plot(experiment.path, "variance-time", tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "scale [s]" in drawn
+    assert "at $5 and $6" in drawn
     assert f"H = {values[1]:.2f}"[:7] in drawn
 
 
