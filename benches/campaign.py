@@ -53,6 +53,7 @@ class Campaign:
     def items(self) -> Iterator[Item]:
         """Everything, the most wanted first."""
         yield from self.dumbbells()
+        yield from self.recoveries()
         yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
         yield "allocations/red/100", self.allocations
         yield "hotspots/red/100", lambda: hotspots([self.driver, *arguments(scene(100, "red")), "seconds=25"])
@@ -79,6 +80,12 @@ class Campaign:
                 if flows > 1000:
                     values = scene(flows, discipline, times=flows // 1000, start_s=2)
                     yield f"hops-fast/{discipline}/{flows}/off", lambda v=values: self.hops(v, (4, 6))
+
+    def recoveries(self) -> Iterator[Item]:
+        """The dumbbell by loss recovery: what a delivered segment costs with each."""
+        for recovery in ("newreno", "reno", "sack"):
+            values = scene(100, "red", recovery=recovery)
+            yield f"recovery/{recovery}/red/100", lambda v=values: self.hops(v, (5, 15))
 
     def hops(self, values: dict, span: tuple[float, float]) -> dict:
         """Cost of a packet-hop in the event loop."""

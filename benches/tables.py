@@ -1,6 +1,7 @@
 """The tables of docs/performance.md, from results."""
 
 GOALS = {
+    "recovery": "SACK costs at most 1.3 times NewReno per delivered segment",
     "hops": "at most 350 a packet-hop and 2,100 a segment with its ACK at 100 and 1000 flows",
     "memory": "at most 640 bytes a flow",
 }
@@ -71,6 +72,23 @@ def hops_table(items: dict) -> str:
                 ]
             )
     return table(head, rows)
+
+
+def recovery_table(items: dict) -> str:
+    """What a delivered segment costs by loss recovery, retransmissions and dropped packets included."""
+    newreno = items.get("recovery/newreno/red/100")
+    if not newreno:
+        return "Not measured.\n"
+    rows = []
+    for (recovery, discipline, flows), f in with_prefix(items, "recovery"):
+        rows.append(
+            [
+                f"{recovery}, {discipline}, {flows} flows",
+                thousands(f["per_segment"]),
+                f"{f['per_segment'] / newreno['per_segment']:.2f}",
+            ]
+        )
+    return table(["loss recovery", "instructions a delivered segment with its ACK", "over NewReno"], rows)
 
 
 def recording_table(items: dict) -> str:
@@ -204,6 +222,7 @@ def markdown(about: dict, items: dict) -> str:
         ("What was measured", about_table(about)),
         (f"Event loop (goal: {GOALS['hops']})", hops_table(items)),
         ("Many flows (goal: a hop costs at most 3 times what it costs with 1000)", scale_table(items)),
+        (f"Loss recovery (goal: {GOALS['recovery']})", recovery_table(items)),
         ("Recording (goal: at most +10 %)", recording_table(items)),
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
         (f"Memory (goal: {GOALS['memory']})", memory_text(items)),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does ns-2.35 say about a dumbbell full of NewReno flows?
+"""What does ns-2.35 say about a dumbbell full of TCP flows?
 
 Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv, one row a cell and metric to
 summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all cases) to scenes.csv. Rows
@@ -42,6 +42,7 @@ CELLS = [
     ("red-nowait", 50),
     ("red-ecn", 50),
     ("red-ecn-markall", 50),
+    *((case, 100) for case in ("newreno-ecn-sack", "sack-ecn-newreno")),
 ]
 
 WATCHED = ["drop_percent", "mean_queue_packets"]
@@ -58,6 +59,7 @@ METRICS = [
     "window_cuts_per_flow",
     "ecn_responses_per_flow",
     "stalled_flows",
+    "first_half_share",
 ]
 COUNTS = [
     "arrivals",
@@ -88,6 +90,7 @@ def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
     goodputs = result["flow_goodput_bps"]
     equal_split = sum(goodputs) / flows
     result["stalled_flows"] = sum(each < STALLED_SHARE * equal_split for each in goodputs)
+    result["first_half_share"] = f"{sum(goodputs[: flows // 2]) / sum(goodputs):.6f}"
     result["mean_base_rtt_s"] = f"{statistics.fmean(result['flow_base_rtt_s']):.9f}"
     row = {column: "" if result[column] is None else str(result[column]) for column in COLUMNS}
     draws = zip(result["flow_base_rtt_s"], result["flow_start_s"])
@@ -117,7 +120,7 @@ def interval(values: list[float]) -> tuple[float, float]:
 
 
 def numbers(rows: list[dict], metric: str) -> list[float]:
-    return [float(row[metric]) for row in rows if row[metric] != ""]
+    return [float(row[metric]) for row in rows if row.get(metric)]
 
 
 def too_wide(rows: list[dict]) -> bool:

@@ -1,4 +1,4 @@
-# A dumbbell full of NewReno flows, measured by ns-2.35 (command `ns`).
+# A dumbbell full of TCP flows, measured by ns-2.35 (command `ns`): NewReno, or half of them SACK.
 #
 #   ns crowd.tcl CASE FLOWS SEED END_S WARMUP_S
 #
@@ -10,6 +10,9 @@
 #   red-ecn          as red, ECN on at queue and agents, other values ns-2's defaults
 #                    (use_mark_p_ true, mark_p_ 0.1: it drops what it would mark at higher probabilities)
 #   red-ecn-markall  as red-ecn with use_mark_p_ false: it marks over the whole gentle range
+#   newreno-ecn-sack as red-ecn-markall on five times the rate; the first half of the flows is NewReno with ECN, the
+#                    second SACK without
+#   sack-ecn-newreno the first half is SACK with ECN, the second NewReno without
 #
 # Prints one JSON object on one line. All counts are over [WARMUP_S, END_S]. Facts about what ns-2 counts, and the
 # meaning of every field, are in ../../vectors/ns2-crowd/README.md.
@@ -41,6 +44,7 @@ set red_max_p           0.1
 set red_weight          0.002
 set packet_time_s       [expr {$wire_bytes * 8 / $bottleneck_bps}]
 set jitter_s            0
+set mixed               false
 set avg_sample_s        0.010   ;# how often RED's average is read
 
 switch -exact -- $case {
@@ -50,6 +54,16 @@ switch -exact -- $case {
     red-nowait      { set discipline RED; set ecn 0; set wait false }
     red-ecn         { set discipline RED; set ecn 1; set wait true; set use_mark_p true }
     red-ecn-markall { set discipline RED; set ecn 1; set wait true; set use_mark_p false }
+    newreno-ecn-sack - sack-ecn-newreno {
+        set discipline RED; set ecn 1; set wait true; set use_mark_p false
+        set mixed true
+        set bottleneck_bps 50e6
+        set access_bps     500e6
+        set red_limit      400
+        set red_min_th     30
+        set red_max_th     90
+        set packet_time_s  [expr {$wire_bytes * 8 / $bottleneck_bps}]
+    }
     default         { puts stderr "unknown case $case"; exit 2 }
 }
 
@@ -132,8 +146,11 @@ for {set i 0} {$i < $flows} {incr i} {
     access_link $ns $sender $left $access_delay_s
     access_link $ns $right $receiver $access_delay_s
 
-    set tcp($i)  [new Agent/TCP/Newreno]
-    set sink($i) [new Agent/TCPSink]
+    set first [expr {$i < $flows / 2}]
+    set sack  [expr {$mixed && $first == ($case eq "sack-ecn-newreno")}]
+    set tcp($i)  [new Agent/TCP/[expr {$sack ? "Sack1" : "Newreno"}]]
+    set sink($i) [new Agent/TCPSink[expr {$sack ? "/Sack1" : ""}]]
+    if {$mixed} { $tcp($i) set ecn_ $first }
     $tcp($i) set fid_ [expr {$i + 1}]
     $ns attach-agent $sender $tcp($i)
     $ns attach-agent $receiver $sink($i)

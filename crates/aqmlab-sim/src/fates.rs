@@ -27,7 +27,7 @@ impl Tally {
 }
 
 /// What became of all packets of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
     /// Handed to the network by endpoints and sources.
     pub sent: Tally,
@@ -39,10 +39,12 @@ pub struct Fates {
     pub lost: Tally,
     /// Links passed by the packets whose fate is known, access links included.
     pub packet_hops: u64,
+    /// The TCP options of those whose fate is not known yet.
+    pub options: OptionTable,
 }
 
 /// Sent packets that are neither delivered nor dropped nor anywhere to be found, or that are found twice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imbalance {
     /// The books.
     pub fates: Fates,
@@ -81,7 +83,7 @@ impl Fates {
         if packets == self.sent.packets && bytes == self.sent.bytes {
             return Ok(());
         }
-        Err(Imbalance { fates: *self, resident })
+        Err(Imbalance { fates: self.clone(), resident })
     }
 }
 
@@ -93,15 +95,13 @@ pub struct Witness<'a> {
     pub flows: &'a mut FlowTable,
     /// The paths of packets.
     pub routes: &'a Routes,
-    /// The options of packets.
-    pub options: &'a mut OptionTable,
 }
 
 impl Observer<SimPacket> for Witness<'_> {
     fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
         self.fates.dropped.count(pkt.wire_len());
         self.fates.packet_hops += self.routes.passed(pkt.place());
-        self.options.forget(&pkt);
+        self.fates.options.forget(&pkt);
         self.flows.packet_gone(pkt.flow().slot);
     }
 

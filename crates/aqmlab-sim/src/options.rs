@@ -17,7 +17,7 @@ pub struct Options {
 }
 
 /// The options of all packets on their way.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OptionTable {
     places: Vec<Option<Options>>,
     free: Vec<u32>,

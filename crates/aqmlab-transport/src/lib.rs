@@ -27,6 +27,8 @@
 //! application reads at once); payload, checksums, ports and addresses, which belong to the host.
 #![no_std]
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod bits;
 mod congestion;

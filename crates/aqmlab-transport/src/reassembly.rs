@@ -13,6 +13,8 @@ pub(crate) struct Beyond {
     fin: Option<u64>,
     /// A number in each of the runs that segments came for last, the latest first.
     recent: Recent,
+    /// Is the latest of them the topmost run?
+    topmost_is_latest: bool,
 }
 
 impl Beyond {
@@ -25,8 +27,13 @@ impl Beyond {
         if from == end {
             return true;
         }
+        // Most often the stream goes on where its last piece ended, and that piece was the latest already.
+        let goes_on = self.ranges.end() == Some(from);
         let added = self.ranges.insert(from, end);
-        self.recent.put_first(from, &self.ranges);
+        if !(goes_on && self.topmost_is_latest) {
+            self.recent.put_first(from, &self.ranges);
+            self.topmost_is_latest = self.ranges.run_of(from).map(|run| run.1) == self.ranges.end();
+        }
         added == 0
     }
 

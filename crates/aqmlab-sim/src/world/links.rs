@@ -10,24 +10,12 @@ use crate::fates::Witness;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::Next;
 
-/// Hears of drops while a port of the same world is at work.
-macro_rules! witness {
-    ($world:ident) => {
-        Witness {
-            fates: &mut $world.fates,
-            flows: &mut $world.flows,
-            routes: &$world.routes,
-            options: &mut $world.options,
-        }
-    };
-}
-
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the queue of a link.
     #[inline(always)]
     pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = witness!(self);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         if port.looks_ahead() {
             if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut witness) {
                 let mut packet = packet;
@@ -47,7 +35,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = witness!(self);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let free_at = port.arrive(self.now, packet, &mut witness);
         self.schedule_link(link, free_at);
     }
@@ -55,7 +43,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = witness!(self);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let departure = port.link_free(self.now, &mut witness);
         self.leave(link, self.now, departure.packet);
         self.schedule_link(link, departure.next_end);
@@ -95,7 +83,7 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         l.deadline = None;
-        let mut witness = witness!(self);
+        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         let free_at = l.port.wake(self.now, &mut witness);
         self.schedule_link(link, free_at);
     }

@@ -15,7 +15,7 @@ use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::fates::{Fates, Tally};
 use crate::flow::FlowTable;
 use crate::network::{self, Class, Link};
-use crate::options::{OptionImbalance, OptionTable};
+use crate::options::OptionImbalance;
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
@@ -53,8 +53,6 @@ pub struct World<'a, Q: EventQueue> {
     pub flows: FlowTable,
     /// End-to-end books.
     pub fates: Fates,
-    /// TCP options of packets on their way.
-    options: OptionTable,
     /// What goes into the recording.
     pub recorder: Recorder,
     /// What goes there one change and one packet at a time, if that is asked for.
@@ -105,7 +103,6 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             classes: network::classes(plan, begins, seed),
             flows: FlowTable::default(),
             fates: Fates::default(),
-            options: OptionTable::default(),
             recorder: Recorder::new(plan),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
@@ -298,7 +295,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
-        self.options.check(self.agenda.packets_with_options(), waiting.sum())
+        self.fates.options.check(self.agenda.packets_with_options(), waiting.sum())
     }
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
@@ -308,7 +305,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let queues = waiting as usize * size_of::<PortPacket>();
         let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
-        let options = self.options.memory_bytes();
+        let options = self.fates.options.memory_bytes();
         let rest = self.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
         (agenda + queues + starts + options + rest) as u64
     }

@@ -72,7 +72,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet is lost on its flow's own link.
     pub(super) fn lose(&mut self, packet: SimPacket) {
         self.fates.lost.count(packet.wire_len());
-        self.options.forget(&packet);
+        self.fates.options.forget(&packet);
         self.flows.packet_gone(packet.flow().slot);
     }
 

@@ -1,7 +1,7 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
 use aqmlab_qdisc::{Ecn, Packet};
-use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
@@ -10,7 +10,6 @@ use crate::event::{End, EventQueue, FlowRef, Notice};
 use crate::fates::Fates;
 use crate::flow::{AccessLink, Body, Flow};
 use crate::network::Class;
-use crate::options::{OptionTable, Options};
 use crate::packet::{SimPacket, Toward};
 use crate::watch::Watch;
 
@@ -51,16 +50,18 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         };
         let class = &mut self.classes[usize::from(packet.flow().class)];
-        let arrival = Some(Arrival { segment, options: packet.options(), ce: packet.ecn() == Ecn::Ce });
+        let (at, marked) = (FlowRef { slot, generation }, packet.ecn() == Ecn::Ce);
         let mut hosts = Hosts {
             now: self.now,
             agenda: &mut self.agenda,
             fates: &mut self.fates,
-            options: &mut self.options,
             outbox: &mut self.outbox,
             watch: if watched { self.watch.as_deref_mut() } else { None },
         };
-        let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, arrival, watched);
+        let outcome = match packet.options() {
+            None => hosts.serve(class, flow, at, end, Some((segment, marked)), watched),
+            Some(place) => hosts.serve_with_options(class, flow, at, end, (segment, marked), place),
+        };
         if outcome != Outcome::default() {
             self.conclude(slot, outcome);
         }
@@ -74,7 +75,6 @@ impl<Q: EventQueue> World<'_, Q> {
             now: self.now,
             agenda: &mut self.agenda,
             fates: &mut self.fates,
-            options: &mut self.options,
             outbox: &mut self.outbox,
             watch: self.watch.as_deref_mut(),
         };
@@ -104,36 +104,9 @@ struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     agenda: &'a mut Agenda<Q>,
     fates: &'a mut Fates,
-    options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
     watch: Option<&'a mut Watch>,
-}
-
-/// What arrives at an endpoint.
-struct Arrival {
-    /// As the packet carried it.
-    segment: Segment,
-    /// Where its options are kept, if it has any.
-    options: Option<u32>,
-    /// Was it marked on its way?
-    ce: bool,
-}
-
-impl Arrival {
-    #[inline(always)]
-    fn reach(self, endpoint: &mut Endpoint, table: &mut OptionTable, now: Instant, profile: &Profile) {
-        match self.options {
-            None => endpoint.on_segment(now, &self.segment, self.ce, profile),
-            Some(place) => self.reach_with(table.take(place), endpoint, now, profile),
-        }
-    }
-
-    #[cold]
-    fn reach_with(&self, options: Options, endpoint: &mut Endpoint, now: Instant, profile: &Profile) {
-        let segment = options.complete(self.segment);
-        endpoint.on_segment_with_sack(now, &segment, &options.sack, self.ce, profile);
-    }
 }
 
 /// What a service leaves to be done.
@@ -148,8 +121,8 @@ struct Outcome {
 }
 
 impl<Q: EventQueue> Hosts<'_, Q> {
-    /// An endpoint takes what arrives, sends what it has to send, tells what it has to tell, and its timer is seen
-    /// to. `attended`: may there be a session that wants to know of the arrival?
+    /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
+    /// tell, and its timer is seen to. `attended`: may there be a session that wants to know of the arrival?
     #[inline(always)]
     fn serve(
         &mut self,
@@ -157,12 +130,12 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow: &mut Flow,
         at: FlowRef,
         end: End,
-        arrival: Option<Arrival>,
+        arrival: Option<(Segment, bool)>,
         attended: bool,
     ) -> Outcome {
         let mut completed = false;
-        if let Some(arrival) = arrival {
-            arrival.reach(flow.connection().endpoint(end), self.options, self.now, class.profile());
+        if let Some((segment, marked)) = arrival {
+            flow.connection().endpoint(end).on_segment(self.now, &segment, marked, class.profile());
             if attended && flow.connection().session.is_some() {
                 self.tell_session(flow, at);
             }
@@ -206,6 +179,27 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
+    /// The same for a segment whose options are kept at `place`.
+    #[inline(never)]
+    fn serve_with_options(
+        &mut self,
+        class: &mut Class,
+        flow: &mut Flow,
+        at: FlowRef,
+        end: End,
+        (segment, marked): (Segment, bool),
+        place: u32,
+    ) -> Outcome {
+        let options = self.fates.options.take(place);
+        let segment = options.complete(segment);
+        let endpoint = flow.connection().endpoint(end);
+        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, class.profile());
+        if flow.connection().session.is_some() {
+            self.tell_session(flow, at);
+        }
+        self.serve(class, flow, at, end, None, false)
+    }
+
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
     #[inline(always)]
     fn send(&mut self, class: &mut Class, flow: &mut Flow, end: End) {
@@ -219,7 +213,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         while let Some(segment) = connection.endpoint(end).poll_transmit(self.now, tcp) {
             let mut packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
             if segment.has_options() {
-                packet = self.options.put(packet, &segment, connection.endpoint(end).sack(tcp));
+                packet = self.fates.options.put(packet, &segment, connection.endpoint(end).sack(tcp));
             }
             self.fates.sent.count(packet.wire_len());
             flow.in_flight += 1;
@@ -229,7 +223,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 Some(access) => {
                     if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
                         self.fates.lost.count(packet.wire_len());
-                        self.options.forget(&packet);
+                        self.fates.options.forget(&packet);
                         flow.in_flight -= 1;
                         lost = true;
                     }

@@ -3,8 +3,7 @@
 use aqmlab_units::Instant;
 
 use super::{
-    CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SACK_AGREED,
-    SELECTIVE,
+    CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
 use crate::profile::{IdleRestart, Profile, Recovery};
@@ -23,7 +22,7 @@ impl Endpoint {
     }
 
     /// Data, or else an acknowledgment of its own.
-    #[inline]
+    #[inline(always)]
     fn transmit_ordinary(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
             && self.has_data()
@@ -271,12 +270,15 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of the SACK option that tells what has arrived beyond the first hole.
+    /// Bytes of the SACK option that tells what has arrived beyond the first hole, if the other side listens.
     ///
     /// DEVIATES from RFC 6691, section 2: in a segment with payload it comes on top of the segment size, for a host
     /// that sends data both ways through losses both ways would otherwise cut its segments anew each time.
     #[cold]
     fn sack_len(&self, profile: &Profile) -> u8 {
+        if !self.uses_sack() {
+            return 0;
+        }
         let blocks = self.receiver.sack_blocks(&self.troubles, profile);
         (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
     }
@@ -308,7 +310,7 @@ impl Endpoint {
         };
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();
-            if !self.receiver.is_orderly() && self.notes.any(SACK_AGREED) {
+            if !self.receiver.is_orderly() {
                 segment.sack_len = self.sack_len(profile);
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {

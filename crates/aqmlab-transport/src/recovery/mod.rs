@@ -6,6 +6,8 @@
 //! what to send next.
 
 mod machine;
+#[cfg(test)]
+mod naive;
 mod scoreboard;
 
 pub(crate) use machine::Machine;
