@@ -47,14 +47,14 @@ pub struct Fates {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imbalance {
     /// The books.
-    pub fates: Fates,
+    pub fates: Box<Fates>,
     /// What was found in queues, on links and in access links.
     pub resident: Tally,
 }
 
 impl std::fmt::Display for Imbalance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fates { sent, delivered, dropped, lost, .. } = self.fates;
+        let Fates { sent, delivered, dropped, lost, .. } = &*self.fates;
         write!(
             f,
             "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + lost {} ({}) + in flight {} ({})",
@@ -83,7 +83,7 @@ impl Fates {
         if packets == self.sent.packets && bytes == self.sent.bytes {
             return Ok(());
         }
-        Err(Imbalance { fates: self.clone(), resident })
+        Err(Imbalance { fates: Box::new(self.clone()), resident })
     }
 }
 
