@@ -40,7 +40,7 @@ pub struct FlowId {
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
 /// If it has TCP options, the flag URG, which nothing here uses, is set, and in the place of the window stands where
-/// they are kept ([`crate::options`]).
+/// they are kept (`options.rs`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -62,7 +62,7 @@ const fn word(low: u32, high: u32) -> u64 {
 
 impl SimPacket {
     /// A TCP segment under a header of `header` bytes, at the beginning of its path. Its window is at most
-    /// 2^30 bytes (RFC 7323, section 2.3). Its options are another matter ([`crate::options`]).
+    /// 2^30 bytes (RFC 7323, section 2.3). Its options are another matter (`options.rs`).
     #[inline]
     pub fn tcp(flow: FlowId, toward: Toward, begin: Place, segment: &Segment, header: u32) -> Self {
         debug_assert!(segment.window <= WINDOW);
