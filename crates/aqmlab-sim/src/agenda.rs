@@ -3,7 +3,7 @@
 use aqmlab_qdisc::Packet;
 use aqmlab_units::Instant;
 
-use crate::event::{EventQueue, Key, Notice, Rank};
+use crate::event::{End, EventQueue, FlowRef, Key, Notice, Rank};
 use crate::fates::Tally;
 use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::SimPacket;
@@ -61,6 +61,13 @@ impl<Q: EventQueue> Agenda<Q> {
         self.queue.push(Key::new(at, Rank::Timer, object, 0), notice);
     }
 
+    /// The one valid timer event of an endpoint.
+    #[inline]
+    pub fn endpoint_timer(&mut self, at: Instant, number: u32, flow: FlowRef, end: End) {
+        let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+        self.timer(at, number, object, Notice::EndpointTimer { flow, end });
+    }
+
     /// A packet enters one of its flow's own links at `at`: its arrival at the other end is scheduled. False
     /// if the link lost it.
     #[inline(always)]
@@ -74,10 +81,16 @@ impl<Q: EventQueue> Agenda<Q> {
     ) -> bool {
         let Some((due, turn)) = access.pass(tempi, which, at, packet.wire_len()) else { return false };
         packet.pass();
+        self.arrival_from_own_link(due, which, turn, packet);
+        true
+    }
+
+    /// A packet comes out of one of its flow's own links: the `turn`-th at that instant.
+    #[inline(always)]
+    pub fn arrival_from_own_link(&mut self, due: Instant, which: AccessLink, turn: u64, packet: SimPacket) {
         // The key of object `flow_object(number, which)`, in the fewest steps.
         let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which as u64;
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
-        true
     }
 
     /// The packets on their way from one place to the next.

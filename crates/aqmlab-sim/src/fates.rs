@@ -1,12 +1,6 @@
 //! End-to-end books: every packet that was sent has exactly one fate.
 
-use aqmlab_qdisc::{Cause, Observer, Packet};
-use aqmlab_units::{Bytes, Instant, Packets};
-
-use crate::flow::FlowTable;
-use crate::options::OptionTable;
-use crate::packet::SimPacket;
-use crate::routes::Routes;
+use aqmlab_units::{Bytes, Packets};
 
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,7 +21,7 @@ impl Tally {
 }
 
 /// What became of all packets of a run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
     /// Handed to the network by endpoints and sources.
     pub sent: Tally,
@@ -39,22 +33,20 @@ pub struct Fates {
     pub lost: Tally,
     /// Links passed by the packets whose fate is known, access links included.
     pub packet_hops: u64,
-    /// The TCP options of those whose fate is not known yet.
-    pub options: OptionTable,
 }
 
 /// Sent packets that are neither delivered nor dropped nor anywhere to be found, or that are found twice.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Imbalance {
     /// The books.
-    pub fates: Box<Fates>,
+    pub fates: Fates,
     /// What was found in queues, on links and in access links.
     pub resident: Tally,
 }
 
 impl std::fmt::Display for Imbalance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Fates { sent, delivered, dropped, lost, .. } = &*self.fates;
+        let Fates { sent, delivered, dropped, lost, .. } = self.fates;
         write!(
             f,
             "sent {} ({}) is not delivered {} ({}) + dropped {} ({}) + lost {} ({}) + in flight {} ({})",
@@ -83,30 +75,8 @@ impl Fates {
         if packets == self.sent.packets && bytes == self.sent.bytes {
             return Ok(());
         }
-        Err(Imbalance { fates: Box::new(self.clone()), resident })
+        Err(Imbalance { fates: *self, resident })
     }
-}
-
-/// Hears of drops at queues: enters them into the books and tells the flow that its packet is gone.
-pub struct Witness<'a> {
-    /// The books.
-    pub fates: &'a mut Fates,
-    /// The flows.
-    pub flows: &'a mut FlowTable,
-    /// The paths of packets.
-    pub routes: &'a Routes,
-}
-
-impl Observer<SimPacket> for Witness<'_> {
-    fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
-        self.fates.dropped.count(pkt.wire_len());
-        self.fates.packet_hops += self.routes.passed(pkt.place());
-        self.fates.options.forget(&pkt);
-        self.flows.packet_gone(pkt.flow().slot);
-    }
-
-    // A marked packet goes on; the port's books count the mark.
-    fn marked(&mut self, _now: Instant, _pkt: &SimPacket, _at: Cause) {}
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use aqmlab_qdisc::Line;
 use aqmlab_traffic::{Act, PacketSource, Progress, Session, Step};
-use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
 use crate::event::{End, FlowRef};
@@ -19,6 +19,8 @@ pub struct Flow {
     pub in_flight: u32,
     /// Both ends have closed.
     pub over: bool,
+    /// Its packets on their way to a host that do so by events of their own.
+    pub pending: Pending,
     /// When it started.
     pub start: Instant,
     /// When its receiver had got everything; far future before.
@@ -29,8 +31,38 @@ pub struct Flow {
     pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
-    /// Counts at the end of the warm-up; none before, and for flows that started later.
-    pub at_warmup: Option<Box<FlowCounts>>,
+    /// Counts at the end of the warm-up, by end; none before, unless that end has been served ahead of time, and for
+    /// flows that started later.
+    pub at_warmup: Option<Box<[Option<FlowCounts>; 2]>>,
+}
+
+/// A count of packets in two bytes: a flow has never more than a few on their way to a host by events of their own.
+/// If it has too many to count they are too many for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Pending(u16);
+
+impl Pending {
+    const TOO_MANY: u16 = u16::MAX;
+
+    /// One more.
+    #[inline]
+    pub fn one_more(&mut self) {
+        self.0 = self.0.saturating_add(1);
+    }
+
+    /// One has arrived, which may be one of those that are not counted.
+    #[inline]
+    pub fn one_less(&mut self) {
+        if self.0 != Self::TOO_MANY {
+            self.0 = self.0.saturating_sub(1);
+        }
+    }
+
+    /// Is there none?
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// What a flow is.
@@ -103,36 +135,41 @@ impl Connection {
         }
     }
 
-    /// What it has counted.
-    fn counts(&self) -> FlowCounts {
-        let (s, r) = (self.sender.counters(), self.receiver.counters());
-        let mut counts = FlowCounts {
-            sent_segments: u64::from(s.data_segments_sent),
-            sent_bytes: s.bytes_sent,
-            delivered_bytes: self.receiver.delivered().get(),
-            retransmitted_segments: u64::from(s.retransmitted),
-            timeouts: u64::from(s.timeouts),
-            fast_retransmits: u64::from(s.fast_retransmits),
-            ecn_reductions: u64::from(s.ecn_reductions),
-            ce_received: u64::from(r.ce_received),
-            spurious_retransmissions: u64::from(r.duplicates_received),
-            multiple_loss_windows: u64::from(s.multiple_loss_windows),
-            lost_packets: 0,
+    /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.
+    fn counts(&self, end: End) -> FlowCounts {
+        let answers = self.last == End::Sender;
+        let (endpoint, counts_sent, counts_received) = match end {
+            End::Sender => (&self.sender, true, answers),
+            End::Receiver => (&self.receiver, answers, true),
         };
-        // Where the server answers, both ends send data.
-        if self.last == End::Sender {
-            counts.sent_segments += u64::from(r.data_segments_sent);
-            counts.sent_bytes += r.bytes_sent;
-            counts.delivered_bytes += self.sender.delivered().get();
-            counts.retransmitted_segments += u64::from(r.retransmitted);
-            counts.timeouts += u64::from(r.timeouts);
-            counts.fast_retransmits += u64::from(r.fast_retransmits);
-            counts.ecn_reductions += u64::from(r.ecn_reductions);
-            counts.ce_received += u64::from(s.ce_received);
-            counts.spurious_retransmissions += u64::from(s.duplicates_received);
-            counts.multiple_loss_windows += u64::from(r.multiple_loss_windows);
+        let mut counts = FlowCounts::default();
+        let c = endpoint.counters();
+        if counts_sent {
+            counts.sent_segments = u64::from(c.data_segments_sent);
+            counts.sent_bytes = c.bytes_sent;
+            counts.retransmitted_segments = u64::from(c.retransmitted);
+            counts.timeouts = u64::from(c.timeouts);
+            counts.fast_retransmits = u64::from(c.fast_retransmits);
+            counts.ecn_reductions = u64::from(c.ecn_reductions);
+            counts.multiple_loss_windows = u64::from(c.multiple_loss_windows);
+        }
+        if counts_received {
+            counts.delivered_bytes = endpoint.delivered().get();
+            counts.ce_received = u64::from(c.ce_received);
+            counts.spurious_retransmissions = u64::from(c.duplicates_received);
         }
         counts
+    }
+
+    /// Does nothing happen at this end up to `due` but the arrival of packets? Its timer is not due, and it is neither
+    /// opening nor closing.
+    #[inline]
+    fn is_quiet(&self, end: End, due: Instant) -> bool {
+        let endpoint = match end {
+            End::Sender => &self.sender,
+            End::Receiver => &self.receiver,
+        };
+        endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
     /// One endpoint.
@@ -194,6 +231,12 @@ impl AccessLinks {
     /// Four idle links.
     pub fn new(delay: Span, hazards: Option<Hazards>) -> Self {
         AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], hazards: hazards.map(Box::new) }
+    }
+
+    /// Where nothing is lost, a packet's arrival can be foreseen: no packet is pending yet. Elsewhere too many always
+    /// are.
+    pub fn pending(&self) -> Pending {
+        if self.hazards.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
 
     /// Packets lost on them.
@@ -290,6 +333,25 @@ pub struct FlowCounts {
     pub lost_packets: u64,
 }
 
+impl FlowCounts {
+    /// Both together.
+    fn plus(self, other: FlowCounts) -> FlowCounts {
+        FlowCounts {
+            sent_segments: self.sent_segments + other.sent_segments,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
+            retransmitted_segments: self.retransmitted_segments + other.retransmitted_segments,
+            timeouts: self.timeouts + other.timeouts,
+            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            ecn_reductions: self.ecn_reductions + other.ecn_reductions,
+            ce_received: self.ce_received + other.ce_received,
+            spurious_retransmissions: self.spurious_retransmissions + other.spurious_retransmissions,
+            multiple_loss_windows: self.multiple_loss_windows + other.multiple_loss_windows,
+            lost_packets: self.lost_packets + other.lost_packets,
+        }
+    }
+}
+
 impl Flow {
     /// Its connection.
     ///
@@ -324,21 +386,56 @@ impl Flow {
         self.access.as_mut().expect("its class has access links")
     }
 
-    /// The flow's counts so far.
-    pub fn counts(&self) -> FlowCounts {
-        let lost_packets = self.access.as_ref().map_or(0, AccessLinks::lost_packets);
-        FlowCounts { lost_packets, ..self.body_counts() }
+    /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else
+    /// happens to that end before.
+    #[inline]
+    pub fn can_be_served_ahead(&self, end: End, due: Instant) -> bool {
+        self.pending.is_none()
+            && match &self.body {
+                Body::Tcp(connection) => connection.is_quiet(end, due),
+                Body::Packets(_) => true,
+            }
     }
 
-    fn body_counts(&self) -> FlowCounts {
-        match &self.body {
-            Body::Tcp(connection) => connection.counts(),
-            Body::Packets(d) => FlowCounts {
+    /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
+    #[cold]
+    pub fn note_warmup(&mut self, end: End) {
+        let counts = self.counts_of(end);
+        self.at_warmup.get_or_insert_default()[end as usize].get_or_insert(counts);
+    }
+
+    /// The counts at the end of the warm-up; none for a flow that started later.
+    pub fn counts_at_warmup(&self) -> FlowCounts {
+        let [sender, receiver] =
+            self.at_warmup.as_deref().copied().unwrap_or_default().map(Option::unwrap_or_default);
+        sender.plus(receiver)
+    }
+
+    /// The flow's counts so far.
+    pub fn counts(&self) -> FlowCounts {
+        self.counts_of(End::Sender).plus(self.counts_of(End::Receiver))
+    }
+
+    /// What one end has counted so far.
+    fn counts_of(&self, end: End) -> FlowCounts {
+        let lost_packets = match end {
+            End::Sender => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
+            End::Receiver => 0,
+        };
+        FlowCounts { lost_packets, ..self.body_counts(end) }
+    }
+
+    fn body_counts(&self, end: End) -> FlowCounts {
+        match (&self.body, end) {
+            (Body::Tcp(connection), _) => connection.counts(end),
+            (Body::Packets(d), End::Sender) => FlowCounts {
                 sent_segments: d.sent_packets,
                 sent_bytes: d.sent_bytes.get(),
-                delivered_bytes: d.delivered_bytes.get(),
                 ..FlowCounts::default()
             },
+            (Body::Packets(d), End::Receiver) => {
+                FlowCounts { delivered_bytes: d.delivered_bytes.get(), ..FlowCounts::default() }
+            }
         }
     }
 }
@@ -469,6 +566,7 @@ mod tests {
             index: number,
             in_flight: 0,
             over: false,
+            pending: Pending::default(),
             start: Instant::ZERO,
             completed: Instant::FAR_FUTURE,
             base_rtt: Span::ZERO,

@@ -15,6 +15,7 @@ mod faults;
 mod flow;
 mod hazards;
 mod later;
+mod moving;
 mod network;
 mod options;
 mod packet;

@@ -3,7 +3,7 @@
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Discipline, Port, Registry};
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan};
+use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan, Workload};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Span, Tempo};
 
@@ -35,6 +35,8 @@ pub struct Class {
     pub tempi: Tempi,
     /// Propagation delay of both paths together.
     pub propagation: Span,
+    /// Until when its applications do nothing between the start of a flow and its end; the end of the run at most.
+    pub unattended_until: Instant,
     /// Starts to come, the next one last.
     pub starts: Vec<(Instant, u32)>,
     /// The number of the class's first flow in the run.
@@ -135,6 +137,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 begins,
                 tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation,
+                unattended_until: unattended_until(class).min(Instant::ZERO + plan.stop.at),
                 starts: starts(class, seed),
                 first_number,
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
@@ -143,6 +146,16 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
             built
         })
         .collect()
+}
+
+/// Until when the applications of a class leave alone what they have begun.
+fn unattended_until(class: &ClassPlan) -> Instant {
+    match class.workload {
+        Workload::Sessions { .. } => Instant::ZERO,
+        Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Packets { .. } => {
+            class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)
+        }
+    }
 }
 
 /// Start times, latest first; flows that start together are in order of their index.

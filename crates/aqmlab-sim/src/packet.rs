@@ -145,6 +145,13 @@ impl SimPacket {
         })
     }
 
+    /// Does it neither open nor close a connection?
+    #[inline]
+    pub fn is_ordinary(&self) -> bool {
+        let mark = Flags::SYN.bits() | Flags::FIN.bits() | Flags::RST.bits();
+        self.octet(FLAGS) & mark == 0
+    }
+
     /// The place on its path that it has come to or is on its way to.
     #[inline]
     pub fn place(&self) -> Place {

@@ -164,7 +164,7 @@ impl Recorder {
             end: Some(flow.completed).filter(|&at| at != Instant::FAR_FUTURE),
             base_rtt: flow.base_rtt,
             counts: flow.counts(),
-            at_warmup: flow.at_warmup.as_deref().copied().unwrap_or_default(),
+            at_warmup: flow.counts_at_warmup(),
         });
     }
 

@@ -11,8 +11,8 @@ use crate::watch::is_watched;
 pub enum Next {
     /// Into the queue of this link.
     Queue(u32),
-    /// Over one of its flow's own links.
-    Access(AccessLink),
+    /// Over one of its flow's own links. When it has come to its host, it will have passed so many links.
+    Access(AccessLink, u8),
     /// Over one of its flow's own links, with a stage in front of it that may lose the packet: whether it does is decided
     /// when the packet gets there and not before, so that the books are right at any moment.
     Risk(AccessLink),
@@ -42,7 +42,7 @@ impl Routes {
             let attends = is_watched(plan, i) || matches!(class.workload, Workload::Sessions { .. });
             let host = if attends { Next::WatchedHost } else { Next::Host };
             let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
-                Some(stage) if stage.loses() => Next::Risk,
+                Some(stage) if stage.loses() => |link, _| Next::Risk(link),
                 _ => Next::Access,
             });
             routes.add_class(class, last, host)
@@ -55,7 +55,7 @@ impl Routes {
     fn add_class(
         &mut self,
         class: &ClassPlan,
-        last: [fn(AccessLink) -> Next; 2],
+        last: [fn(AccessLink, u8) -> Next; 2],
         host: fn(End, u8) -> Next,
     ) -> Option<[Place; 2]> {
         let own = |links: [AccessLink; 2]| class.access.as_ref().map(|_| links);
@@ -87,8 +87,8 @@ impl Routes {
 
     /// How many links a packet has passed that has come to `place`.
     #[inline]
-    pub fn passed(&self, place: Place) -> u64 {
-        self.passed[usize::from(place)].into()
+    pub fn passed(&self, place: Place) -> u8 {
+        self.passed[usize::from(place)]
     }
 }
 
@@ -96,16 +96,16 @@ impl Routes {
 fn path(
     links: &[usize],
     own: Option<[AccessLink; 2]>,
-    into_last: fn(AccessLink) -> Next,
+    into_last: fn(AccessLink, u8) -> Next,
     host: impl FnOnce(u8) -> Next,
 ) -> Vec<Next> {
-    let passed = links.len() + own.map_or(0, |own| own.len());
+    let passed = (links.len() + own.map_or(0, |own| own.len())) as u8;
     let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
     first
-        .map(Next::Access)
+        .map(|link| Next::Access(link, passed))
         .into_iter()
         .chain(links.iter().map(|&l| Next::Queue(l as u32)))
-        .chain(last.map(into_last))
-        .chain([host(passed as u8)])
+        .chain(last.map(|link| into_last(link, passed)))
+        .chain([host(passed)])
         .collect()
 }

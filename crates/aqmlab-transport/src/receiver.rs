@@ -150,7 +150,7 @@ impl Receiver {
     /// Are we within the first segments, which are acknowledged each?
     #[inline]
     fn is_quick(&self, profile: &Profile) -> bool {
-        self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
+        profile.quick_acks > 0 && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
     /// Advances over what was kept and now follows in order. True if that reaches the FIN.

@@ -9,7 +9,7 @@ use aqmlab_units::{Bytes, Instant};
 use super::{StoppedBy, World};
 use crate::agenda::FlowObject;
 use crate::event::{End, EventQueue, FlowRef, Notice};
-use crate::flow::{AccessLink, Body, Connection, Datagrams, Flow};
+use crate::flow::{AccessLink, AccessLinks, Body, Connection, Datagrams, Flow};
 use crate::network;
 use crate::packet::{FlowId, SimPacket, Toward};
 
@@ -30,11 +30,12 @@ impl<Q: EventQueue> World<'_, Q> {
         let plan = &self.plan.classes[class as usize];
         let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, index, self.seed);
         let body = body(plan, index, self.now, self.seed);
-        let flow = self.flows.insert(|slot| Flow {
+        let flow = self.moving.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
             index,
             in_flight: 0,
             over: false,
+            pending: access.as_ref().map(AccessLinks::pending).unwrap_or_default(),
             start: self.now,
             completed: Instant::FAR_FUTURE,
             base_rtt,
@@ -52,7 +53,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// The application's first act.
     fn begin(&mut self, flow: FlowRef) {
-        let f = self.flows.of_packet(flow.slot);
+        let f = self.moving.flows.of_packet(flow.slot);
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
         match (&mut f.body, workload) {
             (Body::Tcp(connection), Workload::Sessions { tcp, .. }) => {
@@ -81,7 +82,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A source's packet is due.
     pub(super) fn emit(&mut self, flow: FlowRef) {
-        let Some(f) = self.flows.get_mut(flow) else { return };
+        let Some(f) = self.moving.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
         if d.stopped {
             return;
@@ -91,7 +92,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let class = &mut self.classes[usize::from(f.id.class)];
         let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len);
         f.in_flight += 1;
-        self.fates.sent.count(wire_len);
+        self.moving.fates.sent.count(wire_len);
         let lost = match &mut f.access {
             None => false,
             Some(access) => {
@@ -111,7 +112,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A session's applications act again.
     fn wake_session(&mut self, flow: FlowRef) {
-        let connection = self.flows.of_packet(flow.slot).connection();
+        let connection = self.moving.flows.of_packet(flow.slot).connection();
         let Some(session) = &mut connection.session else { return };
         let step = session.on_timer(self.now);
         connection.act(&step);
@@ -121,13 +122,13 @@ impl<Q: EventQueue> World<'_, Q> {
 
     fn schedule_wake(&mut self, flow: FlowRef, step: &Step) {
         if let Some(wake_at) = step.wake_at {
-            let number = self.flows.of_packet(flow.slot).id.number;
+            let number = self.moving.flows.of_packet(flow.slot).id.number;
             self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
         }
     }
 
     pub(super) fn stop_sending(&mut self, flow: FlowRef) {
-        let Some(f) = self.flows.get_mut(flow) else { return };
+        let Some(f) = self.moving.flows.get_mut(flow) else { return };
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
@@ -139,7 +140,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
-        let Some(f) = self.flows.get_mut(flow) else { return };
+        let Some(f) = self.moving.flows.get_mut(flow) else { return };
         let class = f.id.class;
         let connection = f.connection();
         if connection.armed[end as usize] != self.now {
@@ -147,10 +148,18 @@ impl<Q: EventQueue> World<'_, Q> {
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         let endpoint = connection.endpoint(end);
-        if endpoint.deadline().is_some_and(|at| at <= self.now) {
-            endpoint.on_timer(self.now, self.classes[usize::from(class)].profile());
+        match endpoint.deadline() {
+            // The deadline has moved since, and the event moves after it.
+            Some(at) if at > self.now => {
+                connection.armed[end as usize] = at;
+                self.agenda.endpoint_timer(at, f.id.number, flow, end);
+            }
+            None => {}
+            Some(_) => {
+                endpoint.on_timer(self.now, self.classes[usize::from(class)].profile());
+                self.serve(flow, end);
+            }
         }
-        self.serve(flow, end);
     }
 
     /// A receiver has got all that its sender had to send.

@@ -6,8 +6,8 @@ use aqmlab_units::Instant;
 
 use super::{StoppedBy, World};
 use crate::event::{EventQueue, Key, Notice, Rank};
-use crate::fates::Witness;
-use crate::packet::{FlowId, SimPacket};
+use crate::flow::AccessLink;
+use crate::packet::SimPacket;
 use crate::routes::Next;
 
 impl<Q: EventQueue> World<'_, Q> {
@@ -15,9 +15,8 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(always)]
     pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
         if port.looks_ahead() {
-            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut witness) {
+            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut self.moving) {
                 let mut packet = packet;
                 if prospect.marked {
                     packet.mark_ce();
@@ -35,16 +34,14 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
-        let free_at = port.arrive(self.now, packet, &mut witness);
+        let free_at = port.arrive(self.now, packet, &mut self.moving);
         self.schedule_link(link, free_at);
     }
 
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let port = &mut self.links[link as usize].port;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
-        let departure = port.link_free(self.now, &mut witness);
+        let departure = port.link_free(self.now, &mut self.moving);
         self.leave(link, self.now, departure.packet);
         self.schedule_link(link, departure.next_end);
     }
@@ -56,13 +53,12 @@ impl<Q: EventQueue> World<'_, Q> {
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
         if self.fused
-            && let Next::Access(last) = self.routes.next(packet.place())
+            && let Next::Access(last, passed) = self.moving.routes.next(packet.place())
         {
-            let FlowId { slot, class, .. } = packet.flow();
-            let own = self.flows.of_packet(slot).own_links();
-            let tempi = &mut self.classes[usize::from(class)].tempi;
-            let arrives = self.agenda.over_access(own, tempi, last, at, packet);
-            debug_assert!(arrives, "the last access link does not lose");
+            match last {
+                AccessLink::ReceiverIn => self.leave_for_receiver(at, packet, passed),
+                _ => self.leave_for_sender(at, packet, passed),
+            }
         } else {
             let turn = l.turns.take(at);
             self.agenda.arrival_from_link(at, link, turn, packet);
@@ -83,8 +79,7 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         l.deadline = None;
-        let mut witness = Witness { fates: &mut self.fates, flows: &mut self.flows, routes: &self.routes };
-        let free_at = l.port.wake(self.now, &mut witness);
+        let free_at = l.port.wake(self.now, &mut self.moving);
         self.schedule_link(link, free_at);
     }
 

@@ -11,11 +11,12 @@ use aqmlab_units::Instant;
 
 use crate::agenda::Agenda;
 use crate::control::Control;
-use crate::event::{Event, EventQueue, Key, Notice, Rank};
+use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
 use crate::fates::{Fates, Tally};
 use crate::flow::FlowTable;
+use crate::moving::Moving;
 use crate::network::{self, Class, Link};
-use crate::options::OptionImbalance;
+use crate::options::{OptionImbalance, OptionTable};
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
@@ -45,14 +46,14 @@ pub struct World<'a, Q: EventQueue> {
     /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
     /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
     fused: bool,
+    /// Where nothing looks on, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
+    /// happen there before: it needs no event for the last part of its way.
+    serves_ahead: bool,
     /// Every link with its port.
     pub links: Vec<Link>,
-    routes: Routes,
+    /// Flows, their packets, and what becomes of them.
+    pub moving: Moving,
     classes: Vec<Class>,
-    /// Every living flow.
-    pub flows: FlowTable,
-    /// End-to-end books.
-    pub fates: Fates,
     /// What goes into the recording.
     pub recorder: Recorder,
     /// What goes there one change and one packet at a time, if that is asked for.
@@ -68,6 +69,8 @@ pub struct World<'a, Q: EventQueue> {
     until_look: u64,
     /// Is the warm-up over?
     measuring: bool,
+    /// When it will be; far future once it is.
+    warmup_ends: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
     stopped_by: Option<StoppedBy>,
@@ -98,11 +101,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             now: Instant::ZERO,
             agenda,
             fused,
+            serves_ahead: fused && is_unobserved(plan),
             links,
-            routes,
+            moving: Moving {
+                flows: FlowTable::default(),
+                routes,
+                options: OptionTable::default(),
+                fates: Fates::default(),
+            },
             classes: network::classes(plan, begins, seed),
-            flows: FlowTable::default(),
-            fates: Fates::default(),
             recorder: Recorder::new(plan),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
@@ -111,6 +118,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             stride: CONTROL_INTERVAL,
             until_look: CONTROL_INTERVAL,
             measuring: false,
+            warmup_ends: Instant::ZERO + plan.warmup,
             watched: None,
             stopped_by: None,
         };
@@ -218,7 +226,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                 self.schedule_sample(notice);
             }
             Notice::SampleFlows => {
-                self.recorder.sample_flows(self.now, &self.flows);
+                self.recorder.sample_flows(self.now, &self.moving.flows);
                 self.schedule_sample(notice);
             }
             Notice::End => self.stop(StoppedBy::Time),
@@ -259,8 +267,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
-        for flow in self.flows.iter_mut() {
-            flow.at_warmup = Some(Box::new(flow.counts()));
+        for flow in self.moving.flows.iter_mut() {
+            flow.note_warmup(End::Sender);
+            flow.note_warmup(End::Receiver);
         }
         self.begin_measuring();
     }
@@ -268,6 +277,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// From now on completed flows count, and the stop condition's link is watched.
     fn begin_measuring(&mut self) {
         self.measuring = true;
+        self.warmup_ends = Instant::FAR_FUTURE;
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
@@ -295,7 +305,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
-        self.fates.options.check(self.agenda.packets_with_options(), waiting.sum())
+        self.moving.options.check(self.agenda.packets_with_options(), waiting.sum())
     }
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
@@ -305,10 +315,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let queues = waiting as usize * size_of::<PortPacket>();
         let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
-        let options = self.fates.options.memory_bytes();
-        let rest = self.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
+        let options = self.moving.options.memory_bytes();
+        let rest = self.moving.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
         (agenda + queues + starts + options + rest) as u64
     }
+}
+
+/// Does nobody look at flows between the end of the warm-up and that of the run?
+fn is_unobserved(plan: &Plan) -> bool {
+    let stops_early = plan.stop.condition.is_some() || plan.stop.completed.is_some();
+    !stops_early && plan.record.flows.is_zero() && Watch::of(plan).is_none()
 }
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so

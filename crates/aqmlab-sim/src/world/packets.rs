@@ -13,7 +13,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// host.
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: SimPacket) {
-        match self.routes.next(packet.place()) {
+        match self.moving.routes.next(packet.place()) {
             Next::Queue(link) => self.enqueue(link, packet),
             Next::Host(End::Receiver, passed) => self.at_receiver(packet, passed),
             Next::Host(End::Sender, passed) => self.at_sender(packet, passed),
@@ -25,7 +25,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn forward_elsewhere(&mut self, next: Next, packet: SimPacket) {
         match next {
-            Next::Access(link) | Next::Risk(link) => self.enter_access(link, packet),
+            Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, packet),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
         }
@@ -35,7 +35,7 @@ impl<Q: EventQueue> World<'_, Q> {
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let tempi = &mut self.classes[usize::from(class)].tempi;
-        let own = self.flows.of_packet(slot).own_links();
+        let own = self.moving.flows.of_packet(slot).own_links();
         if !self.agenda.over_access(own, tempi, link, self.now, packet) {
             if let Some(watch) = &mut self.watch {
                 watch.lost(self.now, &packet);
@@ -54,14 +54,14 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Takes out flows whose last packet has gone.
     #[inline]
     pub(super) fn reap(&mut self) {
-        if self.flows.has_finished() {
+        if self.moving.flows.has_finished() {
             self.record_finished();
         }
     }
 
     #[cold]
     fn record_finished(&mut self) {
-        while let Some(gone) = self.flows.reap() {
+        while let Some(gone) = self.moving.flows.reap() {
             self.recorder.flow_ended(&gone);
             if let Some(watch) = &mut self.watch {
                 watch.flow_ended(&gone);
@@ -71,9 +71,9 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet is lost on its flow's own link.
     pub(super) fn lose(&mut self, packet: SimPacket) {
-        self.fates.lost.count(packet.wire_len());
-        self.fates.options.forget(&packet);
-        self.flows.packet_gone(packet.flow().slot);
+        self.moving.fates.lost.count(packet.wire_len());
+        self.moving.options.forget(&packet);
+        self.moving.flows.packet_gone(packet.flow().slot);
     }
 
     /// Packets of flows without access links enter their first queue.

@@ -1,83 +1,127 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
 use aqmlab_qdisc::{Ecn, Packet};
-use aqmlab_transport::{Endpoint, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
 use crate::agenda::{Agenda, FlowObject};
 use crate::event::{End, EventQueue, FlowRef, Notice};
 use crate::fates::Fates;
-use crate::flow::{AccessLink, Body, Flow};
+use crate::flow::{AccessLink, AccessLinks, Body, Connection, Flow, Tempi};
 use crate::network::Class;
-use crate::packet::{SimPacket, Toward};
+use crate::options::OptionTable;
+use crate::packet::{FlowId, SimPacket, Toward};
+use crate::routes::Place;
 use crate::watch::Watch;
+
+/// What a service needs of a world besides the flow and its class.
+macro_rules! hosts {
+    ($world:ident, $now:expr, $watch:expr) => {
+        Hosts {
+            now: $now,
+            agenda: &mut $world.agenda,
+            fates: &mut $world.moving.fates,
+            options: &mut $world.moving.options,
+            outbox: &mut $world.outbox,
+            watch: $watch,
+        }
+    };
+}
 
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
     /// both.)
     #[inline(never)]
     pub(super) fn at_receiver(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Receiver, false);
+        self.at_host(packet, passed, End::Receiver);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
     pub(super) fn at_sender(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Sender, false);
-    }
-
-    /// A packet reaches a host where something is recorded one by one.
-    #[inline(never)]
-    pub(super) fn at_watched_host(&mut self, packet: SimPacket, passed: u8, end: End) {
-        if let Some(watch) = &mut self.watch {
-            watch.arrived(self.now, &packet);
-        }
-        self.at_host(packet, passed, end, true);
+        self.at_host(packet, passed, End::Sender);
     }
 
     #[inline(always)]
-    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End, watched: bool) {
-        self.fates.delivered.count(packet.wire_len());
-        self.fates.packet_hops += u64::from(passed);
-        let slot = packet.flow().slot;
-        let (generation, flow) = self.flows.tenant(slot);
-        flow.in_flight -= 1;
-        let Some(segment) = packet.segment() else {
-            flow.datagrams().delivered_bytes += packet.wire_len();
-            self.flows.look_whether_finished(slot);
-            self.reap();
-            return;
-        };
-        let class = &mut self.classes[usize::from(packet.flow().class)];
-        let (at, marked) = (FlowRef { slot, generation }, packet.ecn() == Ecn::Ce);
-        let mut hosts = Hosts {
-            now: self.now,
-            agenda: &mut self.agenda,
-            fates: &mut self.fates,
-            outbox: &mut self.outbox,
-            watch: if watched { self.watch.as_deref_mut() } else { None },
-        };
-        let outcome = match packet.options() {
-            None => hosts.serve(class, flow, at, end, Some((segment, marked)), watched),
-            Some(place) => hosts.serve_with_options(class, flow, at, end, (segment, marked), place),
-        };
+    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+        let FlowId { slot, class, .. } = packet.flow();
+        let (generation, flow) = self.moving.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
+        flow.pending.one_less();
+        let mut hosts = hosts!(self, self.now, None);
+        let outcome =
+            hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
         if outcome != Outcome::default() {
             self.conclude(slot, outcome);
         }
     }
 
+    /// A packet reaches a host where something is recorded one by one, or applications look how far their streams have
+    /// come.
+    #[inline(never)]
+    pub(super) fn at_watched_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+        if let Some(watch) = &mut self.watch {
+            watch.arrived(self.now, &packet);
+        }
+        let FlowId { slot, class, .. } = packet.flow();
+        let (generation, flow) = self.moving.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
+        let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
+        let outcome = hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: true });
+        self.conclude(slot, outcome);
+    }
+
+    /// A packet enters its flow's own link to the host that receives, at `at`.
+    #[inline(never)]
+    pub(super) fn leave_for_receiver(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, End::Receiver);
+    }
+
+    /// A packet enters its flow's own link to the host that sends, at `at`.
+    #[inline(never)]
+    pub(super) fn leave_for_sender(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, End::Sender);
+    }
+
+    /// The packet's arrival becomes an event, or it is dealt with now, as of then, if nothing else can happen at its
+    /// host before.
+    #[inline(always)]
+    fn leave_for_host(&mut self, at: Instant, mut packet: SimPacket, passed: u8, end: End) {
+        let last = match end {
+            End::Receiver => AccessLink::ReceiverIn,
+            End::Sender => AccessLink::SenderIn,
+        };
+        let FlowId { slot, class, .. } = packet.flow();
+        let (generation, flow) = self.moving.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
+        let passage = flow.own_links().pass(&mut class.tempi, last, at, packet.wire_len());
+        let (due, turn) = passage.expect("the last access link does not lose");
+        packet.pass();
+        if self.serves_ahead {
+            let alone = due <= class.unattended_until && packet.is_ordinary();
+            if alone && flow.can_be_served_ahead(end, due) {
+                if due > self.warmup_ends {
+                    flow.note_warmup(end);
+                }
+                let mut hosts = hosts!(self, due, None);
+                let outcome =
+                    hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
+                if outcome != Outcome::default() {
+                    self.conclude(slot, outcome);
+                }
+                return;
+            }
+            flow.pending.one_more();
+        }
+        self.agenda.arrival_from_own_link(due, last, turn, packet);
+    }
+
     /// After a change of an endpoint that no arrival has made: a timer, or the application.
     pub(super) fn serve(&mut self, at: FlowRef, end: End) {
-        let flow = self.flows.of_packet(at.slot);
+        let flow = self.moving.flows.of_packet(at.slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
-        let mut hosts = Hosts {
-            now: self.now,
-            agenda: &mut self.agenda,
-            fates: &mut self.fates,
-            outbox: &mut self.outbox,
-            watch: self.watch.as_deref_mut(),
-        };
+        let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
         let outcome = hosts.serve(class, flow, at, end, None, false);
         self.conclude(at.slot, outcome);
     }
@@ -86,14 +130,14 @@ impl<Q: EventQueue> World<'_, Q> {
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Outcome) {
         if outcome.completed {
-            let class = self.flows.of_packet(slot).id.class;
+            let class = self.moving.flows.of_packet(slot).id.class;
             self.count_completed(class);
         }
         if outcome.to_send {
             self.send_outbox();
         }
         if outcome.over {
-            self.flows.look_whether_finished(slot);
+            self.moving.flows.look_whether_finished(slot);
         }
         self.reap();
     }
@@ -104,9 +148,19 @@ struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     agenda: &'a mut Agenda<Q>,
     fates: &'a mut Fates,
+    options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
     watch: Option<&'a mut Watch>,
+}
+
+/// Where a packet has come to.
+struct Reached {
+    end: End,
+    /// The links that it has passed.
+    passed: u8,
+    /// May there be a session that wants to know of the arrival?
+    attended: bool,
 }
 
 /// What a service leaves to be done.
@@ -121,6 +175,53 @@ struct Outcome {
 }
 
 impl<Q: EventQueue> Hosts<'_, Q> {
+    /// A packet reaches its host.
+    #[inline(always)]
+    fn arrive(
+        &mut self,
+        class: &mut Class,
+        flow: &mut Flow,
+        generation: u32,
+        packet: &SimPacket,
+        Reached { end, passed, attended }: Reached,
+    ) -> Outcome {
+        self.fates.delivered.count(packet.wire_len());
+        self.fates.packet_hops += u64::from(passed);
+        flow.in_flight -= 1;
+        let Some(segment) = packet.segment() else {
+            flow.datagrams().delivered_bytes += packet.wire_len();
+            return Outcome { over: flow.over, ..Outcome::default() };
+        };
+        let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
+        match packet.options() {
+            None => self.serve(class, flow, at, end, Some((segment, marked)), attended),
+            Some(place) => self.serve_with_options(class, flow, at, end, (segment, marked), place),
+        }
+    }
+
+    /// [`Hosts::serve`] for a segment whose options are kept at `place`.
+    #[inline(never)]
+    fn serve_with_options(
+        &mut self,
+        class: &mut Class,
+        flow: &mut Flow,
+        at: FlowRef,
+        end: End,
+        (segment, marked): (Segment, bool),
+        place: u32,
+    ) -> Outcome {
+        let options = self.options.take(place);
+        let segment = options.complete(segment);
+        let number = flow.id.number;
+        let connection = flow.connection();
+        let endpoint = connection.endpoint(end);
+        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, class.profile());
+        if connection.session.is_some() {
+            self.tell_session(connection, number, at);
+        }
+        self.serve(class, flow, at, end, None, false)
+    }
+
     /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
     /// tell, and its timer is seen to. `attended`: may there be a session that wants to know of the arrival?
     #[inline(always)]
@@ -133,43 +234,56 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         arrival: Option<(Segment, bool)>,
         attended: bool,
     ) -> Outcome {
-        let mut completed = false;
+        let Class { tcp: Some(profile), tempi, begins, .. } = class else {
+            unreachable!("a class of connections")
+        };
+        let Flow { id, in_flight, over, completed, access, body: Body::Tcp(connection), .. } = flow else {
+            unreachable!("segments and endpoints' timers belong to connections")
+        };
+        let mut desk = Desk {
+            profile,
+            tempi,
+            begin: begins[sends_toward(end) as usize],
+            id,
+            in_flight,
+            access,
+            sent_out: false,
+        };
+        let mut complete = false;
         if let Some((segment, marked)) = arrival {
-            flow.connection().endpoint(end).on_segment(self.now, &segment, marked, class.profile());
-            if attended && flow.connection().session.is_some() {
-                self.tell_session(flow, at);
+            connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
+            if attended && connection.session.is_some() {
+                self.tell_session(connection, id.number, at);
             }
         }
         loop {
-            self.send(class, flow, end);
-            let connection = flow.connection();
+            self.send(&mut desk, connection.endpoint(end), end);
             // The receiving application closes when it has been told that its peer has.
             match news(connection.endpoint(end)) {
                 News::None => break,
                 News::Over => {
                     connection.closed[end as usize] = true;
-                    flow.over = flow.connection().closed == [true; 2];
+                    *over = connection.closed == [true; 2];
                     break;
                 }
                 News::PeerClosed => connection.endpoint(end).close(),
             }
-            if end == flow.connection().last && flow.completed == Instant::FAR_FUTURE {
-                flow.completed = self.now;
-                completed = true;
+            if end == connection.last && *completed == Instant::FAR_FUTURE {
+                *completed = self.now;
+                complete = true;
             }
         }
-        self.see_to_timer(flow, at, end);
+        self.see_to_timer(connection, id.number, at, end);
+        let (over, to_send) = (*over, desk.sent_out);
         if let Some(watch) = &mut self.watch {
-            watch.served(self.now, flow, end, class.profile());
+            watch.served(self.now, flow, end, profile);
         }
-        Outcome { completed, over: flow.over, to_send: !self.outbox.is_empty() }
+        Outcome { completed: complete, over, to_send }
     }
 
     /// The applications look how far their streams have come.
     #[inline(never)]
-    fn tell_session(&mut self, flow: &mut Flow, at: FlowRef) {
-        let number = flow.id.number;
-        let connection = flow.connection();
+    fn tell_session(&mut self, connection: &mut Connection, number: u32, at: FlowRef) {
         let progress = connection.progress();
         let Some(session) = &mut connection.session else { return };
         let step = session.on_progress(self.now, progress);
@@ -179,52 +293,32 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// The same for a segment whose options are kept at `place`.
-    #[inline(never)]
-    fn serve_with_options(
-        &mut self,
-        class: &mut Class,
-        flow: &mut Flow,
-        at: FlowRef,
-        end: End,
-        (segment, marked): (Segment, bool),
-        place: u32,
-    ) -> Outcome {
-        let options = self.fates.options.take(place);
-        let segment = options.complete(segment);
-        let endpoint = flow.connection().endpoint(end);
-        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, class.profile());
-        if flow.connection().session.is_some() {
-            self.tell_session(flow, at);
-        }
-        self.serve(class, flow, at, end, None, false)
-    }
-
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
     #[inline(always)]
-    fn send(&mut self, class: &mut Class, flow: &mut Flow, end: End) {
-        let Class { tcp: Some(tcp), tempi, begins, .. } = class else { return };
-        let Body::Tcp(connection) = &mut flow.body else { return };
-        let (toward, own_link) = match end {
-            End::Sender => (Toward::Receiver, AccessLink::SenderOut),
-            End::Receiver => (Toward::Sender, AccessLink::ReceiverOut),
+    fn send(&mut self, desk: &mut Desk, endpoint: &mut Endpoint, end: End) {
+        let own_link = match end {
+            End::Sender => AccessLink::SenderOut,
+            End::Receiver => AccessLink::ReceiverOut,
         };
-        let begin = begins[toward as usize];
-        while let Some(segment) = connection.endpoint(end).poll_transmit(self.now, tcp) {
-            let mut packet = SimPacket::tcp(flow.id, toward, begin, &segment, tcp.header);
+        while let Some(segment) = endpoint.poll_transmit(self.now, desk.profile) {
+            let mut packet =
+                SimPacket::tcp(*desk.id, sends_toward(end), desk.begin, &segment, desk.profile.header);
             if segment.has_options() {
-                packet = self.fates.options.put(packet, &segment, connection.endpoint(end).sack(tcp));
+                packet = self.options.put(packet, &segment, endpoint.sack(desk.profile));
             }
             self.fates.sent.count(packet.wire_len());
-            flow.in_flight += 1;
+            *desk.in_flight += 1;
             let mut lost = false;
-            match &mut flow.access {
-                None => self.outbox.push(packet),
+            match desk.access {
+                None => {
+                    self.outbox.push(packet);
+                    desk.sent_out = true;
+                }
                 Some(access) => {
-                    if !self.agenda.over_access(access, tempi, own_link, self.now, packet) {
+                    if !self.agenda.over_access(access, desk.tempi, own_link, self.now, packet) {
                         self.fates.lost.count(packet.wire_len());
-                        self.fates.options.forget(&packet);
-                        flow.in_flight -= 1;
+                        self.options.forget(&packet);
+                        *desk.in_flight -= 1;
                         lost = true;
                     }
                 }
@@ -238,16 +332,36 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires
     /// early, it is made again.
     #[inline(always)]
-    fn see_to_timer(&mut self, flow: &mut Flow, at: FlowRef, end: End) {
-        let (number, connection) = (flow.id.number, flow.connection());
+    fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
         if let Some(deadline) = deadline
             && deadline < connection.armed[end as usize]
         {
             connection.armed[end as usize] = deadline;
-            let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
-            self.agenda.timer(deadline, number, object, Notice::EndpointTimer { flow: at, end });
+            self.agenda.endpoint_timer(deadline, number, at, end);
         }
+    }
+}
+
+/// What sending needs of a flow and its class.
+struct Desk<'a> {
+    profile: &'a Profile,
+    tempi: &'a mut Tempi,
+    /// Where the packets' path begins.
+    begin: Place,
+    id: &'a FlowId,
+    in_flight: &'a mut u32,
+    access: &'a mut Option<AccessLinks>,
+    /// Something is in the outbox.
+    sent_out: bool,
+}
+
+/// Which way an end's packets go.
+#[inline]
+const fn sends_toward(end: End) -> Toward {
+    match end {
+        End::Sender => Toward::Receiver,
+        End::Receiver => Toward::Sender,
     }
 }
 

@@ -329,7 +329,7 @@ impl Endpoint {
     }
 
     /// New data is acknowledged and nothing is missing: `bytes` of the stream, up to `una`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn go_on(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         if self.rto.acked(self.una) {
             self.go_on_with_sample(now, bytes, opens, profile);

@@ -22,7 +22,7 @@ enum Predicted {
 
 impl Endpoint {
     /// A segment without SACK blocks arrives; `ce`: with congestion experienced.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
@@ -51,7 +51,7 @@ impl Endpoint {
     }
 
     /// Is the segment of the expected kind? An ECN echo is not, nor is CE.
-    #[inline]
+    #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
         if !ordinary || seg.seq != self.receiver.next_on_wire() {
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_predicted(&mut self, now: Instant, seg: &Segment, predicted: Predicted, profile: &Profile) {
         self.burst = profile.max_burst;
         self.peer_window = seg.window;
@@ -80,6 +80,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn on_predicted_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         self.advance_by(bytes, bytes);
         self.note_activity_on_ack(now, profile);

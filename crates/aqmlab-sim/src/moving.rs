@@ -1,0 +1,35 @@
+//! What moves: flows and their packets, with what goes beside the packets and what becomes of them.
+
+use aqmlab_qdisc::{Cause, Observer, Packet};
+use aqmlab_units::Instant;
+
+use crate::fates::Fates;
+use crate::flow::FlowTable;
+use crate::options::OptionTable;
+use crate::packet::SimPacket;
+use crate::routes::Routes;
+
+/// Flows, their packets' paths and options, and the end-to-end books. It hears of drops at queues: enters them into the
+/// books and tells the flow that its packet is gone.
+pub struct Moving {
+    /// Every living flow.
+    pub flows: FlowTable,
+    /// The paths of packets.
+    pub routes: Routes,
+    /// Options that packets carry.
+    pub options: OptionTable,
+    /// End-to-end books.
+    pub fates: Fates,
+}
+
+impl Observer<SimPacket> for Moving {
+    fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
+        self.fates.dropped.count(pkt.wire_len());
+        self.fates.packet_hops += u64::from(self.routes.passed(pkt.place()));
+        self.options.forget(&pkt);
+        self.flows.packet_gone(pkt.flow().slot);
+    }
+
+    // A marked packet goes on; the port's books count the mark.
+    fn marked(&mut self, _now: Instant, _pkt: &SimPacket, _at: Cause) {}
+}
