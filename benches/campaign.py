@@ -28,6 +28,13 @@ RECORD = {
     "10ms-all": {"record_ms": 10, "record_flows_ms": 10},
 }
 
+# What the flows do whose memory is measured. A window of one segment, and room for all of them, loses nothing.
+MEMORY = {
+    "idle": {"times": 100, "idle": 1},
+    "sending": {"times": 200, "limit": 200_000, "max_window": 1},
+    "losing one packet in six": {"times": 100, "limit": 10_000},
+}
+
 # peer: flows: simulated seconds at which a run's clock starts and ends
 PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: (3, 5)}}
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
@@ -135,10 +142,13 @@ class Campaign:
         return {"instructions": round(instructions - per_packet("nothing")[0], 1), "marked": round(marked, 4)}
 
     def memory(self) -> dict:
-        """Resident memory while flows run, both endpoints; one full link, so equally many packets."""
+        """Resident memory while flows live: both endpoints, their timers, and what they have in the network."""
+        return {what: self.memory_of(changes) for what, changes in MEMORY.items()}
+
+    def memory_of(self, changes: dict) -> dict:
         rss, established = {}, {}
         for flows in (10_000, 100_000):
-            values = scene(flows, "droptail", times=100, limit=10_000, start_s=4, rss=1)
+            values = scene(flows, "droptail", start_s=4, rss=1, **changes)
             seconds = 5 if self.quick else 8
             output = timed([self.driver, *arguments(values), f"seconds={seconds}"]).output
             rss[flows], established[flows] = output["rss_running"], output["established"]

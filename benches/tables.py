@@ -128,20 +128,13 @@ def discipline_table(items: dict) -> str:
     return table(["discipline", "backlog", "instructions a packet", "marked"], rows)
 
 
-def memory_text(items: dict) -> str:
-    f = items.get("memory")
-    if not f:
-        return "Not measured.\n"
-    return (
-        table(
-            ["flows", "established", "resident"],
-            [
-                ["10,000", thousands(f["established_10k"]), f"{f['rss_10k'] / 1e6:.1f} MB"],
-                ["100,000", thousands(f["established_100k"]), f"{f['rss_100k'] / 1e6:.1f} MB"],
-            ],
-        )
-        + f"\n**{f['bytes_per_flow']:.0f} bytes a flow**, both endpoints, key and counters.\n"
-    )
+def memory_table(items: dict) -> str:
+    rows = []
+    for what, f in items.get("memory", {}).items():
+        megabytes = (f"{f[key] / 1e6:.1f} MB" for key in ("rss_10k", "rss_100k"))
+        rows.append([what, thousands(f["established_100k"]), *megabytes, f"**{f['bytes_per_flow']:.0f}**"])
+    columns = ["100,000 flows", "established", "resident with 10,000", "with 100,000", "bytes a flow"]
+    return table(columns, rows) if rows else "Not measured.\n"
 
 
 def peers_table(items: dict) -> str:
@@ -225,7 +218,7 @@ def markdown(about: dict, items: dict) -> str:
         (f"Loss recovery (goal: {GOALS['recovery']})", recovery_table(items)),
         ("Recording (goal: at most +10 %)", recording_table(items)),
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
-        (f"Memory (goal: {GOALS['memory']})", memory_text(items)),
+        (f"Memory (goal: {GOALS['memory']})", memory_table(items)),
         (
             "Peers (goals: ns-2 at least 6, with set-up at least 25; Debian's ns-3 at least 200)",
             peers_table(items),

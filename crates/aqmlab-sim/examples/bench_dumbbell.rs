@@ -46,6 +46,8 @@ struct Scene {
     max_th: u64,
     max_p: f64,
     w_q: f64,
+    /// each flow sends one segment and then keeps its connection open, idle
+    idle: bool,
     /// sample the resident memory while the simulation runs (costs instructions)
     rss: bool,
 }
@@ -73,6 +75,7 @@ impl Default for Scene {
             max_th: 300,
             max_p: 0.1,
             w_q: 0.002,
+            idle: false,
             rss: false,
         }
     }
@@ -113,6 +116,7 @@ impl Scene {
             "max_th" => self.max_th = count()?,
             "max_p" => self.max_p = number()?,
             "w_q" => self.w_q = number()?,
+            "idle" => self.idle = count()? != 0,
             "rss" => self.rss = count()? != 0,
             _ => return Err(format!("unknown key `{key}`")),
         }
@@ -151,7 +155,7 @@ queue = {queue}
 reverse_queue = {{ kind = "droptail", limit = "10000000p" }}
 [[traffic]]
 name = "bulk"
-kind = "bulk"
+{kind}
 count = {flows}
 rtt = {{ spread = ["{low}ms", "{high}ms"] }}
 start = {{ spread = ["0s", "{start}s"] }}
@@ -161,6 +165,10 @@ queues = "{record}ms"
 flows = "{record_flows}ms"
 "#,
             seconds = self.seconds,
+            kind = match self.idle {
+                false => "kind = \"bulk\"".to_owned(),
+                true => format!("kind = \"on_off_tcp\"\nburst = \"{}B\"\noff = \"1000s\"", self.mss),
+            },
             rate = self.rate_mbit,
             delay = self.delay_ms,
             access = self.access_mbit,

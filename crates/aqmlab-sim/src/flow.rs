@@ -7,6 +7,7 @@ use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
 use crate::event::{End, FlowRef};
 use crate::hazards::Hazards;
+use crate::looks::Kept;
 use crate::packet::FlowId;
 
 /// One flow that is alive.
@@ -31,9 +32,8 @@ pub struct Flow {
     pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
-    /// Counts at the end of the warm-up, by end; none before, unless that end has been served ahead of time, and for
-    /// flows that started later.
-    pub at_warmup: Option<Box<[Option<FlowCounts>; 2]>>,
+    /// What it was at instants for which that matters: see `looks.rs`.
+    pub kept: Option<Box<Kept>>,
 }
 
 /// A count of packets in two bytes: a flow has never more than a few on their way to a host by events of their own.
@@ -335,7 +335,7 @@ pub struct FlowCounts {
 
 impl FlowCounts {
     /// Both together.
-    fn plus(self, other: FlowCounts) -> FlowCounts {
+    pub fn plus(self, other: FlowCounts) -> FlowCounts {
         FlowCounts {
             sent_segments: self.sent_segments + other.sent_segments,
             sent_bytes: self.sent_bytes + other.sent_bytes,
@@ -397,27 +397,13 @@ impl Flow {
             }
     }
 
-    /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
-    #[cold]
-    pub fn note_warmup(&mut self, end: End) {
-        let counts = self.counts_of(end);
-        self.at_warmup.get_or_insert_default()[end as usize].get_or_insert(counts);
-    }
-
-    /// The counts at the end of the warm-up; none for a flow that started later.
-    pub fn counts_at_warmup(&self) -> FlowCounts {
-        let [sender, receiver] =
-            self.at_warmup.as_deref().copied().unwrap_or_default().map(Option::unwrap_or_default);
-        sender.plus(receiver)
-    }
-
     /// The flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
         self.counts_of(End::Sender).plus(self.counts_of(End::Receiver))
     }
 
     /// What one end has counted so far.
-    fn counts_of(&self, end: End) -> FlowCounts {
+    pub fn counts_of(&self, end: End) -> FlowCounts {
         let lost_packets = match end {
             End::Sender => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
             End::Receiver => 0,
@@ -451,8 +437,6 @@ pub struct FlowTable {
     finished: Vec<u32>,
 }
 
-/// A flow begins with a cache line.
-#[repr(align(64))]
 struct Slot {
     generation: u32,
     flow: Option<Flow>,
@@ -533,11 +517,6 @@ impl FlowTable {
         self.slots.iter_mut().filter_map(|s| s.flow.as_mut())
     }
 
-    /// All living flows, by slot.
-    pub fn iter(&self) -> impl Iterator<Item = &Flow> {
-        self.slots.iter().filter_map(|s| s.flow.as_ref())
-    }
-
     /// Bytes that the table takes.
     pub fn memory_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
@@ -572,7 +551,7 @@ mod tests {
             base_rtt: Span::ZERO,
             access: None,
             body,
-            at_warmup: None,
+            kept: None,
         }
     }
 

@@ -15,6 +15,7 @@ mod faults;
 mod flow;
 mod hazards;
 mod later;
+mod looks;
 mod moving;
 mod network;
 mod options;

@@ -37,6 +37,8 @@ pub struct Class {
     pub propagation: Span,
     /// Until when its applications do nothing between the start of a flow and its end; the end of the run at most.
     pub unattended_until: Instant,
+    /// Until when its hosts are served ahead of time at the moment.
+    pub served_until: Instant,
     /// Starts to come, the next one last.
     pub starts: Vec<(Instant, u32)>,
     /// The number of the class's first flow in the run.
@@ -133,11 +135,13 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 .iter()
                 .chain(&class.return_path)
                 .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
+            let unattended_until = unattended_until(class).min(Instant::ZERO + plan.stop.at);
             let built = Class {
                 begins,
                 tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation,
-                unattended_until: unattended_until(class).min(Instant::ZERO + plan.stop.at),
+                unattended_until,
+                served_until: unattended_until,
                 starts: starts(class, seed),
                 first_number,
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),

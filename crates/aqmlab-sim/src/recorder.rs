@@ -7,7 +7,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::fates::{Fates, Tally};
-use crate::flow::{Body, Flow, FlowCounts, FlowTable};
+use crate::flow::{Flow, FlowCounts, FlowTable};
 use crate::network::Link;
 
 /// What a run puts into its recording.
@@ -134,22 +134,21 @@ impl Recorder {
     }
 
     /// One row of `flow_series` for each connection that is alive, in the order of their numbers.
-    pub fn sample_flows(&mut self, now: Instant, flows: &FlowTable) {
-        let mut alive: Vec<&Flow> = flows.iter().collect();
+    pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
+        let mut alive: Vec<&mut Flow> = flows.iter_mut().collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
-            let Body::Tcp(connection) = &flow.body else { continue };
-            let sender = &connection.sender;
-            let ssthresh = Some(sender.ssthresh()).filter(|s| s.is_finite());
+            let Some((sender, delivered)) = flow.sample() else { continue };
+            let ssthresh = Some(sender.ssthresh).filter(|s| s.is_finite());
             self.flow_series.push([
                 now.as_ns().into(),
                 u64::from(flow.id.number).into(),
-                sender.cwnd().into(),
+                sender.cwnd.into(),
                 ssthresh.into(),
-                sender.srtt().map(Span::as_ns).into(),
-                sender.flight().get().into(),
-                sender.acked().get().into(),
-                connection.receiver.delivered().get().into(),
+                sender.srtt.map(Span::as_ns).into(),
+                sender.flight.get().into(),
+                sender.acked.get().into(),
+                delivered.get().into(),
             ]);
         }
     }

@@ -41,7 +41,7 @@ impl<Q: EventQueue> World<'_, Q> {
             base_rtt,
             access,
             body,
-            at_warmup: None,
+            kept: None,
         });
         if let Some(stop_at) = plan.stop_at {
             let at = (Instant::ZERO + stop_at).max(self.now);

@@ -7,7 +7,7 @@ mod service;
 
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_scenario::Plan;
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 use crate::agenda::Agenda;
 use crate::control::Control;
@@ -46,7 +46,7 @@ pub struct World<'a, Q: EventQueue> {
     /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
     /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
     fused: bool,
-    /// Where nothing looks on, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
+    /// Where nothing looks on all the time, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
     /// happen there before: it needs no event for the last part of its way.
     serves_ahead: bool,
     /// Every link with its port.
@@ -71,6 +71,10 @@ pub struct World<'a, Q: EventQueue> {
     measuring: bool,
     /// When it will be; far future once it is.
     warmup_ends: Instant,
+    /// When flows are sampled next; far future if they are not.
+    next_sample: Instant,
+    /// The earlier of the two.
+    next_look: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
     stopped_by: Option<StoppedBy>,
@@ -119,6 +123,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             until_look: CONTROL_INTERVAL,
             measuring: false,
             warmup_ends: Instant::ZERO + plan.warmup,
+            next_sample: Instant::FAR_FUTURE,
+            next_look: Instant::ZERO + plan.warmup,
             watched: None,
             stopped_by: None,
         };
@@ -226,7 +232,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                 self.schedule_sample(notice);
             }
             Notice::SampleFlows => {
-                self.recorder.sample_flows(self.now, &self.moving.flows);
+                self.recorder.sample_flows(self.now, &mut self.moving.flows);
                 self.schedule_sample(notice);
             }
             Notice::End => self.stop(StoppedBy::Time),
@@ -258,6 +264,18 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         };
         if !interval.is_zero() {
             self.schedule_sampler(self.now + interval, notice);
+            if notice == Notice::SampleFlows {
+                self.foresee_sample(self.now + interval, interval);
+            }
+        }
+    }
+
+    /// Flows are sampled next at `at`, and then after `interval`: hosts are served ahead of one sample, not of two.
+    fn foresee_sample(&mut self, at: Instant, interval: Span) {
+        self.next_sample = at;
+        self.next_look = at.min(self.warmup_ends);
+        for class in &mut self.classes {
+            class.served_until = class.unattended_until.min(at + interval);
         }
     }
 
@@ -268,8 +286,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             link.port.measure_from(self.now);
         }
         for flow in self.moving.flows.iter_mut() {
-            flow.note_warmup(End::Sender);
-            flow.note_warmup(End::Receiver);
+            flow.keep_for_warmup(End::Sender);
+            flow.keep_for_warmup(End::Receiver);
         }
         self.begin_measuring();
     }
@@ -278,6 +296,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     fn begin_measuring(&mut self) {
         self.measuring = true;
         self.warmup_ends = Instant::FAR_FUTURE;
+        self.next_look = self.next_sample;
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
@@ -321,10 +340,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 }
 
-/// Does nobody look at flows between the end of the warm-up and that of the run?
+/// Does nobody look at flows but at instants that are known ahead?
 fn is_unobserved(plan: &Plan) -> bool {
     let stops_early = plan.stop.condition.is_some() || plan.stop.completed.is_some();
-    !stops_early && plan.record.flows.is_zero() && Watch::of(plan).is_none()
+    !stops_early && Watch::of(plan).is_none()
 }
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so

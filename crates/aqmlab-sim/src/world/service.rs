@@ -99,10 +99,10 @@ impl<Q: EventQueue> World<'_, Q> {
         let (due, turn) = passage.expect("the last access link does not lose");
         packet.pass();
         if self.serves_ahead {
-            let alone = due <= class.unattended_until && packet.is_ordinary();
+            let alone = due <= class.served_until && packet.is_ordinary();
             if alone && flow.can_be_served_ahead(end, due) {
-                if due > self.warmup_ends {
-                    flow.note_warmup(end);
+                if due > self.next_look {
+                    keep_for_looks(flow, end, due, [self.warmup_ends, self.next_sample]);
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
@@ -140,6 +140,18 @@ impl<Q: EventQueue> World<'_, Q> {
             self.moving.flows.look_whether_finished(slot);
         }
         self.reap();
+    }
+}
+
+/// One end of a flow is about to be served as of `due`, after a look that is still to come: the end of the warm-up, or
+/// a sample.
+#[cold]
+fn keep_for_looks(flow: &mut Flow, end: End, due: Instant, [warmup_ends, next_sample]: [Instant; 2]) {
+    if due > warmup_ends {
+        flow.keep_for_warmup(end);
+    }
+    if due > next_sample {
+        flow.keep_for_sample(end);
     }
 }
 

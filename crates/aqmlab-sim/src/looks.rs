@@ -1,0 +1,87 @@
+//! What is seen of flows at an instant: at a sample, and at the end of the warm-up.
+//!
+//! An end of a flow may have been served ahead of time, as of an instant after the look. What it was before has been
+//! kept then, and is what the look sees.
+
+use aqmlab_transport::Endpoint;
+use aqmlab_units::{Bytes, Span};
+
+use crate::event::End;
+use crate::flow::{Body, Connection, Flow, FlowCounts};
+
+/// What has been kept of a flow for looks to come.
+#[derive(Default)]
+pub struct Kept {
+    /// Counts of each end at the end of the warm-up, also when that has passed.
+    warmup: [Option<FlowCounts>; 2],
+    /// The sender at the next sample.
+    sender: Option<SenderSample>,
+    /// Delivered to the receiver at the next sample.
+    delivered: Option<Bytes>,
+}
+
+/// A sending endpoint at an instant.
+#[derive(Clone, Copy)]
+pub struct SenderSample {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow-start threshold, segments; infinite at first.
+    pub ssthresh: f64,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Span>,
+    /// Sent and not acknowledged.
+    pub flight: Bytes,
+    /// Acknowledged.
+    pub acked: Bytes,
+}
+
+impl SenderSample {
+    fn of(sender: &Endpoint) -> Self {
+        SenderSample {
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh(),
+            srtt: sender.srtt(),
+            flight: sender.flight(),
+            acked: sender.acked(),
+        }
+    }
+}
+
+impl Flow {
+    /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
+    pub fn keep_for_warmup(&mut self, end: End) {
+        let counts = self.counts_of(end);
+        self.kept.get_or_insert_default().warmup[end as usize].get_or_insert(counts);
+    }
+
+    /// Keeps one end for the next sample, unless that has been done.
+    pub fn keep_for_sample(&mut self, end: End) {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else { return };
+        let kept = kept.get_or_insert_default();
+        match end {
+            End::Sender => {
+                kept.sender.get_or_insert_with(|| SenderSample::of(sender));
+            }
+            End::Receiver => {
+                kept.delivered.get_or_insert_with(|| receiver.delivered());
+            }
+        }
+    }
+
+    /// The flow at the sample of this instant: its sender, and what its receiver has got. `None` if it is no connection.
+    pub fn sample(&mut self) -> Option<(SenderSample, Bytes)> {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else {
+            return None;
+        };
+        let (kept_sender, kept_delivered) =
+            kept.as_mut().map_or((None, None), |kept| (kept.sender.take(), kept.delivered.take()));
+        let sender = kept_sender.unwrap_or_else(|| SenderSample::of(sender));
+        Some((sender, kept_delivered.unwrap_or_else(|| receiver.delivered())))
+    }
+
+    /// The counts at the end of the warm-up; none for a flow that started later.
+    pub fn counts_at_warmup(&self) -> FlowCounts {
+        let [sender, receiver] = self.kept.as_ref().map(|kept| kept.warmup).unwrap_or_default();
+        sender.unwrap_or_default().plus(receiver.unwrap_or_default())
+    }
+}
