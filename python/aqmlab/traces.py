@@ -43,9 +43,11 @@ def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
         If the run has no such table.
     """
     if not has(run, table):
-        key = "trace" if table == "trace" else "packets"
+        name = run.manifest["plan"]["classes"][0]["name"]
+        wanted = {"trace": f'trace = ["{name}"]', "packets": f'packets = {{ flows = ["{name}"] }}'}
         raise UsageError(
-            f"`{run.path}` has no `{table}`: write `{key}` into [record] of the scenario and run it again"
+            f"`{run.path}` has no `{table}`: write, say, `{wanted[table]}` into [record] of the scenario"
+            " and run it again"
         )
     told = {int(row[0]) for row in experiment.rows(table, "DISTINCT flow", "", [run])}
     rows = experiment.rows("flows", "flow, class, index", "ORDER BY flow", [run])

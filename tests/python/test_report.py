@@ -148,12 +148,15 @@ def test_missing_runs_are_found(experiment, tmp_path):
     assert complete.finding == "1 of 4 are missing, the first: RED + ECN, seed 2"
 
 
-def test_the_answer_names_the_arm_of_least_delay(experiment):
+def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chance(experiment):
     results = aqmlab.table(experiment)
     means = {arm: results.estimate(arm, "queueing_delay_p95_s").mean for arm in results.arms}
     best = min(means, key=means.get)
     assert best_arm(results) == best
-    assert answer(results).startswith(best)
+    worst = max(means, key=means.get)
+    assert not results.difference(worst, best, "queueing_delay_p95_s").excludes_zero()
+    assert answer(results).startswith("No arm has a queueing delay that can be told from the others'")
+    assert f"with {best}, the shortest" in answer(results)
 
 
 def test_the_command_quotes_what_a_shell_would_split(experiment):

@@ -78,6 +78,7 @@ def test_a_recording_has_its_hurst_parameter_and_its_figure(tmp_path):
     drawn = aqmlab.plot(experiment.path, "variance-time", tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "scale [s]" in drawn
     assert "at $5 and $6" in drawn
+    assert "math" not in drawn  # labels of logarithmic axes are plain text too
     assert f"H = {values[1]:.2f}"[:7] in drawn
 
 

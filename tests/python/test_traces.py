@@ -17,7 +17,7 @@ from aqmlab.metrics import measure
 from aqmlab.plots.cumulative import Field, field_of
 from aqmlab.plots.draw import draw
 from aqmlab.plots.ladder import caption
-from aqmlab.plots.sequence import sequence_points
+from aqmlab.plots.sequence import sequence_points, time_sequence
 from aqmlab.plots.view import View
 from aqmlab.traces import REACTIONS, FlowName, chosen, flow_names, follow, journeys, trace
 
@@ -193,6 +193,26 @@ def test_figures_of_flows_are_drawn_and_their_numbers_written(scene, kind, tmp_p
     assert len({len(row) for row in rows}) == 1
 
 
+def test_the_threshold_is_unlimited_until_the_first_loss(scene, tmp_path):
+    text = aqmlab.plot(scene.path, "cwnd", tmp_path / "numbers.csv", flows=["ftp 0"]).read_text()
+    first, *others = csv.DictReader(text.splitlines())
+    assert first["event"] == "open"
+    assert first["ssthresh_segments"] == ""
+    assert any(row["ssthresh_segments"] for row in others)
+    assert all(float(row["ssthresh_segments"] or 2) < 1e6 for row in others)
+
+
+def test_a_time_axis_is_that_of_what_was_recorded(tmp_path):
+    packets = {"flows": ["ftp"], "from": "4s", "until": "5s"}
+    scene = aqmlab.run(
+        SCENE | {"record": {"packets": packets}}, output=tmp_path / "part", report=False, arms=["one"]
+    )
+    view = View(flows=["ftp 0"])
+    figure = time_sequence(scene, [], aqmlab.table(scene), view)
+    begin, end = figure.axes[0].get_xlim()
+    assert 4 <= begin < 4.5 < end <= 5
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_title_is_text(scene, kind, tmp_path):
     named = replace(scene, title=r"$\nosuch$ at 5 $ " + "and on " * 30)
@@ -212,9 +232,11 @@ def test_what_cannot_be_drawn_is_told(scene, experiment, tmp_path):
     def drawn(kind, of=scene, **options):
         return aqmlab.plot(of.path, kind, tmp_path / "none.svg", **options)
 
-    with pytest.raises(UsageError, match="no `trace`: write `trace` into"):
+    with pytest.raises(UsageError, match=r"no `trace`: write, say, `trace = \[\"ftp\"\]` into"):
         drawn("cwnd", experiment)
-    with pytest.raises(UsageError, match="no `packets`: write `packets` into"):
+    with pytest.raises(
+        UsageError, match=r"no `packets`: write, say, `packets = \{ flows = \[\"ftp\"\] \}` into"
+    ):
         drawn("ladder", experiment)
     with pytest.raises(UsageError, match="no flow `old 0` was recorded"):
         drawn("ladder", flows=["old 0"])

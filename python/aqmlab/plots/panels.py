@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.artist import Artist
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 WIDTH = 7.0
@@ -74,6 +75,22 @@ def _within(points: Any, limits: tuple[float, float]) -> Any:  # noqa: ANN401 (a
 
     times, values = points.T if len(points) else np.zeros((2, 0))
     return values[(times >= limits[0]) & (times <= limits[1]) & np.isfinite(values)]
+
+
+def plain_powers(axis: Axis) -> None:
+    """Label a logarithmic axis in plain text: a dollar is a dollar here, so there is no mathematical setting.
+
+    Powers of ten, and where the plot spans less than two of them, 2 and 5 times them as well.
+    """
+    import numpy as np
+
+    def between(value: float, _position: float) -> str:
+        low, high = sorted(axis.get_view_interval())
+        digit = value / 10 ** np.floor(np.log10(value))
+        return f"{value:g}" if high < 100 * low and round(digit) in (2, 5) else ""
+
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(between)
 
 
 def legend_below(figure: Figure, axes: Iterable[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.metrics import Measured
-from aqmlab.plots.panels import fit, legend_below, panels
+from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
 from aqmlab.reports.charts import MUTED, PALETTE
@@ -48,7 +48,7 @@ def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Table, vie
     for axes in figure.axes:
         # A timeout of a second, a round trip of some milliseconds.
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
+        plain_powers(axes.yaxis)
         axes.autoscale(axis="y")
     return figure
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,13 +96,25 @@ def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: T
         "position [segments]",
         height=2.6,
     )
-    limits = view.limits(0.0, max(run.t1_ns for run in runs) / 1e9)
+    limits = view.limits(*_recorded_s(packets for of_run in columns for _, packets in of_run))
     for column, of_run in enumerate(columns):
         for row, (_, packets) in enumerate(of_run):
             draw_sequence(axes[row, column], sequence_points(packets))
     fit(axes, limits)
     legend_below(figure, axes.flat)
     return figure
+
+
+def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
+    """From the first packet of these flows to the end of the last one's way, in seconds."""
+    times = [
+        at
+        for packets in flows
+        for p in packets
+        for at in (p.sent_ns, p.arrived_ns, p.lost_ns)
+        if at is not None
+    ]
+    return min(times) / 1e9, max(times) / 1e9
 
 
 def draw_sequence(axes: Axes, points: SequencePoints) -> None:

@@ -12,6 +12,7 @@ from aqmlab.figures import estimate_text
 from aqmlab.metrics import Measured
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.plots.kinds import single
+from aqmlab.plots.panels import plain_powers
 from aqmlab.recording import Experiment
 from aqmlab.reports.charts import FAINT, color, dash, marker
 from aqmlab.stats import estimate
@@ -60,7 +61,6 @@ def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Tab
     axes.plot(scale, start * scale[0] / scale, color="grey", linestyle=":", label="slope -1")
     axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean, by mean squared")
     for axis in (axes.xaxis, axes.yaxis):
-        # Powers of ten in plain text: a dollar is a dollar here, so there is no mathematical setting.
-        axis.set_major_formatter("{x:g}")
+        plain_powers(axis)
     axes.legend(loc="lower left")
     return figure

@@ -28,6 +28,12 @@ def answer(table: Table) -> str:
     if delays[best].mean == delays[worst].mean:
         return "All arms have the same queueing delay."
     equals = [arm for arm in delays if arm != best and _same(table.difference(arm, best, DELAY))]
+    if len(equals) == len(delays) - 1 and len(table.experiment.finished_seeds) > 1:
+        return (
+            "No arm has a queueing delay that can be told from the others': 95 % of the packets wait at most"
+            f" {_text(delays[best], 's')} with {best}, the shortest, and {_text(delays[worst], 's')} with"
+            f" {worst}."
+        )
     same = f" (and {_listed(equals)}, which cannot be told from it)" if equals else ""
     first = (
         f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"

@@ -4,8 +4,8 @@ use crate::profile::{
     EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, ReductionBase, TimeoutSsthresh,
 };
 
-/// "Arbitrarily high" (RFC 5681, 3.1), in segments.
-const UNLIMITED: f64 = 1.0e15;
+/// "Arbitrarily high" (RFC 5681, 3.1).
+const UNLIMITED: f64 = f64::INFINITY;
 
 /// The congestion window, in segments of the profile's size.
 #[derive(Clone, Copy, PartialEq, Debug)]

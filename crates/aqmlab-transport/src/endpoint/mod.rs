@@ -233,7 +233,7 @@ impl Endpoint {
         self.window.cwnd()
     }
 
-    /// The slow-start threshold in segments.
+    /// The slow-start threshold in segments; infinite while it is unlimited.
     pub fn ssthresh(&self) -> f64 {
         self.window.ssthresh()
     }

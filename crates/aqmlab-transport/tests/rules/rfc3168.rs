@@ -268,7 +268,7 @@ fn an_acknowledgment_with_an_echo_does_not_open_the_window() {
 fn an_echo_at_a_window_of_one_by_variant() {
     // Sent at once on the echo; the window; sent when the timer fires, if it runs.
     for (word, at_once, window, ssthresh) in
-        [("wait_for_rto", false, 1.0, 1.0e15), ("keep", true, 1.0, 2.0), ("ns2", false, 0.5, 2.0)]
+        [("wait_for_rto", false, 1.0, f64::INFINITY), ("keep", true, 1.0, 2.0), ("ns2", false, 0.5, 2.0)]
     {
         let at_one = ("ecn_at_one", Value::Choice(word));
         // The window is halved as it stands when the echo comes: with nothing else in flight.
