@@ -46,7 +46,7 @@ pub enum RunError {
     Places,
     /// A recording of single changes or packets has more rows than the scenario allows.
     #[error(
-        "the `{table}` of the recording have come to their limit of {limit} rows at {at}: choose fewer flows, links or \
+        "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
          events in [record], a shorter time, or raise its `limit`"
     )]
     TooManyRows {
