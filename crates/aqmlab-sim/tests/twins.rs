@@ -69,6 +69,12 @@ struct Small {
     pause: &'static str,
     record: &'static str,
     sampled: &'static str,
+    warmup: &'static str,
+    profile: &'static str,
+    endpoint: &'static str,
+    start: &'static str,
+    until: &'static str,
+    back: &'static str,
 }
 
 fn small() -> impl Strategy<Value = Small> {
@@ -85,12 +91,16 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
     ];
-    let network = (100u64..20_000, 0u64..30_000, queue, 1u32..12, (1u64..80, 0u64..200), 1u32..4);
+    // Round numbers make events of different objects fall on one instant.
+    let rate = prop_oneof![3 => 100u64..20_000, 1 => Just(8_000)];
+    let delay = prop_oneof![3 => 0u64..30_000, 1 => Just(10_000)];
+    let rtt = prop_oneof![3 => (1u64..80, 0u64..200), 1 => (Just(40), Just(0))];
+    let network = (rate, delay, queue, 1u32..12, rtt, 1u32..4);
     let recovery = prop_oneof![Just("reno"), Just("newreno"), Just("sack")];
-    let mss = prop_oneof![Just(536u32), Just(1000), Just(1460)];
+    let mss = prop_oneof![Just(536u32), Just(960), Just(1000), Just(1460)];
     let flows = (mss, prop::option::of(1u32..200_000), any::<bool>(), recovery);
     let rest = (
-        prop_oneof![Just("none"), Just("100Mbit"), Just("1Mbit")],
+        prop_oneof![Just("none"), Just("100Mbit"), Just("8Mbit"), Just("1Mbit")],
         prop_oneof![Just(0.0), 0.0..0.1f64],
         0u64..2_000,
         // Most runs end by time.
@@ -129,13 +139,36 @@ fn small() -> impl Strategy<Value = Small> {
     ];
     // Hosts are served ahead of time, of no more than one sample.
     let sampled = prop_oneof![1 => Just("20ms"), 1 => Just("100ms"), 2 => Just("700ms"), 2 => Just("0s")];
-    (network, flows, rest, stages, (pause, sampled)).prop_map(
+    let hosts = (
+        prop_oneof![3 => Just("1s"), 1 => Just("0s")],
+        prop_oneof![3 => Just("rfc"), 1 => Just("ns2"), 1 => Just("freebsd4"), 1 => Just("linux")],
+        prop_oneof![
+            3 => Just(""),
+            1 => Just("ack_every = 1"),
+            1 => Just("ack_every = 3, delayed_ack = \"40ms\""),
+            1 => Just("max_window = 1"),
+            1 => Just("max_window = 4, ack_every = 4"),
+            1 => Just("delayed_ack = \"0ms\", nagle = true"),
+            1 => Just("receive_window = \"6kB\", ecn_at_one = \"wait_for_rto\""),
+        ],
+        prop_oneof![2 => Just("{ uniform = [\"0s\", \"1s\"] }"), 1 => Just("\"0s\"")],
+        // The applications stop at once with other events, or between them.
+        prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
+        // Data crosses the way of acknowledgments.
+        prop_oneof![
+            1 => Just(""),
+            1 => Just("kind = \"bulk\"\nbytes = \"60kB\"\ncount = 5"),
+            1 => Just("kind = \"bulk\"\ncount = 2\nstop = \"2s\""),
+            1 => Just("kind = \"trace\"\nfile = \"tests/traces/three.csv\""),
+        ],
+    );
+    (network, flows, rest, stages, (pause, sampled, hosts)).prop_map(
         |(
             (rate_kbit, delay_us, queue, flows, rtt, hops),
             (mss, bytes, ecn, recovery),
             (access, loss, udp, stop, record),
             stages,
-            (pause, sampled),
+            (pause, sampled, (warmup, profile, endpoint, start, until, back)),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
@@ -160,6 +193,12 @@ fn small() -> impl Strategy<Value = Small> {
                 pause,
                 record,
                 sampled,
+                warmup,
+                profile,
+                endpoint,
+                start,
+                until,
+                back,
             }
         },
     )
@@ -172,10 +211,15 @@ fn text(s: &Small) -> String {
         format!(r#"rtt = {{ uniform = ["{}ms", "{}ms"] }}"#, s.rtt_ms.0, s.rtt_ms.1)
     };
     let bytes = s.bytes.map_or(String::new(), |b| format!("bytes = \"{b}B\""));
+    let back = if s.back.is_empty() {
+        String::new()
+    } else {
+        format!("[[traffic]]\nname = \"back\"\nfrom = \"r{}\"\nto = \"r0\"\n{}\n{rtt}", s.hops, s.back)
+    };
     format!(
         r#"
         duration = "4s"
-        warmup = "1s"
+        warmup = "{warmup}"
         [topology]
         kind = "parking_lot"
         hops = {hops}
@@ -191,8 +235,10 @@ fn text(s: &Small) -> String {
         {rtt}
         {bytes}
         loss = {loss}
-        start = {{ uniform = ["0s", "1s"] }}
-        tcp = {{ profile = "rfc", mss = "{mss}B", ecn = {ecn}, recovery = "{recovery}", time_wait = "100ms" }}
+        start = {start}
+        {until}
+        tcp = {{ profile = "{profile}", mss = "{mss}B", ecn = {ecn}, recovery = "{recovery}", time_wait = "100ms", {endpoint} }}
+        {back}
         [[traffic]]
         name = "udp"
         kind = "poisson"
@@ -231,6 +277,11 @@ fn text(s: &Small) -> String {
         kind = if s.pause.is_empty() { "bulk" } else { "on_off_tcp" },
         record = s.record,
         sampled = s.sampled,
+        warmup = s.warmup,
+        profile = s.profile,
+        endpoint = s.endpoint,
+        start = s.start,
+        until = s.until,
     )
 }
 
