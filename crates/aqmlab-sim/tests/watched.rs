@@ -230,6 +230,21 @@ fn the_trace_is_what_samples_show() {
     assert!(series.rows() > 400);
 }
 
+/// The profile `rfc` begins without a threshold (RFC 5681, 3.1: "arbitrarily high").
+#[test]
+fn a_threshold_is_null_until_the_first_reduction_sets_it() {
+    let recording = record(&scenario(ALL), 3);
+    for name in ["trace", "flow_series"] {
+        let Some(ColumnData::NullableF64(thresholds)) = table(&recording, name).column("ssthresh_segments")
+        else {
+            panic!("no thresholds in {name}")
+        };
+        assert_eq!(thresholds[0], None, "{name}");
+        assert!(thresholds.iter().flatten().count() > 0, "{name}: reductions set it");
+        assert!(thresholds.iter().flatten().all(|s| *s < 1000.0), "{name}: to what was in flight");
+    }
+}
+
 #[test]
 fn too_many_rows_end_the_run_with_a_message() {
     for (what, key) in

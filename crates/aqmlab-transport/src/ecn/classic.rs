@@ -100,10 +100,10 @@ impl ClassicEcn {
         self.0.any(ECHO)
     }
 
-    /// Sending half: reads an acknowledgment's flags.
+    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK answers a SYN (RFC 3168, 6.1.1).
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {
-        let congestion = self.agreed() && flags.has(Flags::ECE);
+        let congestion = self.agreed() && flags.has(Flags::ECE) && !flags.has(Flags::SYN);
         if !congestion {
             self.0.clear(AT_ONE);
         }

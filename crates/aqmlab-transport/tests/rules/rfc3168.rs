@@ -152,6 +152,20 @@ fn the_active_side_agrees_to_one_answer_only() {
     }
 }
 
+/// Rules: 3168 6.1.1 setup
+#[test]
+fn the_ece_of_a_syn_ack_answers_the_syn_and_is_no_echo_when_both_sides_open() {
+    let mut b = Bench::new(Role::Active, &ecn());
+    b.endpoint.write(ENDLESS);
+    let syn = b.connect();
+    let answer = b.arrive(Segment { flags: syn.flags, ack: 0, ..segment(0, 0, 0) });
+    assert_eq!(answer[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
+    let data = b.arrive(Segment { flags: answer[0].flags, ..segment(0, 1, 0) });
+    assert!(b.endpoint.uses_ecn() && data.iter().all(|s| !s.flags.has(Flags::CWR)));
+    assert_eq!((b.endpoint.counters().ecn_reductions, b.endpoint.counters().ecn_waits), (0, 0));
+    assert_eq!(numbers(&data), [0], "data leaves with the answer");
+}
+
 /// Rules: 3168 6.1.1 setup; 3168 6.1.1 refusal; 3168 6.1.1 SYN not ECT
 #[test]
 fn the_passive_side_agrees_to_one_question_only() {
