@@ -139,7 +139,7 @@ impl Receiver {
     /// RFC 5681, 4.2: every second segment, or after the delay.
     #[inline]
     fn delay_ack(&mut self, now: Instant, profile: &Profile) {
-        self.unacked += 1;
+        self.unacked = self.unacked.saturating_add(1);
         if u32::from(self.unacked) >= profile.ack_every || self.is_quick(profile) {
             self.ack_now = true;
         } else if self.ack_deadline == Instant::FAR_FUTURE {
