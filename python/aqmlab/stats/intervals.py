@@ -7,10 +7,39 @@ single run has no interval, and nothing here pretends otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with the two ends of its interval, which need not lie evenly around it.
+
+    Attributes
+    ----------
+    estimate
+        In the unit of the values; ``None`` where no value is there.
+    low, high
+        The ends; ``None`` where there is no interval.
+    n
+        How many values.
+    confidence
+        The least probability that such an interval covers the true value, exactly or nearly: see ``method``.
+    method
+        How it was made: ``"Student t"``, ``"Clopper-Pearson"``, ...
+    reason
+        Why there is no interval; empty where there is one.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    confidence: float = CONFIDENCE
+    method: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +72,11 @@ class Estimate:
     def high(self) -> float | None:
         """Upper end of the interval."""
         return None if self.half_width is None else self.mean + self.half_width
+
+    def interval(self) -> Interval:
+        """The same as an interval with two ends."""
+        reason = "" if self.half_width is not None else "one value has no interval"
+        return Interval(self.mean, self.low, self.high, self.n, self.confidence, "Student t", reason)
 
     def excludes_zero(self) -> bool:
         """Whether the interval lies on one side of zero; never true without an interval."""
@@ -92,24 +126,3 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
     half_width = t_quantile(confidence, n - 1) * math.sqrt(variance / n)
     return Estimate(mean, half_width, n, confidence)
-
-
-def paired_difference(
-    a: Mapping[int, float | None], b: Mapping[int, float | None], confidence: float = CONFIDENCE
-) -> Estimate | None:
-    """Mean of ``a - b`` over the seeds that both have.
-
-    Arms share their arrivals seed by seed, so that differences vary less than values do.
-
-    Parameters
-    ----------
-    a, b
-        Value by seed.
-    confidence
-        Coverage of the interval.
-    """
-    differences: list[float | None] = []
-    for seed in sorted(a.keys() & b.keys()):
-        x, y = a[seed], b[seed]
-        differences.append(None if x is None or y is None else x - y)
-    return estimate(differences, confidence)

@@ -1,0 +1,185 @@
+"""Verdicts: what the data say about a comparison, and how verdicts combine.
+
+A comparison ``holds`` if the estimate satisfies it and the interval around the estimate does not straddle
+the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Verdicts combine by the
+strong three-valued logic of Kleene (Introduction to Metamathematics, 1952, section 64): what is undecided
+stays so unless the other parts settle the matter whatever it is.
+
+A conjunction of parts that hold at 95 % each holds at 95 %, however many they are (intersection-union test:
+Berger, Technometrics 24, 1982). One that *fails* because one part of many does has a greater chance of error:
+see :mod:`aqmlab.stats.several`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from aqmlab.stats.intervals import Interval
+
+Status = Literal["holds", "fails", "undecided"]
+Relation = Literal["<", "<=", ">", ">=", "=="]
+
+HOLDS: Status = "holds"
+FAILS: Status = "fails"
+UNDECIDED: Status = "undecided"
+
+LEAST_SEEDS = 5
+"""Seeds below which nothing is decided (ours): the t quantile is 12.7 at two seeds, 2.8 at five."""
+
+_OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECIDED}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the data say about one statement.
+
+    Attributes
+    ----------
+    status
+        ``"holds"``, ``"fails"`` or ``"undecided"``.
+    estimate, low, high
+        What was compared, with its interval; ``None`` where there is none.
+    threshold
+        What it was compared with: a number, or the two ends of a range.
+    n
+        How many values (seeds, pairs) the interval rests on.
+    reason
+        Why it is undecided, or which part decided a combination; empty where the figures say it all.
+    """
+
+    status: Status
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    threshold: float | tuple[float, float] | None = None
+    n: int = 0
+    reason: str = ""
+
+    @property
+    def margin(self) -> float:
+        """By how many half-widths of its interval the estimate is away from the threshold.
+
+        At least 1 where the interval does not straddle the threshold; infinite where it has no width; 0 where
+        there is none.
+        """
+        if self.estimate is None or self.low is None or self.high is None or self.threshold is None:
+            return 0.0
+        middle = self.estimate
+        ends = self.threshold if isinstance(self.threshold, tuple) else (self.threshold,)
+        nearest = min(ends, key=lambda end: abs(middle - end))
+        reach = self.high - middle if nearest > middle else middle - self.low
+        return math.inf if reach == 0 else abs(middle - nearest) / reach
+
+
+def undecided(reason: str, n: int = 0) -> Verdict:
+    """A verdict that says only why there is none."""
+    return Verdict(UNDECIDED, n=n, reason=reason)
+
+
+def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
+    """Compare an estimate with a threshold.
+
+    Parameters
+    ----------
+    found
+        The estimate and its interval; for a comparison of two quantities their paired difference.
+    relation
+        ``"<"``, ``"<="``, ``">"``, ``">="``, or ``"=="``, which only an interval without width can satisfy.
+    threshold
+        In the unit of the estimate; 0 for a difference.
+    least_n
+        Values below which nothing is decided.
+    """
+    ends = _ends(found, least_n)
+    if isinstance(ends, Verdict):
+        return replace(ends, threshold=threshold)
+    low, high = ends
+    holds, fails = {
+        "<": (high < threshold, low >= threshold),
+        "<=": (high <= threshold, low > threshold),
+        ">": (low > threshold, high <= threshold),
+        ">=": (low >= threshold, high < threshold),
+        "==": (low == threshold == high, not low <= threshold <= high),
+    }[relation]
+    return _decided(found, threshold, holds=holds, fails=fails)
+
+
+def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
+    """Whether a quantity lies within ``[first, last]``: its whole interval inside, or outside, or neither."""
+    ends = _ends(found, least_n)
+    if isinstance(ends, Verdict):
+        return replace(ends, threshold=(first, last))
+    low, high = ends
+    inside = first <= low and high <= last
+    outside = high < first or low > last
+    return _decided(found, (first, last), holds=inside, fails=outside)
+
+
+def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
+    """The ends of the interval, or the verdict on an estimate that is too uncertain for any comparison."""
+    bare = Verdict(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
+    if found.estimate is None:
+        return replace(bare, reason=found.reason or "no seed has a value")
+    if found.n < least_n:
+        return replace(bare, reason=f"{found.n} of the {least_n} values that are needed at least")
+    if found.low is None or found.high is None:
+        return replace(bare, reason=found.reason or "there is no interval")
+    return found.low, found.high
+
+
+def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool) -> Verdict:
+    status = HOLDS if holds else FAILS if fails else UNDECIDED
+    percent = f"{100 * found.confidence:g} %"
+    reason = "" if status != UNDECIDED else f"the {percent} interval holds the threshold"
+    return Verdict(status, found.estimate, found.low, found.high, threshold, found.n, reason)
+
+
+def negated(verdict: Verdict) -> Verdict:
+    """Not: what holds fails, what fails holds, what is undecided stays so."""
+    return replace(verdict, status=_OPPOSITE[verdict.status])
+
+
+def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """And: fails as soon as one part fails; holds only if every part holds."""
+    parts = tuple(verdicts)
+    return at_least(len(parts), parts)
+
+
+def any_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Or: holds as soon as one part holds; fails only if every part fails."""
+    return at_least(1, tuple(verdicts))
+
+
+def most_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether more than half of the parts hold."""
+    parts = tuple(verdicts)
+    return at_least(len(parts) // 2 + 1, parts)
+
+
+def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
+    """Whether at least so many parts hold, whatever the undecided ones are in truth.
+
+    The verdict has the figures of the part that decides it: of those with its status the least certain, for
+    no combination is surer than that one. Nothing to combine is undecided, not true.
+    """
+    if not parts:
+        return undecided("there is nothing to judge")
+    held = sum(part.status == HOLDS for part in parts)
+    failed = sum(part.status == FAILS for part in parts)
+    if held >= count:
+        status = HOLDS
+    elif len(parts) - failed < count:
+        status = FAILS
+    else:
+        status = UNDECIDED
+    if len(parts) == 1:
+        return parts[0]
+    deciding = min((part for part in parts if part.status == status), key=lambda part: part.margin)
+    number = sum(part.status == status for part in parts)
+    verb = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNDECIDED: ("is undecided", "are undecided")}
+    counted = f"{number} of {len(parts)} parts {verb[status][number != 1]}"
+    why = f": {deciding.reason}" if deciding.reason else ""
+    return replace(deciding, reason=counted + why)
