@@ -25,7 +25,8 @@ from aqmlab.recording import load
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.checks import check
 from aqmlab.reports.network_svg import network_svg, spread
-from aqmlab.reports.render import command, content_security_policy
+from aqmlab.reports.page import content_security_policy
+from aqmlab.reports.render import command
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from aqmlab.answers import Table, table
 from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text
@@ -23,6 +21,7 @@ from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.checks import check
 from aqmlab.reports.network_svg import network_svg
+from aqmlab.reports.page import json_in_html, page, resource, write_page
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
@@ -30,8 +29,6 @@ _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
 
 def render(experiment: Experiment) -> str:
     """The report as one self-contained page."""
-    import jinja2
-
     runs = measure(experiment)
     results = table(experiment, measured=runs)
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
@@ -42,11 +39,8 @@ def render(experiment: Experiment) -> str:
     over_time = charts.time_charts(series, shown, end_s, first.t0_ns / 1e9)
     figures = _overviews(runs, results) | {name: chart.figure for name, chart in over_time.items()}
     script, divs = _embedded(figures)
-    scripts = [*_bokeh_javascript(), script, _resource("script.js")] if figures else []
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters["code"] = _code
+    scripts = [*_bokeh_javascript(), script, resource("script.js")] if figures else []
     context = {
-        "policy": content_security_policy(scripts),
         "version": experiment.version,
         "results_version": first.manifest.get("results_version", ""),
         "kicker": _kicker(results, runs),
@@ -78,22 +72,9 @@ def render(experiment: Experiment) -> str:
         "command": command(experiment),
         "digests": _digests(experiment, results),
         "path": experiment.path.name,
-        "chart_names": Markup(_json_in_html([figures[name].name for name in figures])),
-        "style": Markup(_resource("style.css")),
-        "scripts": [Markup(script) for script in scripts],
+        "chart_names": Markup(json_in_html([figures[name].name for name in figures])),
     }
-    return environment.from_string(_resource("report.html.j2")).render(context)
-
-
-def content_security_policy(scripts: Sequence[str]) -> str:
-    """A policy under which only these very scripts run, and nothing is fetched from anywhere."""
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
-    # Bokeh puts style sheets into the page as it draws.
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
-        " base-uri 'none'; form-action 'none'"
-    )
+    return page("report.html.j2", scripts, context)
 
 
 def command(experiment: Experiment) -> str:
@@ -268,28 +249,6 @@ def _unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) (?=%|ms\b|Mbit/s)", "\u00a0", text.replace(" ± ", "\u00a0±\u00a0"))
 
 
-def _code(text: str) -> Markup:
-    """What stands between backticks as code; the rest, escaped, as it is."""
-    pieces = str(escape(text)).split("`")
-    return Markup("".join(f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces)))
-
-
-def _json_in_html(value: object) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return json.dumps(value).replace("<", "\\u003c")
-
-
-def _resource(name: str) -> str:
-    return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
-
-
 def write(experiment: Experiment, file: Path) -> None:
     """Write the report, whole or not at all."""
-    text = render(experiment)
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    write_page(render(experiment), file)

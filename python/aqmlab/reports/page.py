@@ -1,0 +1,80 @@
+"""What every page of ours has in common: its frame, its style, its safety, and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+
+def page(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> str:
+    """A self-contained page.
+
+    Parameters
+    ----------
+    template
+        One of ours, which extends ``base.html.j2``.
+    scripts
+        The only ones that may run in it, in their order.
+    context
+        What the template shows. Everything in it is escaped that is not :class:`markupsafe.Markup`.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        loader=jinja2.FunctionLoader(resource),
+    )
+    environment.filters["code"] = _code
+    frame = {
+        "policy": content_security_policy(scripts),
+        "style": Markup(resource("style.css")),
+        "scripts": [Markup(script) for script in scripts],
+    }
+    return environment.get_template(template).render({**frame, **context})
+
+
+def content_security_policy(scripts: Sequence[str]) -> str:
+    """A policy under which only these very scripts run, and nothing is fetched from anywhere."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+    # Bokeh puts style sheets into the page as it draws.
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def _code(text: str) -> Markup:
+    """What stands between backticks as code; the rest, escaped, as it is."""
+    pieces = str(escape(text)).split("`")
+    return Markup("".join(f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces)))
+
+
+def json_in_html(value: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def resource(name: str) -> str:
+    """A file of this package as text."""
+    return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
+
+
+def write_page(text: str, file: Path) -> None:
+    """Write a page, whole or not at all."""
+    partial = file.with_name(f".{file.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
