@@ -6,7 +6,7 @@ made the request. ``exit_code`` is what the command line ends with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 
@@ -63,3 +63,24 @@ class HostError(AqmlabError):
     """The machine cannot do it: no permission, no space, not enough memory."""
 
     exit_code = 3
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """A name that is not there, with the nearest one, or all that are.
+
+    Parameters
+    ----------
+    what
+        What it would be the name of: ``"metric"``.
+    name
+        As it was given.
+    known
+        The names that there are.
+    """
+    import difflib
+
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    listed = ", ".join(f"`{other}`" for other in names) or "none"
+    hint = f"; did you mean `{near[0]}`?" if near else f"; there are {listed}"
+    return UsageError(f"there is no {what} `{name}`{hint}")

@@ -13,9 +13,10 @@ from aqmlab.metrics.measured import (
     Measured,
     QueueTotals,
     Samples,
+    Window,
     measure,
 )
-from aqmlab.metrics.registry import Metric, all_metrics, find
+from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
 
 __all__ = [
     "EVERY_CLASS",
@@ -23,8 +24,10 @@ __all__ = [
     "Histogram",
     "Measured",
     "Metric",
+    "Parameter",
     "QueueTotals",
     "Samples",
+    "Window",
     "all_metrics",
     "find",
     "flow_goodput",

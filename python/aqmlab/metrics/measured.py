@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
@@ -156,6 +156,27 @@ class Samples:
     t_s: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
 
+    def within(self, window: Window) -> Samples:
+        """Those after the begin of a window up to its end, itself included.
+
+        A sample tells of the time up to it, so that windows side by side share none.
+        """
+        # Times are whole nanoseconds divided by 1e9: half of one is not to decide.
+        chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)
+        return Samples(self.t_s[chosen], self.values[chosen])
+
+
+class Window(NamedTuple):
+    """A part of a run, in seconds since its start."""
+
+    from_s: float
+    until_s: float
+
+    @property
+    def length_s(self) -> float:
+        """How long it is."""
+        return self.until_s - self.from_s
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -190,6 +211,11 @@ class Measured:
     def interval_s(self) -> float:
         """Length of the measured interval in seconds."""
         return self.interval_ns / 1e9
+
+    @property
+    def window(self) -> Window:
+        """The measured interval as a window."""
+        return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
     def flows_of(self, class_name: str) -> list[FlowTotals]:
         """Flows of a class; all of them for ``*``."""

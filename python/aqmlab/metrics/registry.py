@@ -1,16 +1,53 @@
-"""The list of metrics: each is defined once, with its unit and its source."""
+"""The list of metrics: each is defined once, with its unit and its source.
+
+A metric says what it can be asked beyond run, queue and class: of a part of the run (``windowed``), and with
+other thresholds than its own (``parameters``)::
+
+    @metric("avg_in_band_percent", ..., windowed=True, parameters=(Parameter("low", "packets", "...", 5.0),))
+    def avg_in_band(run: Measured, queue: str, class_name: str, window: Window, *, low: float | None) -> ...
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from types import MappingProxyType
+from typing import TypeVar
 
-from aqmlab.errors import UsageError
-from aqmlab.metrics.measured import Measured
+from aqmlab.errors import UsageError, unknown
+from aqmlab.metrics.measured import Measured, Window
 
-Compute = Callable[[Measured, str, str], float | None]
-"""``(run, queue, class)`` to the value in the metric's unit; ``None`` where it is not defined."""
+Definition = Callable[..., float | None]
+"""``(run, queue, class)`` to the value in the metric's unit, ``None`` where it is not defined; of a windowed
+metric ``(run, queue, class, window)``; parameters come as keywords."""
+
+F = TypeVar("F", bound=Definition)
+
+NO_PARAMETERS: Mapping[str, float | None] = MappingProxyType({})
+EDGE_S = 1e-6
+"""Edges of a window are compared with those of the run to so much: rounding is not to decide."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that a metric can be told.
+
+    Attributes
+    ----------
+    name
+        A word in lower case: ``low``.
+    unit
+        As of a metric.
+    definition
+        What it is, and what is taken if it is not given and ``default`` is ``None``.
+    default
+        Taken if it is not given; with ``None`` the metric looks into the run's plan for one.
+    """
+
+    name: str
+    unit: str
+    definition: str
+    default: float | None = None
 
 
 @dataclass(frozen=True)
@@ -31,8 +68,13 @@ class Metric:
         Where the definition comes from.
     better
         ``"less"``, ``"more"`` or empty.
-    compute
-        The definition as code.
+    code
+        The definition as code; called by :meth:`compute`.
+    windowed
+        Whether it can be asked for a part of the run. Such a metric is computed from samples, or exactly
+        where the window is the measured interval.
+    parameters
+        What it can be told.
     """
 
     name: str
@@ -41,28 +83,89 @@ class Metric:
     definition: str
     source: str
     better: str
-    compute: Compute
+    code: Definition
+    windowed: bool = False
+    parameters: tuple[Parameter, ...] = ()
+
+    def compute(
+        self,
+        run: Measured,
+        queue: str,
+        class_name: str,
+        window: Window | None = None,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> float | None:
+        """The value of one run, in the metric's unit; ``None`` where it is not defined.
+
+        Parameters
+        ----------
+        run, queue, class_name
+            Of what; class ``*`` is everybody.
+        window
+            Which part of the run; the measured interval if not given. Nothing is defined in a window that
+            the run did not live to see the end of.
+        parameters
+            By name, in their units; what is not given has its default.
+
+        Raises
+        ------
+        UsageError
+            For a window that the metric does not take or that is none, and for an unknown parameter.
+        """
+        told = self._told(parameters)
+        if window is not None and not self.windowed:
+            raise UsageError(f"metric `{self.name}` is of the measured interval; it takes no window")
+        if window is not None and not 0 <= window.from_s < window.until_s:
+            raise UsageError(f"from {window.from_s:g} s until {window.until_s:g} s is no window of a run")
+        # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
+        if not run.interval_ns:
+            return None
+        if not self.windowed:
+            return self.code(run, queue, class_name, **told)
+        asked = run.window if window is None else window
+        if asked.until_s > run.run.t1_ns / 1e9 + EDGE_S:
+            return None
+        return self.code(run, queue, class_name, asked, **told)
+
+    def parameter(self, name: str) -> Parameter:
+        """A parameter by name.
+
+        Raises
+        ------
+        UsageError
+            If there is none, with the nearest name.
+        """
+        for known in self.parameters:
+            if known.name == name:
+                return known
+        raise unknown(f"parameter of `{self.name}`", name, [known.name for known in self.parameters])
+
+    def _told(self, parameters: Mapping[str, float | None]) -> dict[str, float | None]:
+        defaults = {known.name: known.default for known in self.parameters}
+        return {**defaults, **{self.parameter(name).name: value for name, value in parameters.items()}}
 
 
 _METRICS: dict[str, Metric] = {}
 
 
 def metric(  # noqa: PLR0913 (keyword arguments)
-    name: str, *, label: str, unit: str, definition: str, source: str, better: str = ""
-) -> Callable[[Compute], Compute]:
+    name: str,
+    *,
+    label: str,
+    unit: str,
+    definition: str,
+    source: str,
+    better: str = "",
+    windowed: bool = False,
+    parameters: tuple[Parameter, ...] = (),
+) -> Callable[[F], F]:
     """Register the decorated function as a metric."""
 
-    def register(compute: Compute) -> Compute:
+    def register(code: F) -> F:
         if name in _METRICS:
             raise ValueError(f"metric `{name}` is defined twice")
-
-        @wraps(compute)
-        def defined(run: Measured, queue: str, class_name: str) -> float | None:
-            # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
-            return compute(run, queue, class_name) if run.interval_ns else None
-
-        _METRICS[name] = Metric(name, label, unit, definition, source, better, defined)
-        return defined
+        _METRICS[name] = Metric(name, label, unit, definition, source, better, code, windowed, parameters)
+        return code
 
     return register
 
@@ -77,12 +180,7 @@ def find(name: str) -> Metric:
     """
     if name in _METRICS:
         return _METRICS[name]
-    import difflib
-
-    near = difflib.get_close_matches(name, _METRICS, n=1, cutoff=0.5)
-    listed = ", ".join(f"`{known}`" for known in _METRICS)
-    hint = f"; did you mean `{near[0]}`?" if near else f"; there are {listed}"
-    raise UsageError(f"there is no metric `{name}`{hint}")
+    raise unknown("metric", name, _METRICS)
 
 
 def all_metrics() -> list[Metric]:
