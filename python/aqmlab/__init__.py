@@ -20,13 +20,17 @@ from aqmlab.stats import Estimate
 
 if TYPE_CHECKING:
     from aqmlab.answers import Table, table
+    from aqmlab.results import Axis, Cell, Results, load_results
 
 __all__ = [
     "AqmlabError",
+    "Axis",
+    "Cell",
     "Estimate",
     "Experiment",
     "HostError",
     "RecordingError",
+    "Results",
     "Run",
     "RunError",
     "ScenarioError",
@@ -36,6 +40,7 @@ __all__ = [
     "aqm_list",
     "aqm_show",
     "load",
+    "load_results",
     "plot",
     "plot_law",
     "report",
@@ -52,6 +57,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module's attributes are of
         from aqmlab import answers
 
         return getattr(answers, name)
+    if name in ("Axis", "Cell", "Results", "load_results"):
+        from aqmlab import results
+
+        return getattr(results, name)
     if name == "__version__":
         from aqmlab import _core
 

@@ -1,0 +1,374 @@
+"""Results: what statistics, claims and reports ask, whether the runs came of a sweep or of one experiment.
+
+A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell with a
+seed. An experiment without a sweep has one case, without settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from aqmlab.answers import bottleneck
+from aqmlab.errors import UsageError, unknown
+from aqmlab.metrics import EVERY_CLASS, Measured, Window, find, measure
+from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.recording import Experiment, Run, load
+
+RUNS_READ_TOGETHER = 500
+"""Runs whose tables one query reads; what a few such queries found is kept, so that memory has a bound."""
+
+Value = float | None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One swept dimension.
+
+    Attributes
+    ----------
+    name
+        As the scenario has it; of a plain key the full path: ``topology.rate``.
+    short
+        The shortest tail of the name that no other axis has: ``rate``.
+    keys
+        What it sets.
+    labels
+        Its values as texts, in the order of the scenario.
+    """
+
+    name: str
+    short: str
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of swept values under one arm.
+
+    Attributes
+    ----------
+    settings
+        Name of the axis and label, in the order of the axes; empty without a sweep.
+    arm
+        The arm's name.
+    """
+
+    settings: tuple[tuple[str, str], ...]
+    arm: str
+
+    def label(self, axis: str) -> str:
+        """The value of an axis, which may be named by any tail that is its own: ``rate``, ``queue.limit``."""
+        names = [name for name, _ in self.settings]
+        return self.settings[_named(names, axis, names)][1]
+
+    def __str__(self) -> str:
+        shorts = short_names([name for name, _ in self.settings])
+        parts = [f"{short} {label}" for short, (_, label) in zip(shorts, self.settings, strict=True)]
+        return ", ".join([self.arm, *parts])
+
+
+class Missing(NamedTuple):
+    """A run that was asked for and is not there."""
+
+    cell: Cell
+    seed: int
+    reason: str
+
+
+class _Asked(NamedTuple):
+    """What a value is of."""
+
+    metric: str
+    cell: Cell
+    queue: str | None
+    class_name: str
+    window: Window | None
+    parameters: tuple[tuple[str, float | None], ...]
+
+
+class Results:
+    """Runs by cell and seed, and their metrics.
+
+    Attributes
+    ----------
+    title, question
+        As in the scenario.
+    path
+        The directory of the experiment, or of the sweep.
+    axes
+        The swept dimensions in the order of the scenario.
+    arms
+        Names of the arms in the order of the scenario.
+    cells
+        Case by case, and in each the arms.
+    seeds
+        The seeds that were asked for: the same in every cell.
+    claims
+        As the scenario has them: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``, and
+        ``line`` and ``column`` of the first character of ``expect``.
+    metrics
+        Names of those that the scenario asks for besides those of every experiment.
+    missing
+        What was asked for and has no finished run, with the reason.
+    warnings
+        What is allowed in the scenario but suspicious.
+    """
+
+    def __init__(  # noqa: PLR0913 (keyword arguments)
+        self,
+        *,
+        title: str,
+        question: str,
+        path: Path,
+        arms: Sequence[str],
+        cells: Sequence[Cell],
+        seeds: Sequence[int],
+        runs: Mapping[tuple[Cell, int], Run],
+        axes: Sequence[Axis] = (),
+        claims: Iterable[Mapping[str, Any]] = (),
+        metrics: Iterable[str] = (),
+        missing: Iterable[Missing] = (),
+        warnings: Iterable[str] = (),
+    ) -> None:
+        self.title = title
+        self.question = question
+        self.path = path
+        self.axes = tuple(axes)
+        self.arms = tuple(arms)
+        self.cells = tuple(cells)
+        self.seeds = tuple(seeds)
+        self.claims = tuple(claims)
+        self.metrics = tuple(metrics)
+        self.missing = tuple(missing)
+        self.warnings = tuple(warnings)
+        self._runs = {
+            cell: tuple(runs[cell, seed] for seed in self.seeds if (cell, seed) in runs)
+            for cell in self.cells
+        }
+        self._values: dict[_Asked, Mapping[int, Value]] = {}
+
+    @staticmethod
+    def of_experiment(experiment: Experiment) -> Results:
+        """The results of ``aqmlab run``: no axes, one case."""
+        cells = {arm: Cell((), arm) for arm in experiment.arms}
+        results = Results(
+            title=experiment.title,
+            question=experiment.question,
+            path=experiment.path,
+            arms=experiment.arms,
+            cells=tuple(cells.values()),
+            seeds=experiment.seeds,
+            runs={(cells[run.arm], run.seed): run for run in experiment.runs},
+            claims=experiment.details.get("claims", ()),
+            metrics=experiment.metrics,
+            missing=[Missing(cells[arm], seed, "not run") for arm, seed in experiment.missing],
+            warnings=experiment.warnings,
+        )
+        if len(experiment.runs) <= RUNS_READ_TOGETHER:
+            # Whoever has measured the experiment itself has read all that is needed here.
+            results._readers = _Readers((experiment,))
+        return results
+
+    def axis(self, name: str) -> Axis:
+        """An axis by its name, or by any tail of it that no other axis has.
+
+        Raises
+        ------
+        UsageError
+            If there is none, with the nearest name, or more than one.
+        """
+        return self.axes[_named([a.name for a in self.axes], name, [a.short for a in self.axes])]
+
+    def select(
+        self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[Cell, ...]:
+        """The cells of an arm (of all if not given) with given labels by axis.
+
+        Raises
+        ------
+        UsageError
+            For an arm, axis or label that is not there, with the nearest name.
+        """
+        if arm is not None and arm not in self.arms:
+            raise unknown("arm", arm, self.arms)
+        wanted: dict[str, str] = {}
+        for name, label in labels.items():
+            axis = self.axis(name)
+            if label not in axis.labels:
+                raise unknown(f"value of `{axis.name}`", label, axis.labels)
+            wanted[axis.name] = label
+        return tuple(
+            cell
+            for cell in self.cells
+            if arm in (None, cell.arm) and wanted.items() <= dict(cell.settings).items()
+        )
+
+    def runs(self, cell: Cell) -> tuple[Run, ...]:
+        """The finished runs of a cell, seeds ascending."""
+        return self._runs[cell]
+
+    def measured(self, cell: Cell) -> tuple[Measured, ...]:
+        """Counts, integrals and distributions of the runs of a cell.
+
+        Raises
+        ------
+        RecordingError
+            If a recording cannot be read.
+        """
+        return tuple(map(self._readers.measured, self._runs[cell]))
+
+    def values(  # noqa: PLR0913 (keyword arguments)
+        self,
+        metric: str,
+        cell: Cell,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+        window: Window | tuple[float, float] | None = None,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> dict[int, Value]:
+        """A metric of the finished runs of a cell by seed; ``None`` where it is not defined.
+
+        Parameters
+        ----------
+        metric
+            Its name.
+        cell
+            One of ``cells``.
+        queue
+            Where; :meth:`queue_of` the cell if not given.
+        class_name
+            A traffic class; everybody if not given.
+        window
+            From and until in seconds since the start of the run, for a metric that takes one; the measured
+            interval if not given.
+        parameters
+            Of the metric, by name.
+
+        Raises
+        ------
+        UsageError
+            For an unknown metric, queue, class or parameter, or a window where the metric takes none.
+        RecordingError
+            If a recording cannot be read.
+        """
+        asked = _Asked(
+            metric,
+            cell,
+            queue,
+            class_name,
+            None if window is None else Window(*window),
+            tuple(sorted(parameters.items())),
+        )
+        if asked not in self._values:
+            self._values[asked] = self._computed(asked)
+        return dict(self._values[asked])
+
+    def _computed(self, asked: _Asked) -> Mapping[int, Value]:
+        metric = find(asked.metric)
+        runs = self.measured(asked.cell)
+        if not runs:
+            return {}
+        queues = {name for run in runs for name, _ in run.queues}
+        classes = {name for run in runs for _, name in run.queues}
+        queue = self.queue_of(asked.cell) if asked.queue is None else asked.queue
+        if queue not in queues:
+            raise unknown("queue", queue, queues)
+        if asked.class_name not in classes:
+            raise unknown("class", asked.class_name, classes)
+        told = dict(asked.parameters)
+        return {
+            run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told) for run in runs
+        }
+
+    def queue_of(self, cell: Cell) -> str:
+        """The queue that a cell is judged by unless one is named.
+
+        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
+        cells; a cell that has no queue of that name is judged by its own busiest one.
+        """
+        runs = self.measured(cell)
+        everywhere = self._bottleneck
+        return (
+            everywhere if any((everywhere, EVERY_CLASS) in run.queues for run in runs) else bottleneck(runs)
+        )
+
+    @cached_property
+    def _bottleneck(self) -> str:
+        every = (run for runs in self._runs.values() for run in runs)
+        if any(link["name"] == "bottleneck" for run in every for link in run.links):
+            return "bottleneck"
+        return bottleneck([run for cell in self.cells for run in self.measured(cell)])
+
+    @cached_property
+    def _readers(self) -> _Readers:
+        # Cells may share a run: two settings that come to the same plan.
+        distinct = list({run.path: run for runs in self._runs.values() for run in runs}.values())
+        parts = (distinct[i : i + RUNS_READ_TOGETHER] for i in range(0, len(distinct), RUNS_READ_TOGETHER))
+        return _Readers(
+            Experiment(self.path, self.title, self.question, self.arms, self.seeds, tuple(part))
+            for part in parts
+        )
+
+
+class _Readers:
+    """What metrics need of runs, read for many of them at a time as the first of them is asked for."""
+
+    def __init__(self, experiments: Iterable[Experiment]) -> None:
+        self._place = {
+            run.path: (experiment, i) for experiment in experiments for i, run in enumerate(experiment.runs)
+        }
+
+    def measured(self, run: Run) -> Measured:
+        experiment, i = self._place[run.path]
+        found = measure(experiment)[i]
+        return found if found.run is run else replace(found, run=run)
+
+
+def load_results(path: Path | str) -> Results:
+    """Open what ``run`` or ``sweep`` left.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment, of one run, or of a sweep.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is incomplete, corrupt or of a later format.
+    """
+    return Results.of_experiment(load(path))
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Of each dotted name the shortest tail that is no tail of another."""
+    return [_short(name, [other for other in names if other != name]) for name in names]
+
+
+def _short(name: str, others: Sequence[str]) -> str:
+    parts = name.split(".")
+    tails = (".".join(parts[i:]) for i in range(len(parts) - 1, 0, -1))
+    return next((t for t in tails if not any(f".{other}".endswith(f".{t}") for other in others)), name)
+
+
+def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
+    """Index of the axis that a name, or a tail of one, means."""
+    if given in names:
+        return names.index(given)
+    found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
+    if len(found) > 1:
+        meant = ", ".join(f"`{names[i]}`" for i in found)
+        raise UsageError(f"the axis `{given}` may be {meant}: write more of its name")
+    if not found:
+        raise unknown("axis", given, dict.fromkeys([*names, *shorts]))
+    return found[0]
+
+
+__all__ = ["Axis", "Cell", "Missing", "Results", "load_results"]

@@ -1,0 +1,193 @@
+"""Results of an experiment: cells, values by seed, names with the nearest one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import aqmlab
+from aqmlab import results as results_module
+from aqmlab.metrics import find, measure
+from aqmlab.metrics.registry import metric
+from aqmlab.results import Axis, Cell, Missing, Results, load_results, short_names
+
+
+def swept(experiment, **changes):
+    """The experiment's runs as if two values of two keys had been swept: both arms, each with both seeds."""
+    axes = (
+        Axis("topology.queue.limit", "queue.limit", ("topology.queue.limit",), ("30p", "60p")),
+        Axis(
+            "topology.reverse_queue.limit", "reverse_queue.limit", ("topology.reverse_queue.limit",), ("9p",)
+        ),
+        Axis("buffer", "buffer", ("topology.rate", "topology.delay"), ("small", "large")),
+    )
+    cells = [
+        Cell(((axes[0].name, limit), (axes[1].name, "9p"), ("buffer", size)), arm)
+        for limit in axes[0].labels
+        for size in axes[2].labels
+        for arm in experiment.arms
+    ]
+    runs = {
+        (cell, run.seed): run
+        for cell in cells
+        for run in experiment.runs
+        if run.arm == cell.arm and cell.label("buffer") == "small"
+    }
+    about = {
+        "title": "Swept",
+        "question": "",
+        "path": experiment.path,
+        "axes": axes,
+        "arms": experiment.arms,
+        "cells": cells,
+        "seeds": (1, 2),
+        "runs": runs,
+    }
+    return Results(**(about | changes))
+
+
+def test_an_experiment_has_a_cell_for_each_arm(experiment):
+    results = load_results(experiment.path)
+    assert results.cells == (Cell((), "DropTail"), Cell((), "RED + ECN"))
+    assert (results.axes, results.arms, results.seeds) == ((), ("DropTail", "RED + ECN"), (1, 2))
+    assert (results.title, results.question, results.missing) == ("Small", "Does it run?", ())
+    assert [run.seed for run in results.runs(results.cells[1])] == [1, 2]
+    assert {run.arm for run in results.runs(results.cells[1])} == {"RED + ECN"}
+
+
+def test_values_are_those_of_the_table(experiment):
+    results = load_results(experiment.path)
+    table = aqmlab.table(experiment)
+    for cell in results.cells:
+        for name in ("goodput_bps", "queueing_delay_p99_s", "mark_percent"):
+            assert results.values(name, cell) == table.values[cell.arm][name]
+    ftp = aqmlab.table(experiment, ["goodput_bps"], class_name="ftp").values["DropTail"]["goodput_bps"]
+    assert results.values("goodput_bps", results.cells[0], class_name="ftp") == ftp
+    assert ftp != table.values["DropTail"]["goodput_bps"]
+
+
+def test_the_tables_are_read_once(experiment, monkeypatch):
+    results = Results.of_experiment(replace(experiment))
+    asked = []
+    rows = aqmlab.Experiment.rows
+    monkeypatch.setattr(aqmlab.Experiment, "rows", lambda *words: asked.append(words[1]) or rows(*words))
+    for _ in range(2):
+        for cell in results.cells:
+            results.values("goodput_bps", cell)["no matter"] = None
+            results.values("drop_percent", cell)
+            results.measured(cell)
+    assert sorted(asked) == ["flows", "histograms", "summary"]
+    assert set(results.values("goodput_bps", results.cells[0])) == {1, 2}
+
+
+def test_many_runs_are_read_in_parts_to_the_same_values(experiment, monkeypatch):
+    whole = swept(experiment)
+    monkeypatch.setattr(results_module, "RUNS_READ_TOGETHER", 3)
+    parts = swept(experiment)
+    for cell in whole.cells:
+        assert parts.values("goodput_bps", cell) == whole.values("goodput_bps", cell)
+        assert [m.run for m in parts.measured(cell)] == list(parts.runs(cell))
+
+
+def test_cells_that_share_a_run_each_have_its_values(experiment):
+    results = swept(experiment)
+    small, other = (
+        results.select("DropTail", {"queue.limit": x, "buffer": "small"})[0] for x in ("30p", "60p")
+    )
+    assert small != other
+    assert results.values("goodput_bps", small) == results.values("goodput_bps", other) != {}
+
+
+def test_a_cell_without_a_finished_run_has_no_values(experiment):
+    results = swept(experiment)
+    (cell,) = results.select("DropTail", {"buffer": "large", "queue.limit": "30p"})
+    assert results.values("goodput_bps", cell) == {}
+    assert results.measured(cell) == results.runs(cell) == ()
+
+
+def test_axes_are_found_by_any_tail_that_is_their_own(experiment):
+    results = swept(experiment)
+    for name in ("topology.queue.limit", "queue.limit"):
+        assert results.axis(name) is results.axes[0]
+        assert results.cells[0].label(name) == "30p"
+    assert results.axis("buffer").labels == ("small", "large")
+    for ask in (results.axis, results.cells[0].label):
+        with pytest.raises(aqmlab.UsageError, match=r"may be `topology.queue.limit`, `topology.rev"):
+            ask("limit")
+        with pytest.raises(aqmlab.UsageError, match="no axis `bufer`; did you mean `buffer`"):
+            ask("bufer")
+        with pytest.raises(aqmlab.UsageError, match=r"no axis `ueue.limit`"):
+            ask("ueue.limit")
+
+
+def test_selections_are_in_the_order_of_the_cells_and_wrong_names_are_told(experiment):
+    results = swept(experiment)
+    assert results.select() == results.cells
+    assert results.select("RED + ECN", {"buffer": "large"}) == (results.cells[3], results.cells[7])
+    for words, message in (
+        (("RED+ECN",), r"no arm `RED\+ECN`; did you mean `RED \+ ECN`"),
+        ((None, {"bufer": "large"}), "no axis `bufer`; did you mean `buffer`"),
+        ((None, {"buffer": "larg"}), "no value of `buffer` `larg`; did you mean `large`"),
+        ((None, {"queue.limit": "-"}), "no value of `topology.queue.limit` `-`; there are `30p`, `60p`"),
+    ):
+        with pytest.raises(aqmlab.UsageError, match=message):
+            results.select(*words)
+
+
+def test_wrong_metrics_queues_and_classes_are_told(experiment):
+    results = load_results(experiment.path)
+    cell = results.cells[0]
+    for words, message in (
+        ({"metric": "goodput_bp"}, "no metric `goodput_bp`; did you mean `goodput_bps`"),
+        ({"queue": "botleneck"}, "no queue `botleneck`; did you mean `bottleneck`"),
+        ({"class_name": "fpt"}, "no class `fpt`; did you mean `ftp`"),
+        ({"window": (1.0, 2.0)}, "metric `goodput_bps` is of the measured interval"),
+    ):
+        with pytest.raises(aqmlab.UsageError, match=message):
+            results.values(**({"metric": "goodput_bps", "cell": cell} | words))
+
+
+def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
+    from aqmlab.metrics import registry
+
+    monkeypatch.setattr(registry, "_METRICS", dict(registry._METRICS))
+
+    @metric("until_s", label="", unit="s", definition="", source="", windowed=True)
+    def until(_run, _queue, _class_name, window):
+        return window.until_s
+
+    results = load_results(experiment.path)
+    cell = results.cells[0]
+    assert results.values("until_s", cell, window=(1.0, 2.5)) == {1: 2.5, 2: 2.5}
+    assert results.values("until_s", cell) == {1: 6.0, 2: 6.0}
+    assert find("until_s").windowed
+    assert not find("goodput_bps").windowed
+
+
+def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experiment):
+    results = load_results(experiment.path)
+    assert results.queue_of(results.cells[0]) == "bottleneck"
+    # Were no queue called so, it would be the one that is busy: the acknowledgments' is hardly.
+    renamed = [
+        replace(run, manifest=run.manifest | {"links": [link | {"name": "other"} for link in run.links]})
+        for run in experiment.runs
+    ]
+    results = Results.of_experiment(replace(experiment, runs=tuple(renamed)))
+    busiest = max(
+        (t["busy_ns"], queue) for m in measure(experiment) for (queue, c), t in m.queues.items() if c == "*"
+    )[1]
+    assert results.queue_of(results.cells[0]) == busiest
+
+
+def test_runs_that_have_not_finished_are_named(experiment):
+    partial = replace(experiment, runs=experiment.runs[1:])
+    assert Results.of_experiment(partial).missing == (Missing(Cell((), "DropTail"), 1, "not run"),)
+
+
+def test_cells_as_text(experiment):
+    assert str(Cell((), "RED")) == "RED"
+    assert (
+        str(swept(experiment).cells[0]) == "DropTail, queue.limit 30p, reverse_queue.limit 9p, buffer small"
+    )
+    assert short_names(["rate", "topology.rate", "a.count"]) == ["rate", "topology.rate", "count"]
