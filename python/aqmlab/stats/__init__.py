@@ -1,6 +1,21 @@
 """Statistics over seeds: intervals, paired differences, verdicts.
 
 Every seed is one independent replication, and arms share their arrivals seed by seed.
+
+=================  =====================================================================
+``intervals``      means: Student's t
+``paired``         differences between arms, seed by seed; relative changes
+``sentence``       what such a difference says
+``quantiles``      medians and other quantiles: order statistics
+``proportion``     shares of seeds: Clopper and Pearson, Wilson
+``bootstrap``      anything else, from 30 values on: BCa
+``verdict``        comparisons that hold, fail or are undecided; how these combine
+``several``        what several comparisons at once still say: Holm
+``warmup``         where a series has forgotten how it began: MSER-5
+``batch_means``    an interval from a single long run
+=================  =====================================================================
+
+The names below are those that a table of results needs; the rest is imported from its module.
 """
 
 from __future__ import annotations

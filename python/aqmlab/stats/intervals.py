@@ -113,16 +113,29 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     Estimate or None
         ``None`` if no value is there; without interval if there is one.
     """
-    present = [value for value in values if value is not None and not math.isnan(value)]
-    n = len(present)
+    there = present(values)
+    n = len(there)
     if n == 0:
         return None
-    mean = math.fsum(present) / n
+    middle = math.fsum(there) / n
     if n == 1:
-        return Estimate(mean, None, 1, confidence)
-    if min(present) == max(present):
+        return Estimate(middle, None, 1, confidence)
+    if min(there) == max(there):
         # No rounding of the mean is to look like a spread.
-        return Estimate(present[0], 0.0, n, confidence)
-    variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
+        return Estimate(there[0], 0.0, n, confidence)
+    variance = math.fsum((value - middle) ** 2 for value in there) / (n - 1)
     half_width = t_quantile(confidence, n - 1) * math.sqrt(variance / n)
-    return Estimate(mean, half_width, n, confidence)
+    return Estimate(middle, half_width, n, confidence)
+
+
+def mean(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
+    """Like :func:`estimate`, as an interval with two ends; without estimate if no value is there."""
+    found = estimate(values, confidence)
+    if found is None:
+        return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")
+    return found.interval()
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """The values that are there: neither ``None`` nor NaN."""
+    return [value for value in values if value is not None and not math.isnan(value)]

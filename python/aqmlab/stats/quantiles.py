@@ -1,0 +1,83 @@
+"""Medians and other quantiles over seeds, with intervals that need no distribution.
+
+The number of values below the true quantile is binomial, whatever the (continuous) distribution: so two of
+the sorted values hold it between them with a probability that is known exactly. Values that can be equal
+make the interval cover more, never less.
+
+Source: David and Nagaraja, Order Statistics, 3rd edition, section 7.1; Conover, Practical Nonparametric
+Statistics, section 3.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from aqmlab.stats.intervals import CONFIDENCE, Interval, present
+
+_METHOD = "order statistics"
+
+
+def quantile(values: Iterable[float | None], q: float, confidence: float = CONFIDENCE) -> Interval:
+    """A quantile and the order statistics that hold it.
+
+    Parameters
+    ----------
+    values
+        One a seed; ``None`` and NaN are seeds for which the metric is not defined.
+    q
+        Between 0 and 1: 0.5 is the median.
+    confidence
+        Least coverage. The interval's own ``confidence`` is what it truly has, for ranks are whole numbers.
+
+    Returns
+    -------
+    Interval
+        Without ends where even the least and the greatest value do not cover enough.
+    """
+    if not 0.0 < q < 1.0:
+        raise ValueError(f"the quantile {q:g} is not between 0 and 1")
+    ordered = sorted(present(values))
+    n = len(ordered)
+    if n == 0:
+        return Interval(None, None, None, 0, confidence, _METHOD, "no seed has a value")
+    middle = interpolated(ordered, q)
+    ranks = covering_ranks(n, q, confidence)
+    if ranks is None:
+        reason = f"a quantile of {q:g} needs more than {n} values for an interval"
+        return Interval(middle, None, None, n, confidence, _METHOD, reason)
+    low, high, coverage = ranks
+    return Interval(middle, ordered[low - 1], ordered[high - 1], n, coverage, _METHOD)
+
+
+def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
+    """The middle value and its interval; see :func:`quantile`. It takes six values to have one at 95 %."""
+    return quantile(values, 0.5, confidence)
+
+
+def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
+    """Ranks, from 1, of the two sorted values that hold the ``q`` quantile, and their exact coverage.
+
+    Each leaves out at most half of what is left of 1: the greatest such lower rank, the least such upper one.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    tail = (1.0 - confidence) / 2.0
+    # The value of rank r is above the quantile if fewer than r values are below it.
+    low = max((r for r in range(1, n + 1) if bdtr(r - 1, n, q) <= tail), default=None)
+    high = min((r for r in range(1, n + 1) if bdtrc(r - 1, n, q) <= tail), default=None)
+    if low is None or high is None:
+        return None
+    return low, high, float(1.0 - bdtr(low - 1, n, q) - bdtrc(high - 1, n, q))
+
+
+def interpolated(ordered: list[float], q: float) -> float:
+    """The quantile of sorted values, by linear interpolation between the two nearest ranks.
+
+    Definition 7 of Hyndman and Fan, The American Statistician 50 (1996); what NumPy and R do unless told
+    otherwise.
+    """
+    place = (len(ordered) - 1) * q
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

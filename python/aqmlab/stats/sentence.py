@@ -1,0 +1,118 @@
+"""What a paired difference says, in one plain sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from aqmlab.figures import display_unit, display_value
+from aqmlab.stats.intervals import Estimate, Interval
+from aqmlab.stats.paired import Difference
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import Metric
+
+
+def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
+    """``PI lowers p99 queueing delay by 41 ms (95 % CI 36 to 46, n = 10 pairs)``.
+
+    Parameters
+    ----------
+    found
+        The difference ``arm - other``.
+    arm, other
+        Names of the two arms.
+    metric
+        What was compared.
+    """
+    what, estimate = spoken(metric.label), found.estimate
+    if estimate is None:
+        return f"no seed has {what} both with {arm} and with {other}"
+    if estimate.half_width is None:
+        return f"{_contrast(estimate, arm, other, metric)} (one pair: no interval)"
+    if estimate.half_width == 0:
+        in_each = f"in each of {estimate.n} pairs"
+        if estimate.mean == 0:
+            return f"{arm} and {other} have the same {what} {in_each}"
+        return f"{_change(estimate, arm, metric)}, the same {in_each}"
+    if not found.seen:
+        return (
+            f"no difference seen: {_contrast(estimate, arm, other, metric)} ({_interval(estimate, metric)})"
+        )
+    return f"{_change(estimate, arm, metric)} ({_interval(estimate, metric)})"
+
+
+def relative_sentence(found: Difference, other: str) -> str:
+    """``that is 38 % less than with RED (95 % CI 34 to 42)``; empty where nothing can be relative."""
+    relative = found.relative
+    if relative.estimate is None:
+        return ""
+    change = 100 * relative.estimate
+    sign = -1.0 if change < 0 else 1.0
+    places = _places(_half(relative, 100.0) or abs(change))
+    more = "less" if change < 0 else "more"
+    said = f"that is {abs(change):.{places}f} % {more} than with {other}"
+    if relative.low is None or relative.high is None:
+        return said
+    low, high = sorted((sign * 100 * relative.low, sign * 100 * relative.high))
+    return f"{said} ({100 * relative.confidence:g} % CI {_signed(low, places)} to {_signed(high, places)})"
+
+
+def spoken(label: str) -> str:
+    """A label as one says it: ``queueing delay, p99`` is the ``p99 queueing delay``."""
+    what, _, which = label.partition(", ")
+    return f"{which} {what}" if which else what
+
+
+def _change(estimate: Estimate, arm: str, metric: Metric) -> str:
+    verb = "lowers" if estimate.mean < 0 else "raises"
+    return f"{arm} {verb} {spoken(metric.label)} by {_amount(estimate, metric)}"
+
+
+def _contrast(estimate: Estimate, arm: str, other: str, metric: Metric) -> str:
+    if estimate.mean == 0:
+        return f"{spoken(metric.label)} is the same with {arm} as with {other}"
+    more = "less" if estimate.mean < 0 else "more"
+    return f"{spoken(metric.label)} is {_amount(estimate, metric)} {more} with {arm} than with {other}"
+
+
+def _amount(estimate: Estimate, metric: Metric) -> str:
+    """The size of the difference with its unit; of percentages in percentage points."""
+    size = abs(display_value(estimate.mean, metric.unit))
+    half = display_value(estimate.half_width or 0.0, metric.unit)
+    unit = "percentage points" if metric.unit == "%" else display_unit(metric.unit)
+    return f"{size:.{_places(half or size)}f} {unit}".rstrip()
+
+
+def _interval(estimate: Estimate, metric: Metric) -> str:
+    """The interval in the direction of the sentence: a decrease by 41 lies between decreases by 36 and 46."""
+    assert estimate.half_width is not None
+    size = abs(display_value(estimate.mean, metric.unit))
+    half = display_value(estimate.half_width, metric.unit)
+    places = _places(half)
+    low, high = _signed(size - half, places), _signed(size + half, places)
+    return f"{100 * estimate.confidence:g} % CI {low} to {high}, n = {estimate.n} pairs"
+
+
+def _half(interval: Interval, scale: float) -> float:
+    if interval.low is None or interval.high is None:
+        return 0.0
+    return scale * (interval.high - interval.low) / 2
+
+
+def _places(half: float) -> int:
+    """Decimal places that an interval of this half-width deserves.
+
+    The Particle Data Group's rule: two digits of the uncertainty if they are below 35, else one.
+    """
+    if half == 0 or not math.isfinite(half):
+        return 0
+    exponent = math.floor(math.log10(half))
+    digits = 2 if half / 10.0**exponent < 3.55 else 1
+    return min(max(digits - 1 - exponent, 0), 9)
+
+
+def _signed(value: float, places: int) -> str:
+    text = f"{value:.{places}f}".replace("-", "−")
+    # What rounds to zero has no sign.
+    return text if any(digit in text for digit in "123456789") else text.lstrip("−")

@@ -1,0 +1,83 @@
+"""Several comparisons at once: one in twenty finds a difference where none is.
+
+Source: Holm, Scandinavian Journal of Statistics 6 (1979).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab.stats.intervals import CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Several:
+    """What remains of several comparisons when it counts that they were several.
+
+    Attributes
+    ----------
+    count
+        How many comparisons were made, also those that found nothing.
+    found
+        How many found a difference, each taken alone.
+    kept
+        How many still do by Holm's procedure, under which the chance of even one error is at most
+        ``1 - confidence``.
+    confidence
+        Of each comparison taken alone, and of all together after Holm.
+    """
+
+    count: int
+    found: int
+    kept: int
+    confidence: float = CONFIDENCE
+
+    @property
+    def note(self) -> str:
+        """One sentence; empty for a single comparison, which needs none."""
+        if self.count < 2:
+            return ""
+        level = 100 * self.confidence
+        made = f"{self.count} comparisons were made, each at {level:g} %"
+        if self.found == 0:
+            return f"{made}; none found a difference"
+        differ = "finds a difference" if self.found == 1 else "find a difference"
+        if self.kept == self.found:
+            holds = "and it stands" if self.found == 1 else "and all of them stand"
+            return f"{made}: {self.found} {differ}, {holds} when all are taken together (Holm)"
+        return (
+            f"{made}: {self.found} {differ}, of which {self.kept or 'none'}"
+            f" {'stands' if self.kept == 1 else 'stand'} when all are taken together (Holm)"
+        )
+
+
+def several(p_values: Sequence[float], confidence: float = CONFIDENCE) -> Several:
+    """Count comparisons, and those that find a difference, alone and together.
+
+    Parameters
+    ----------
+    p_values
+        One for each comparison that was made: :attr:`aqmlab.stats.paired.Difference.p_value`.
+    confidence
+        Of each interval.
+    """
+    alpha = 1.0 - confidence
+    found = sum(p <= alpha for p in p_values)
+    kept = sum(p <= alpha for p in holm(p_values))
+    return Several(len(p_values), found, kept, confidence)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """P values adjusted for their number, in the order given: compare each with the level of all together.
+
+    The least p is multiplied by the number of comparisons, the next by one less, and so on; none becomes less
+    than the one before it, nor more than 1.
+    """
+    count = len(p_values)
+    adjusted = [0.0] * count
+    largest = 0.0
+    for rank, i in enumerate(sorted(range(count), key=lambda i: p_values[i])):
+        largest = max(largest, min(1.0, (count - rank) * p_values[i]))
+        adjusted[i] = largest
+    return tuple(adjusted)
