@@ -1,9 +1,10 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Final
+from typing import Any, Final, Self, final
 
 __all__ = [
     "RESULTS_VERSION",
+    "Sweep",
     "__version__",
     "aqm_check",
     "aqm_list",
@@ -11,11 +12,19 @@ __all__ = [
     "law_curves",
     "plan",
     "run",
+    "run_digest",
+    "run_one",
     "schema",
 ]
 
 __version__: Final[str]
 RESULTS_VERSION: Final[int]
+
+@final
+class Sweep:
+    def __new__(cls, text: str, file_name: str) -> Self: ...
+    def about(self) -> str: ...
+    def case(self, index: int) -> str: ...
 
 def plan(text: str, file_name: str) -> str: ...
 def schema() -> str: ...
@@ -39,3 +48,13 @@ def run(
     progress: Callable[[dict[str, float]], object] | None = None,
     memory_cap: int = 0,
 ) -> str: ...
+def run_one(
+    toml: str,
+    file_name: str,
+    arm: str,
+    seed: int,
+    out_path: str | PathLike[str],
+    memory_cap: int = 0,
+    progress: Callable[[dict[str, float]], object] | None = None,
+) -> str: ...
+def run_digest(plan_digest: str, seed: int) -> str: ...

@@ -11,6 +11,7 @@ mod plans;
 mod pool;
 mod runs;
 mod scripts;
+mod sweep;
 
 use pyo3::prelude::*;
 
@@ -26,7 +27,9 @@ mod _core {
     #[pymodule_export]
     use super::plans::{plan, schema};
     #[pymodule_export]
-    use super::runs::run;
+    use super::runs::{run, run_one};
+    #[pymodule_export]
+    use super::sweep::{Sweep, run_digest};
 
     use super::*;
 

@@ -1,24 +1,17 @@
 //! Scenarios: parsed, checked, told with the origin of every value.
 
-use aqmlab_scenario::{Experiment, Parameter, Plan};
+use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, Sweep};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::errors::scenario_error;
 
-/// What a scenario resolves to, as JSON text.
+/// What a scenario resolves to, as JSON text; the arms of a sweep are those of its first case.
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
-    let experiment = parse(py, text, file_name)?;
-    let arms: Vec<_> = slugs(&experiment).iter().zip(&experiment.arms).map(|(s, p)| arm(s, p)).collect();
-    let answer = json!({
-        "title": experiment.title,
-        "question": experiment.question,
-        "metrics": experiment.metrics,
-        "seeds": experiment.seeds,
-        "warnings": experiment.warnings,
-        "arms": arms,
-    });
+    let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
+    let mut answer = about(&sweep);
+    answer["arms"] = Value::Array(arms(&sweep.experiment()));
     Ok(answer.to_string())
 }
 
@@ -59,6 +52,47 @@ fn slug(name: &str) -> String {
     }
     let slug = slug.trim_end_matches('-');
     if slug.is_empty() { "arm".to_owned() } else { slug.chars().take(60).collect() }
+}
+
+/// What holds for all cases; the arms by name.
+pub(crate) fn about(sweep: &Sweep<'_>) -> Value {
+    let experiment = sweep.experiment();
+    json!({
+        "title": experiment.title,
+        "question": experiment.question,
+        "metrics": experiment.metrics,
+        "seeds": experiment.seeds,
+        "warnings": experiment.warnings,
+        "arms": sweep.arms().collect::<Vec<_>>(),
+        "axes": sweep.axes().map(axis).collect::<Vec<_>>(),
+        "cases": sweep.cases(),
+        "runs": sweep.runs(),
+        "claims": sweep.claims().iter().map(claim).collect::<Vec<_>>(),
+    })
+}
+
+/// The arms of an experiment with all that is in them.
+pub(crate) fn arms(experiment: &Experiment) -> Vec<Value> {
+    slugs(experiment).iter().zip(&experiment.arms).map(|(slug, plan)| arm(slug, plan)).collect()
+}
+
+fn axis(axis: &Axis) -> Value {
+    json!({ "name": axis.name, "short": axis.short, "keys": axis.keys, "labels": axis.labels })
+}
+
+fn claim(claim: &Claim) -> Value {
+    let conditions: Map<_, _> =
+        claim.conditions.iter().map(|(key, label)| (key.clone(), json!(label))).collect();
+    json!({
+        "name": claim.name,
+        "text": claim.text,
+        "expect": claim.expect,
+        "where": conditions,
+        "strength": claim.strength,
+        "source": claim.source,
+        "line": claim.line,
+        "column": claim.column,
+    })
 }
 
 fn arm(slug: &str, plan: &Plan) -> Value {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use aqmlab_recording::RecordingError;
 use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError};
+use pyo3::prelude::*;
 
 /// How often the caller is told how far the runs are.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -32,6 +33,10 @@ pub(crate) enum Outcome {
     Finished {
         /// seconds
         wall_s: f64,
+        /// seconds of processor time, the writing included
+        cpu_s: f64,
+        /// events that the simulator processed
+        events: u64,
     },
     /// The simulator gave up.
     Failed(RunError),
@@ -130,17 +135,27 @@ fn take<'j, 'p>(jobs: &'j [Job<'p>], next: &AtomicUsize, stop: &AtomicBool) -> O
 }
 
 fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
+    let begun_s = thread_time_s();
     // Whatever a defect leaves half changed is dropped with the run.
     let result = catch_unwind(AssertUnwindSafe(|| aqmlab_sim::run(job.plan, job.seed, control)));
     match result {
         Ok(Ok(recording)) => match recording.write(&job.path) {
-            Ok(()) => Outcome::Finished { wall_s: recording.manifest.wall_s },
+            Ok(()) => Outcome::Finished {
+                wall_s: recording.manifest.wall_s,
+                cpu_s: thread_time_s() - begun_s,
+                events: control.events.load(Ordering::Relaxed),
+            },
             Err(error) => Outcome::Unwritten(error),
         },
         Ok(Err(RunError::Cancelled)) => Outcome::Cancelled,
         Ok(Err(error)) => Outcome::Failed(error),
         Err(panic) => Outcome::Panicked(panic_text(panic.as_ref())),
     }
+}
+
+/// Processor time of this thread; 0 where the system does not tell it.
+fn thread_time_s() -> f64 {
+    Python::attach(|py| py.import("time")?.call_method0("thread_time")?.extract()).unwrap_or(0.0)
 }
 
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {

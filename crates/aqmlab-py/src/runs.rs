@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use aqmlab_scenario::Experiment;
+use aqmlab_scenario::{Experiment, Sweep};
 use aqmlab_sim::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::errors::{HostError, RecordingError, UsageError};
-use crate::plans::{parse, slugs};
+use crate::errors::{HostError, PythonRunError, RecordingError, UsageError, scenario_error};
+use crate::plans::slugs;
 use crate::pool::{Job, Outcome, Progress, run_all};
 
 /// Runs every arm of a scenario with every seed, on `jobs` threads, and writes a recording for each to
@@ -28,21 +28,71 @@ pub(crate) fn run(
     progress: Option<Py<PyAny>>,
     memory_cap: u64,
 ) -> PyResult<String> {
-    let experiment = parse(py, text, file_name)?;
+    let experiment = one_case(py, text, file_name)?;
     let jobs_to_do = job_list(&experiment, &out_dir, arms.as_deref(), seeds.as_deref())?;
+    let outcomes = run_watched(py, &jobs_to_do, jobs, memory_cap, progress.as_ref())?;
+    answer(&jobs_to_do, outcomes)
+}
+
+/// One run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet. Returns what it
+/// took, as JSON text.
+#[pyfunction]
+#[pyo3(signature = (toml, file_name, arm, seed, out_path, memory_cap=0, progress=None))]
+#[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
+pub(crate) fn run_one(
+    py: Python<'_>,
+    toml: &str,
+    file_name: &str,
+    arm: &str,
+    seed: u64,
+    out_path: PathBuf,
+    memory_cap: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let experiment = one_case(py, toml, file_name)?;
+    check_arms(&experiment, &[arm])?;
+    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    let job = [Job { plan, seed, path: out_path }];
+    let mut outcomes = run_watched(py, &job, 1, memory_cap, progress.as_ref())?;
+    match settled(outcomes.remove(0))? {
+        Settled::Finished(took) => Ok(took.to_string()),
+        Settled::Failed(reason) => {
+            Err(PythonRunError::new_err(format!("arm `{arm}`, seed {seed}: {reason}")))
+        }
+        Settled::Cancelled => unreachable!("who cancels the only run has an error to raise"),
+    }
+}
+
+/// The experiment of a scenario that is no sweep.
+fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
+    let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
+    if sweep.axes().next().is_some() {
+        return Err(UsageError::new_err(format!(
+            "`{file_name}` has a [sweep] of {} cases; run it with `aqmlab sweep`",
+            sweep.cases()
+        )));
+    }
+    Ok(sweep.experiment())
+}
+
+/// Does the jobs without the interpreter lock, which Python gets ten times a second.
+fn run_watched(
+    py: Python<'_>,
+    jobs: &[Job<'_>],
+    threads: usize,
+    memory_cap: u64,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Vec<Outcome>> {
     let mut interrupted = None;
     let outcomes = py.detach(|| {
-        run_all(&jobs_to_do, jobs, memory_cap, |now| {
+        run_all(jobs, threads, memory_cap, |now| {
             if interrupted.is_none() {
-                interrupted = Python::attach(|py| tell(py, progress.as_ref(), now)).err();
+                interrupted = Python::attach(|py| tell(py, progress, now)).err();
             }
             interrupted.is_none()
         })
     });
-    match interrupted {
-        Some(error) => Err(error),
-        None => answer(&jobs_to_do, outcomes),
-    }
+    interrupted.map_or(Ok(outcomes), Err)
 }
 
 /// Arms in the order of the scenario, seeds in the order asked for.
@@ -52,14 +102,7 @@ fn job_list<'e>(
     arms: Option<&[String]>,
     seeds: Option<&[u64]>,
 ) -> PyResult<Vec<Job<'e>>> {
-    let names: Vec<_> = experiment.arms.iter().map(|plan| plan.arm.as_str()).collect();
-    if let Some(unknown) = arms.unwrap_or_default().iter().find(|arm| !names.contains(&arm.as_str())) {
-        let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        return Err(UsageError::new_err(format!(
-            "there is no arm `{unknown}`; there are {}",
-            known.join(", ")
-        )));
-    }
+    check_arms(experiment, arms.unwrap_or_default())?;
     let seeds = seeds.unwrap_or(&experiment.seeds);
     let wanted = |name: &str| arms.is_none_or(|arms| arms.iter().any(|arm| arm == name));
     let mut jobs = Vec::new();
@@ -69,6 +112,15 @@ fn job_list<'e>(
         }
     }
     Ok(jobs)
+}
+
+/// All of `arms` are arms of the experiment.
+fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> PyResult<()> {
+    let names: Vec<_> = experiment.arms.iter().map(|plan| plan.arm.as_str()).collect();
+    let Some(unknown) = arms.iter().find(|arm| !names.contains(&arm.as_ref())) else { return Ok(()) };
+    let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let message = format!("there is no arm `{}`; there are {}", unknown.as_ref(), known.join(", "));
+    Err(UsageError::new_err(message))
 }
 
 /// Lets Python handle its signals and hear how far the runs are.
@@ -88,29 +140,43 @@ fn answer(jobs: &[Job<'_>], outcomes: Vec<Outcome>) -> PyResult<String> {
     let mut finished = Vec::new();
     let mut failed = Vec::new();
     for (job, outcome) in jobs.iter().zip(outcomes) {
-        let identity = || json!({"arm": job.plan.arm, "seed": job.seed, "path": job.path.to_string_lossy()});
-        match outcome {
-            Outcome::Finished { wall_s } => finished.push(with(identity(), "wall_s", json!(wall_s))),
-            Outcome::Failed(error @ RunError::Memory { .. }) => {
-                return Err(HostError::new_err(error.to_string()));
+        let mut told = json!({"arm": job.plan.arm, "seed": job.seed, "path": job.path.to_string_lossy()});
+        match settled(outcome)? {
+            Settled::Finished(took) => {
+                told["wall_s"] = took["wall_s"].clone();
+                finished.push(told);
             }
-            Outcome::Unwritten(error) if error.is_host_limit() => {
-                return Err(HostError::new_err(error.to_string()));
-            }
-            Outcome::Unwritten(error) => return Err(RecordingError::new_err(error.to_string())),
-            Outcome::Failed(error) => failed.push(with(identity(), "reason", json!(error.to_string()))),
-            Outcome::Panicked(text) => {
-                let reason = format!("a defect of aqmlab: {text}");
-                failed.push(with(identity(), "reason", json!(reason)));
+            Settled::Failed(reason) => {
+                told["reason"] = json!(reason);
+                failed.push(told);
             }
             // Only after a final outcome of another job, which has been or will be raised.
-            Outcome::Cancelled => {}
+            Settled::Cancelled => {}
         }
     }
     Ok(json!({"finished": finished, "failed": failed}).to_string())
 }
 
-fn with(mut object: Value, key: &str, value: Value) -> Value {
-    object[key] = value;
-    object
+/// What became of a run that says nothing about the machine.
+enum Settled {
+    /// What it took: `wall_s`, `cpu_s`, `events`.
+    Finished(Value),
+    /// Why there is no recording.
+    Failed(String),
+    Cancelled,
+}
+
+/// The outcome, or the exception that ends the whole request.
+fn settled(outcome: Outcome) -> PyResult<Settled> {
+    match outcome {
+        Outcome::Finished { wall_s, cpu_s, events } => {
+            Ok(Settled::Finished(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events})))
+        }
+        Outcome::Failed(error @ RunError::Memory { .. }) => Err(HostError::new_err(error.to_string())),
+        Outcome::Unwritten(error) if error.is_host_limit() => Err(HostError::new_err(error.to_string())),
+        Outcome::Unwritten(error) => Err(RecordingError::new_err(error.to_string())),
+        Outcome::Failed(error) => Ok(Settled::Failed(error.to_string())),
+        Outcome::Panicked(text) => Ok(Settled::Failed(format!("a defect of aqmlab: {text}"))),
+        Outcome::Cancelled => Ok(Settled::Cancelled),
+    }
 }

@@ -2,26 +2,29 @@
 
 use aqmlab_params::Kind;
 
+use crate::changes::{Change, apply, changes};
 use crate::error::Report;
 use crate::kind;
-use crate::language::COMMON_TO_ARMS;
-use crate::suggest::{listed, nearest};
-use crate::topology::item_name;
-use crate::tree::{At, Entry, Node, Table, Tree};
+use crate::names::is_name;
+use crate::tree::{Node, Table, Tree};
 
-/// An arm: its name and its own tree.
+/// An arm: its name, what it changes, and the tree that results.
+#[derive(Clone, Debug)]
 pub(crate) struct Arm {
     pub(crate) name: String,
+    pub(crate) changes: Vec<Change>,
     pub(crate) tree: Node,
 }
 
 /// The name of the only arm of a file that names none.
 const ONLY: &str = "main";
 
-/// All arms of the file, each with its tree; what is wrong with their paths goes to `report`.
-pub(crate) fn arms(root: &Node, report: &mut Report<'_>) -> Vec<Arm> {
-    let Tree::Table(file) = &root.value else { return Vec::new() };
-    let Some(node) = file.get("arm") else { return vec![Arm { name: ONLY.to_string(), tree: root.clone() }] };
+/// All arms that are `written`, each with its tree: `base` with its changes; what is wrong with their paths goes to
+/// `report`.
+pub(crate) fn arms(written: Option<&Node>, base: &Node, report: &mut Report<'_>) -> Vec<Arm> {
+    let Some(node) = written else {
+        return vec![Arm { name: ONLY.to_string(), changes: Vec::new(), tree: base.clone() }];
+    };
     let Tree::List(items) = &node.value else {
         report.error(&node.at, "arm", format!("`arm` is {}; write [[arm]]", node.value.what()));
         return Vec::new();
@@ -31,7 +34,7 @@ pub(crate) fn arms(root: &Node, report: &mut Report<'_>) -> Vec<Arm> {
     }
     let mut arms: Vec<Arm> = Vec::new();
     for item in items {
-        let Some(arm) = arm(root, item, report) else { continue };
+        let Some(arm) = arm(base, item, report) else { continue };
         if arms.iter().any(|a| a.name == arm.name) {
             report.error(&item.at, "arm", format!("two arms are called {:?}", arm.name));
         }
@@ -40,7 +43,7 @@ pub(crate) fn arms(root: &Node, report: &mut Report<'_>) -> Vec<Arm> {
     arms
 }
 
-fn arm(root: &Node, item: &Node, report: &mut Report<'_>) -> Option<Arm> {
+fn arm(base: &Node, item: &Node, report: &mut Report<'_>) -> Option<Arm> {
     let Tree::Table(table) = &item.value else {
         report.error(
             &item.at,
@@ -50,8 +53,8 @@ fn arm(root: &Node, item: &Node, report: &mut Report<'_>) -> Option<Arm> {
         return None;
     };
     let name = name(item, table, report)?;
-    let mut tree = root.clone();
-    let changes = changes(table);
+    let mut tree = base.clone();
+    let changes = changes(table, &["name"]);
     if changes.is_empty() && table.entries.len() > 1 {
         report.error(
             &item.at,
@@ -59,12 +62,12 @@ fn arm(root: &Node, item: &Node, report: &mut Report<'_>) -> Option<Arm> {
             "an empty table changes nothing; write dotted paths",
         );
     }
-    for change in changes {
-        if let Err((at, message)) = apply(&mut tree, &change) {
+    for change in &changes {
+        if let Err((at, message)) = apply(&mut tree, change) {
             report.error(&at, &format!("arm {name:?}"), message);
         }
     }
-    Some(Arm { name, tree })
+    Some(Arm { name, changes, tree })
 }
 
 fn name(item: &Node, table: &Table, report: &mut Report<'_>) -> Option<String> {
@@ -75,9 +78,7 @@ fn name(item: &Node, table: &Table, report: &mut Report<'_>) -> Option<String> {
     match kind::value(node, &Kind::Text, &report.quote(&node.at)) {
         Ok(value) => {
             let name = value.to_string();
-            let printable =
-                !name.trim().is_empty() && name.trim() == name && !name.chars().any(char::is_control);
-            if printable && name.chars().count() <= 64 {
+            if is_name(&name) {
                 return Some(name);
             }
             report.error(
@@ -89,129 +90,4 @@ fn name(item: &Node, table: &Table, report: &mut Report<'_>) -> Option<String> {
         Err(message) => report.error(&node.at, "arm.name", message),
     }
     None
-}
-
-/// One replacement.
-struct Change<'n> {
-    path: Vec<String>,
-    key_at: At,
-    node: &'n Node,
-}
-
-/// The arm's replacements in the order of the file. Quoted dotted keys, bare dotted keys and sub-headers mean
-/// the same; an inline table is a value and replaces wholly.
-fn changes(table: &Table) -> Vec<Change<'_>> {
-    fn collect<'n>(table: &'n Table, path: &[String], out: &mut Vec<Change<'n>>) {
-        for entry in table.entries.iter().filter(|e| !(path.is_empty() && e.key == "name")) {
-            let path: Vec<String> =
-                path.iter().cloned().chain(entry.key.split('.').map(|k| k.trim().to_string())).collect();
-            match &entry.node.value {
-                Tree::Table(inner) if !inner.inline => collect(inner, &path, out),
-                _ => out.push(Change { path, key_at: entry.key_at.clone(), node: &entry.node }),
-            }
-        }
-    }
-    let mut out = Vec::new();
-    collect(table, &[], &mut out);
-    out
-}
-
-type Refusal = (At, String);
-
-/// Replaces the value at the change's path.
-fn apply(tree: &mut Node, change: &Change<'_>) -> Result<(), Refusal> {
-    let refuse = |message: String| Err((change.key_at.clone(), message));
-    let first = change.path[0].as_str();
-    if COMMON_TO_ARMS.contains(&first) {
-        return refuse(format!(
-            "`{first}` is the same for every arm; only what the network is and does can differ"
-        ));
-    }
-    if change.path.iter().any(String::is_empty) {
-        return refuse(format!(
-            "\"{}\" is no path; write keys with single dots between them",
-            change.path.join(".")
-        ));
-    }
-    match change.path.as_slice() {
-        [list, name, rest @ ..]
-            if matches!(list.as_str(), "traffic" | "link" | "node" | "delay") && !rest.is_empty() =>
-        {
-            let item = named_item(tree, list, name, change)?;
-            set(item, rest, change)
-        }
-        path => set(tree, path, change),
-    }
-}
-
-/// The item called `name` in the array of tables `list`.
-fn named_item<'t>(
-    tree: &'t mut Node,
-    list: &str,
-    name: &str,
-    change: &Change<'_>,
-) -> Result<&'t mut Node, Refusal> {
-    let refuse = |message: String| (change.key_at.clone(), message);
-    let Tree::Table(file) = &mut tree.value else { unreachable!("a file is a table") };
-    let Some(Node { value: Tree::List(items), .. }) = file.get_mut(list) else {
-        return Err(refuse(format!("there is no [[{list}]] to change")));
-    };
-
-    let names: Vec<String> =
-        items.iter().enumerate().map(|(i, item)| item_name(list, i, &item.value)).collect();
-    match names.iter().position(|n| n == name) {
-        Some(i) => Ok(&mut items[i]),
-        None => {
-            let known = || names.iter().map(String::as_str);
-            Err(refuse(match nearest(name, known()) {
-                Some(near) => format!("there is no {list} \"{name}\"; did you mean \"{list}.{near}\"?"),
-                None => format!("there is no {list} \"{name}\"; there are {}", listed(known())),
-            }))
-        }
-    }
-}
-
-/// Sets `path` below `node`; tables on the way that are not there are made.
-fn set(node: &mut Node, path: &[String], change: &Change<'_>) -> Result<(), Refusal> {
-    let (key, rest) = path.split_first().expect("a path has a key");
-    open_shorthand(node, &change.path[..change.path.len() - path.len()], &change.key_at);
-    let Tree::Table(table) = &mut node.value else {
-        let what = node.value.what();
-        let message = format!("\"{}\" leads into {what}, which has no key \"{key}\"", change.path.join("."));
-        return Err((change.key_at.clone(), message));
-    };
-    if rest.is_empty() {
-        table.entries.retain(|e| e.key != *key);
-        table.entries.push(entry(key, &change.key_at, change.node.clone()));
-        return Ok(());
-    }
-    if table.get(key).is_none() {
-        let empty = Node { at: change.key_at.clone(), value: Tree::Table(Table::default()) };
-        table.entries.push(entry(key, &change.key_at, empty));
-        let made = table.get_mut(key).expect("it was just put there");
-        return set(made, rest, change);
-    }
-    set(table.get_mut(key).expect("it is there"), rest, change)
-}
-
-fn entry(key: &str, key_at: &At, node: Node) -> Entry {
-    Entry { key: key.to_string(), key_at: key_at.clone(), node }
-}
-
-/// `queue = "red"` stands for `queue = { kind = "red" }`, and `tcp = "ns2"` for `tcp = { profile = "ns2" }`:
-/// written out when a path leads into them. A queue that is not written is the default one.
-fn open_shorthand(node: &mut Node, path: &[String], key_at: &At) {
-    let name = match path.last().map(String::as_str) {
-        Some("queue" | "reverse_queue") => "kind",
-        Some("tcp") => "profile",
-        _ => return,
-    };
-    let named = match &node.value {
-        Tree::Text(_) => node.clone(),
-        Tree::Table(table) if table.entries.is_empty() && name == "kind" => {
-            Node { at: key_at.clone(), value: Tree::Text(crate::language::DEFAULT_QUEUE.to_string()) }
-        }
-        _ => return,
-    };
-    node.value = Tree::Table(Table { entries: vec![entry(name, key_at, named)], inline: true });
 }

@@ -2,15 +2,15 @@
 
 use aqmlab_units::Bytes;
 
-use crate::arms::{self, Arm};
 use crate::error::{Report, ScenarioError};
 use crate::estimate;
 use crate::language::FILE;
 use crate::pass::{Pass, Section};
 use crate::plan::{Experiment, Plan};
-use crate::trace::{Beside, Files};
+use crate::sweep::Sweep;
+use crate::trace::{Beside, Files, Traces};
 use crate::traffic::ClassDraft;
-use crate::tree::{self, Tree};
+use crate::tree::{At, Node};
 use crate::warnings;
 
 /// What a scenario may ask of the machine.
@@ -28,6 +28,7 @@ impl Default for Limits {
 }
 
 /// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
+/// Of a sweep it is the first case; [`Sweep`] has the others.
 ///
 /// # Errors
 /// All that is wrong with it.
@@ -45,66 +46,62 @@ pub fn parse_within(
     limits: Limits,
     files: &dyn Files,
 ) -> Result<Experiment, ScenarioError> {
-    let mut report = Report::new(text);
-    let experiment = read(text, file, limits, files, &mut report);
-    let warnings = report.finish(file)?;
-    let mut experiment = experiment.expect("what cannot be read has been reported");
-    experiment.warnings = warnings;
-    Ok(experiment)
+    Ok(Sweep::read_within(text, file, limits, Box::new(files))?.experiment())
 }
 
-fn read(
-    text: &str,
-    file: &str,
+/// The plans of all arms, each by its name and its tree; without titles.
+pub(crate) fn plans(
+    arms: &[(&str, Node)],
     limits: Limits,
-    files: &dyn Files,
+    traces: &Traces<'_>,
     report: &mut Report<'_>,
-) -> Option<Experiment> {
-    let root = tree::read(text, report)?;
-    if matches!(&root.value, Tree::Table(table) if table.entries.is_empty()) {
-        let least = "the least is a `duration`, a [topology] and one [[traffic]]";
-        report.error(&(0..0), "", format!("the file is empty; {least}"));
-        return None;
-    }
-    let common = common(&root, file, files, report);
-    let arms = arms::arms(&root, report);
-    let several = arms.len() > 1;
+) -> Option<Vec<Plan>> {
     let mut plans = Vec::new();
-    for arm in &arms {
-        let plan = plan(arm, limits, files, report);
+    for (name, tree) in arms {
+        let plan = plan(name, tree, limits, traces, report);
         if let (Some(plan), true) = (&plan, report.is_clean()) {
             for warning in warnings::of(plan) {
-                report.warn(if several { format!("arm \"{}\": {warning}", arm.name) } else { warning });
+                report.warn(if arms.len() > 1 { format!("arm \"{name}\": {warning}") } else { warning });
             }
         }
         plans.push(plan);
     }
-    let common = common?;
-    let mut arms: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
-    for plan in &mut arms {
-        plan.title.clone_from(&common.title);
-    }
-    Some(Experiment {
-        title: common.title,
-        question: common.question,
-        metrics: common.metrics,
-        seeds: (common.seed..common.seed + common.runs).collect(),
-        arms,
-        warnings: Vec::new(),
-    })
+    plans.into_iter().collect()
 }
 
 /// What holds for all arms.
-struct Common {
-    title: String,
+#[derive(Clone, Default)]
+pub(crate) struct Common {
+    pub(crate) title: String,
     question: String,
     metrics: Vec<String>,
     seed: u64,
-    runs: u64,
+    pub(crate) runs: u64,
 }
 
-fn common(root: &tree::Node, file: &str, files: &dyn Files, report: &mut Report<'_>) -> Option<Common> {
-    let mut pass = Pass::new(report, files);
+impl Common {
+    /// The experiment with these plans.
+    pub(crate) fn experiment(&self, mut arms: Vec<Plan>, warnings: Vec<String>) -> Experiment {
+        arms.iter_mut().for_each(|plan| plan.title.clone_from(&self.title));
+        Experiment {
+            title: self.title.clone(),
+            question: self.question.clone(),
+            metrics: self.metrics.clone(),
+            seeds: (self.seed..self.seed + self.runs).collect(),
+            arms,
+            warnings,
+        }
+    }
+}
+
+/// What the file says of all arms; the keys of the whole file are checked.
+pub(crate) fn common(
+    root: &Node,
+    file: &str,
+    traces: &Traces<'_>,
+    report: &mut Report<'_>,
+) -> Option<Common> {
+    let mut pass = Pass::new(report, traces);
     let section = pass.section(root, "", FILE)?;
     let title = match section.node("title") {
         Some(_) => pass.text(&section, "title"),
@@ -127,9 +124,15 @@ fn stem(file: &str) -> String {
 }
 
 /// One arm's plan, without its title.
-fn plan(arm: &Arm, limits: Limits, files: &dyn Files, report: &mut Report<'_>) -> Option<Plan> {
-    let mut pass = Pass::new(report, files);
-    let file = pass.section(&arm.tree, "", FILE)?;
+fn plan(
+    arm: &str,
+    tree: &Node,
+    limits: Limits,
+    traces: &Traces<'_>,
+    report: &mut Report<'_>,
+) -> Option<Plan> {
+    let mut pass = Pass::new(report, traces);
+    let file = pass.section(tree, "", FILE)?;
     let end = pass.end(&file);
     let warmup = pass.warmup(&file, end.as_ref());
     let record = pass.record(&file);
@@ -157,7 +160,7 @@ fn plan(arm: &Arm, limits: Limits, files: &dyn Files, report: &mut Report<'_>) -
     let links = pass.links(network, &classes, delays.as_deref().unwrap_or_default());
     let plan = Plan {
         title: String::new(),
-        arm: arm.name.clone(),
+        arm: arm.to_string(),
         warmup: warmup?,
         stop: stop?,
         nodes,
@@ -174,7 +177,7 @@ fn plan(arm: &Arm, limits: Limits, files: &dyn Files, report: &mut Report<'_>) -
 }
 
 /// Where the largest class's count stands.
-fn largest(drafts: &[ClassDraft]) -> (tree::At, String) {
+fn largest(drafts: &[ClassDraft]) -> (At, String) {
     let most = drafts.iter().max_by_key(|d| d.plan.count).expect("there is at least one class");
     (most.count_at.clone(), format!("{}.count", most.path))
 }

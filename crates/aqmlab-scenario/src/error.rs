@@ -107,6 +107,46 @@ impl<'t> Report<'t> {
         if short.len() < text.len() { format!("{short}...") } else { short }
     }
 
+    /// What the file says at `span`, all of it.
+    pub(crate) fn written(&self, span: &Range<usize>) -> &'t str {
+        self.text.get(span.clone()).unwrap_or_default()
+    }
+
+    /// Line and column of the first character of the text whose quotes begin at `span`.
+    pub(crate) fn begin_of_text(&self, span: &Range<usize>) -> (usize, usize) {
+        let written = self.written(span);
+        let quotes = ["\"\"\"\r\n", "\"\"\"\n", "\"\"\"", "'''\r\n", "'''\n", "'''", "\"", "'"];
+        let opening = quotes.iter().find(|q| written.starts_with(**q)).map_or(0, |q| q.len());
+        Lines::of(self.text).position(span.start + opening)
+    }
+
+    /// Has it found this at `span`?
+    pub(crate) fn knows(&self, span: &Range<usize>, message: &str) -> bool {
+        self.known.contains(&(span.start, span.end, message.to_string()))
+    }
+
+    /// Takes over what another report on the same text found and this one did not: `note` is added where the place
+    /// does not speak for itself.
+    pub(crate) fn absorb(
+        &mut self,
+        other: Report<'_>,
+        note: &str,
+        speaks: impl Fn(&Range<usize>, &str) -> bool,
+    ) {
+        for (span, path, message) in other.problems {
+            if self.known.insert((span.start, span.end, message.clone())) {
+                let note = if speaks(&span, &message) { "" } else { note };
+                self.concerned.extend(path.split('.').next().map(str::to_string));
+                self.problems.push((span, path, format!("{message}{note}")));
+            }
+        }
+        for warning in other.warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(format!("{warning}{note}"));
+            }
+        }
+    }
+
     /// Is nothing wrong at or below the path's first key, such as `topology`?
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
         !self.concerned.contains(first)

@@ -56,6 +56,10 @@ pub enum Form {
     TablesOfKinds(&'static [Variant]),
     /// Several arms: a name, and dotted paths with new values.
     Arms,
+    /// A sweep: dotted paths with lists of values, `zip` and `case`.
+    Sweep,
+    /// A table of labels by axis.
+    Labels,
 }
 
 /// The keys of a table of one `kind`.

@@ -95,10 +95,18 @@ pub const FILE: &[Field] = &[
         "one arm called \"main\"",
         "variations of the above, each run with the same seeds",
     ),
+    ruled(
+        "sweep",
+        Form::Sweep,
+        "one case",
+        "dotted paths with lists of values: every arm is run with every combination of them",
+    ),
+    ruled("claim", Form::Tables(CLAIM), "none", "what will come out, to be scored when it has"),
 ];
 
 /// Keys that hold for the experiment and cannot differ between arms.
-pub(crate) const COMMON_TO_ARMS: &[&str] = &["title", "question", "metrics", "seed", "runs", "arm"];
+pub(crate) const COMMON_TO_ARMS: &[&str] =
+    &["title", "question", "metrics", "seed", "runs", "arm", "sweep", "claim"];
 
 /// The kinds of topology.
 pub const TOPOLOGIES: &[Variant] = &[
@@ -434,6 +442,35 @@ pub const PACKET_RECORD: &[Field] = &[
 
 /// The keys of an `[[arm]]` besides the dotted paths.
 pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];
+
+/// The keys of a `[[sweep.zip]]` besides the dotted paths.
+pub const ZIP: &[Field] = &[
+    required("name", Form::One(Kind::Text), "the axis' name"),
+    ruled("labels", Form::Names("values"), "the values of the first path", "what the values are called"),
+];
+
+/// The keys of a `[[sweep.case]]` besides the dotted paths.
+pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "what the case is called")];
+
+/// The keys of a `[[claim]]`.
+pub const CLAIM: &[Field] = &[
+    required("name", Form::One(Kind::Text), "the claim's name"),
+    ruled("text", Form::One(Kind::Text), "empty", "the claim in words"),
+    required("expect", Form::One(Kind::Text), "the claim as an expression over metrics, arms and axes"),
+    ruled(
+        "where",
+        Form::Labels,
+        "every axis is named in the expression",
+        "labels of axes, `arm`, `queue` or `class` that hold in the whole expression",
+    ),
+    default(
+        "strength",
+        Form::One(Kind::Choice(&["firm", "soft"])),
+        Default::Choice("firm"),
+        "a firm claim that fails makes the command fail",
+    ),
+    ruled("source", Form::One(Kind::Text), "empty", "where the claim comes from"),
+];
 
 /// The key that is not a parameter of a discipline but names it.
 pub(crate) const QUEUE_KIND: &str = "kind";

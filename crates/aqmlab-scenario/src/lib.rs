@@ -3,13 +3,15 @@
 //! [`parse`] is the only way in, for the command line and for Python alike. It reads TOML text, checks it
 //! against the tables of [`language`] and of the disciplines and TCP profiles, fills in defaults, computes what
 //! is automatic, and returns an [`Experiment`] with one [`Plan`] for each arm; or a [`ScenarioError`] with
-//! everything that is wrong, each with line, column, value and what would be right. [`schema`] describes the
+//! everything that is wrong, each with line, column, value and what would be right. [`Sweep`] has the cases of a file
+//! with a `[sweep]`, one at a time. [`schema`] describes the
 //! same language as JSON Schema.
 //!
 //! This crate reads no clock, and no file but the traces that a scenario names, through [`Files`]: the caller hands it
 //! text.
 
 mod arms;
+mod changes;
 mod delay;
 mod describe;
 mod distribution;
@@ -21,6 +23,7 @@ mod field;
 mod json;
 mod kind;
 pub mod language;
+mod names;
 mod pass;
 mod plan;
 mod queue;
@@ -31,6 +34,8 @@ mod run;
 mod schema;
 mod sources;
 pub mod suggest;
+mod sweep;
+mod toml_text;
 mod topology;
 mod trace;
 mod traffic;
@@ -45,4 +50,5 @@ pub use field::{Absent, Field, Form, Variant};
 pub use plan::*;
 pub use reference::reference;
 pub use schema::schema;
+pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep};
 pub use trace::{Beside, Files, Trace, TracedConnection};

@@ -10,16 +10,17 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::error::Report;
 use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
+use crate::names::name_flaw;
 use crate::plan::Parameter;
 use crate::suggest::{listed, nearest, no_such};
-use crate::trace::Files;
+use crate::trace::Traces;
 use crate::tree::{At, Entry, Node, Table, Tree};
 
 /// One reading of the tree, for one arm: what is wrong, and the effective parameters so far.
 pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
-    /// Where the files are that the scenario names.
-    pub(crate) files: &'p dyn Files,
+    /// The traces that the scenario names.
+    pub(crate) traces: &'p Traces<'p>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
@@ -71,8 +72,8 @@ impl<'n> Section<'n> {
 
 impl<'p, 't> Pass<'p, 't> {
     /// A first reading.
-    pub(crate) fn new(report: &'p mut Report<'t>, files: &'p dyn Files) -> Self {
-        Pass { report, files, parameters: Vec::new(), entered: BTreeSet::new() }
+    pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
+        Pass { report, traces, parameters: Vec::new(), entered: BTreeSet::new() }
     }
 }
 
@@ -308,16 +309,4 @@ fn also_known_as(key: &impl Key) -> String {
     let others = key.aliases().iter().filter(|a| a.name != key.name());
     let named: Vec<String> = others.map(|a| format!("{} alias: {}", a.of, a.name)).collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
-}
-
-/// Why `name` cannot be a name: it becomes part of paths, of file names and of columns.
-fn name_flaw(name: &str) -> Option<&'static str> {
-    if name.is_empty() || name.chars().count() > 64 {
-        return Some("is no name; a name has 1 to 64 characters");
-    }
-    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | ' ');
-    if !name.chars().all(fits) || name.trim() != name {
-        return Some("is no name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them");
-    }
-    None
 }

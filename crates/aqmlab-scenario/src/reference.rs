@@ -7,8 +7,8 @@ use aqmlab_params::{Default, Param};
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, NODE, PACKET_RECORD, RECORD, STOP,
-    TOPOLOGIES, TRAFFIC_KINDS,
+    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, NODE, PACKET_RECORD, RECORD,
+    STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -36,6 +36,9 @@ pub fn reference() -> String {
     section(&mut out, "`[record]`", "", RECORD.iter());
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
+    section(&mut out, "`[[sweep.zip]]`", "And dotted paths with lists of values, of one length.", ZIP.iter());
+    section(&mut out, "`[[sweep.case]]`", "And dotted paths with new values.", CASE.iter());
+    section(&mut out, "`[[claim]]`", "", CLAIM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
     profiles(&mut out);
     out
@@ -121,6 +124,8 @@ fn form(form: &Form) -> String {
         Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),
         Form::Table(_) | Form::Kinds(_) => "a table".to_string(),
         Form::Tables(_) | Form::TablesOfKinds(_) | Form::Arms => "several tables".to_string(),
+        Form::Sweep => "dotted paths with lists of values, [[sweep.zip]], [[sweep.case]]".to_string(),
+        Form::Labels => "`{ axis = \"label\", .. }`".to_string(),
     }
 }
 

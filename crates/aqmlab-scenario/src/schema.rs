@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::drawn::Drawn;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
-use crate::language::{ARM, FILE, HOP};
+use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
 /// JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It knows keys, types and
 /// words; what depends on several values (`min_th` above `max_th`, no path) only [`crate::parse`] knows.
@@ -91,7 +91,10 @@ fn form_schema(form: &Form) -> Json {
         Form::Tables(fields) => json!({ "type": "array", "items": object(fields.iter(), None) }),
         Form::Kinds(variants) => kinds(variants),
         Form::TablesOfKinds(variants) => json!({ "type": "array", "minItems": 1, "items": kinds(variants) }),
-        Form::Arms => arms(),
+        Form::Arms => with_paths(ARM, &json!(true)),
+        Form::Sweep => sweep(),
+        Form::Labels => json!({ "type": "object", "additionalProperties": {
+            "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }] } }),
     }
 }
 
@@ -187,12 +190,23 @@ fn params(params: &'static [Param]) -> Json {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn arms() -> Json {
-    let mut arm = object(ARM.iter(), None);
-    let own = arm.as_object_mut().expect("an object schema is an object");
-    // Dotted paths, quoted or not: what they may hold is known only when they are put in their place.
-    own.insert("additionalProperties".into(), json!(true));
-    json!({ "type": "array", "minItems": 1, "items": arm })
+/// Several tables of these keys and of dotted paths, quoted or not, with what `at_paths` admits: what a path may hold is
+/// known only when it is put in its place.
+fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
+    let mut table = object(fields.iter(), None);
+    let own = table.as_object_mut().expect("an object schema is an object");
+    own.insert("additionalProperties".into(), at_paths.clone());
+    json!({ "type": "array", "minItems": 1, "items": table })
+}
+
+/// Lists of values; where dotted paths are not quoted, tables on the way to them.
+fn sweep() -> Json {
+    let lists = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] });
+    json!({
+        "type": "object",
+        "properties": { "zip": with_paths(ZIP, &lists), "case": with_paths(CASE, &json!(true)) },
+        "additionalProperties": lists,
+    })
 }
 
 fn kind_schema(kind: &Kind) -> Json {

@@ -115,13 +115,13 @@ impl Pass<'_, '_> {
         if let Some(class) = &class {
             self.enter(section, "class", class, Origin::Given);
         }
-        match Trace::read(self.files, &file, class.as_deref()) {
+        match self.traces.read(&file, class.as_deref()) {
             Ok(trace) => {
                 let rule = Origin::Derived("the rows of the trace".into());
                 let help = "connections of the trace";
                 self.enter_at(section.sub("count"), &trace.connections.len(), rule.clone(), help);
                 self.enter_at(section.sub("digest"), &trace.digest, rule, "SHA-256 of the trace's file");
-                Some(Arc::new(trace))
+                Some(trace)
             }
             Err(message) => {
                 self.error(&section.at("file"), &section.sub("file"), message);

@@ -23,7 +23,8 @@ pub(crate) enum Tree {
     Integer(i128),
     Float(f64),
     Flag(bool),
-    Date,
+    /// As it is written.
+    Date(String),
     List(Vec<Node>),
     Table(Table),
 }
@@ -62,7 +63,7 @@ impl Tree {
             Tree::Integer(_) => "a whole number",
             Tree::Float(_) => "a number",
             Tree::Flag(_) => "true or false",
-            Tree::Date => "a date",
+            Tree::Date(_) => "a date",
             Tree::List(_) => "a list",
             Tree::Table(_) => "a table",
         }
@@ -105,7 +106,7 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
         // A float beyond the range of f64 reads as infinite, and every range refuses that.
         DeValue::Float(x) => Tree::Float(x.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(b) => Tree::Flag(*b),
-        DeValue::Datetime(_) => Tree::Date,
+        DeValue::Datetime(date) => Tree::Date(date.to_string()),
         DeValue::Array(items) => {
             Tree::List(items.iter().map(|i| node_of(text, i.span(), i.get_ref())).collect())
         }

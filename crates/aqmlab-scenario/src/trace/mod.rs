@@ -8,8 +8,10 @@ mod csv_file;
 mod parquet_file;
 mod row;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aqmlab_units::{Bytes, Span};
 use sha2::{Digest, Sha256};
@@ -18,7 +20,7 @@ use crate::suggest::no_such;
 use row::Row;
 
 /// Where the files that a scenario names are found.
-pub trait Files {
+pub trait Files: Send + Sync {
     /// The content of the file at `path`, which is relative to the scenario's own.
     ///
     /// # Errors
@@ -42,6 +44,41 @@ impl Beside {
 impl Files for Beside {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         std::fs::read(self.folder.join(path))
+    }
+}
+
+impl<F: Files + ?Sized> Files for &F {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        (**self).read(path)
+    }
+}
+
+/// The traces of a scenario: each is read once, whatever number of arms and cases has it.
+pub(crate) struct Traces<'f> {
+    files: Box<dyn Files + 'f>,
+    known: Mutex<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
+}
+
+/// A file, and the class whose rows are wanted of it.
+type Wanted = (String, Option<String>);
+
+impl<'f> Traces<'f> {
+    /// None is read yet.
+    pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
+        Traces { files, known: Mutex::default() }
+    }
+
+    /// The rows of `class` in `file`, or all.
+    ///
+    /// # Errors
+    /// As [`Trace::read`].
+    pub(crate) fn read(&self, file: &str, class: Option<&str>) -> Result<Arc<Trace>, String> {
+        // Whoever panicked while holding the lock left the map as it was: entries are only ever added.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let trace = known
+            .entry((file.to_string(), class.map(str::to_string)))
+            .or_insert_with(|| Trace::read(&*self.files, file, class).map(Arc::new));
+        trace.clone()
     }
 }
 

@@ -1,0 +1,56 @@
+//! Sweeps from Python: a file read once, its cases one at a time.
+
+use aqmlab_scenario::Sweep as Cases;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::errors::scenario_error;
+use crate::plans::{about, arms};
+
+/// A scenario with all its cases; one without `[sweep]` has a single one.
+#[pyclass(frozen)]
+pub(crate) struct Sweep {
+    cases: Cases<'static>,
+}
+
+#[pymethods]
+impl Sweep {
+    #[new]
+    fn new(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Self> {
+        let cases = Cases::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
+        Ok(Sweep { cases })
+    }
+
+    /// What holds for all cases, as JSON text.
+    fn about(&self) -> String {
+        about(&self.cases).to_string()
+    }
+
+    /// One case, as JSON text; nothing of the others is made.
+    fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
+        if index >= self.cases.cases() {
+            return Err(PyIndexError::new_err(format!(
+                "there is no case {index}; there are {}",
+                self.cases.cases()
+            )));
+        }
+        let case = self.cases.case(index).map_err(|error| scenario_error(py, &error))?;
+        let answer = json!({
+            "index": case.index,
+            "settings": case.settings,
+            "toml": case.text,
+            "warnings": case.experiment.warnings,
+            "arms": arms(&case.experiment),
+        });
+        Ok(answer.to_string())
+    }
+}
+
+/// What names a run: SHA-256, in hexadecimal, of its plan's digest, its seed and the results version, a line each.
+#[pyfunction]
+pub(crate) fn run_digest(plan_digest: &str, seed: u64) -> String {
+    let text = format!("{plan_digest}\n{seed}\n{}\n", aqmlab_sim::RESULTS_VERSION);
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

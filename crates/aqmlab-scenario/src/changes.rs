@@ -1,0 +1,150 @@
+//! Changes: values of the file's tree replaced by path, as arms and sweeps write them.
+
+use crate::language::COMMON_TO_ARMS;
+use crate::suggest::{listed, nearest};
+use crate::topology::item_name;
+use crate::tree::{At, Entry, Node, Table, Tree};
+
+/// One replacement.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// The keys that lead to the value.
+    pub(crate) path: Vec<String>,
+    /// Where the path is written.
+    pub(crate) key_at: At,
+    /// The new value.
+    pub(crate) node: Node,
+}
+
+impl Change {
+    /// The path as it is written: `traffic.ftp.count`.
+    pub(crate) fn dotted(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// What is replaced by a table of paths, in the order of the file. Quoted dotted keys, bare dotted keys and
+/// sub-headers mean the same; an inline table is a value and replaces wholly. The table's own keys `others` are no
+/// paths.
+pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
+    fn collect(table: &Table, path: &[String], others: &[&str], out: &mut Vec<Change>) {
+        for entry in &table.entries {
+            if path.is_empty() && others.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let path: Vec<String> =
+                path.iter().cloned().chain(entry.key.split('.').map(|k| k.trim().to_string())).collect();
+            match &entry.node.value {
+                Tree::Table(inner) if !inner.inline => collect(inner, &path, others, out),
+                _ => out.push(Change { path, key_at: entry.key_at.clone(), node: entry.node.clone() }),
+            }
+        }
+    }
+    let mut out = Vec::new();
+    collect(table, &[], others, &mut out);
+    out
+}
+
+/// Why a change cannot be made, and where that is told.
+pub(crate) type Refusal = (At, String);
+
+/// Replaces the value at the change's path.
+///
+/// # Errors
+/// If there is no such path.
+pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
+    let refuse = |message: String| Err((change.key_at.clone(), message));
+    let first = change.path[0].as_str();
+    if COMMON_TO_ARMS.contains(&first) {
+        return refuse(format!(
+            "`{first}` belongs to the experiment as a whole; only what the network is and does can differ"
+        ));
+    }
+    if change.path.iter().any(String::is_empty) {
+        return refuse(format!(
+            "\"{}\" is no path; write keys with single dots between them",
+            change.dotted()
+        ));
+    }
+    match change.path.as_slice() {
+        [list, name, rest @ ..]
+            if matches!(list.as_str(), "traffic" | "link" | "node" | "delay") && !rest.is_empty() =>
+        {
+            let item = named_item(tree, list, name, change)?;
+            set(item, rest, change)
+        }
+        path => set(tree, path, change),
+    }
+}
+
+/// The item called `name` in the array of tables `list`.
+fn named_item<'t>(
+    tree: &'t mut Node,
+    list: &str,
+    name: &str,
+    change: &Change,
+) -> Result<&'t mut Node, Refusal> {
+    let refuse = |message: String| (change.key_at.clone(), message);
+    let Tree::Table(file) = &mut tree.value else { unreachable!("a file is a table") };
+    let Some(Node { value: Tree::List(items), .. }) = file.get_mut(list) else {
+        return Err(refuse(format!("there is no [[{list}]] to change")));
+    };
+
+    let names: Vec<String> =
+        items.iter().enumerate().map(|(i, item)| item_name(list, i, &item.value)).collect();
+    match names.iter().position(|n| n == name) {
+        Some(i) => Ok(&mut items[i]),
+        None => {
+            let known = || names.iter().map(String::as_str);
+            Err(refuse(match nearest(name, known()) {
+                Some(near) => format!("there is no {list} \"{name}\"; did you mean \"{list}.{near}\"?"),
+                None => format!("there is no {list} \"{name}\"; there are {}", listed(known())),
+            }))
+        }
+    }
+}
+
+/// Sets `path` below `node`; tables on the way that are not there are made.
+fn set(node: &mut Node, path: &[String], change: &Change) -> Result<(), Refusal> {
+    let (key, rest) = path.split_first().expect("a path has a key");
+    open_shorthand(node, &change.path[..change.path.len() - path.len()], &change.key_at);
+    let Tree::Table(table) = &mut node.value else {
+        let what = node.value.what();
+        let message = format!("\"{}\" leads into {what}, which has no key \"{key}\"", change.dotted());
+        return Err((change.key_at.clone(), message));
+    };
+    if rest.is_empty() {
+        table.entries.retain(|e| e.key != *key);
+        table.entries.push(entry(key, &change.key_at, change.node.clone()));
+        return Ok(());
+    }
+    if table.get(key).is_none() {
+        let empty = Node { at: change.key_at.clone(), value: Tree::Table(Table::default()) };
+        table.entries.push(entry(key, &change.key_at, empty));
+        let made = table.get_mut(key).expect("it was just put there");
+        return set(made, rest, change);
+    }
+    set(table.get_mut(key).expect("it is there"), rest, change)
+}
+
+fn entry(key: &str, key_at: &At, node: Node) -> Entry {
+    Entry { key: key.to_string(), key_at: key_at.clone(), node }
+}
+
+/// `queue = "red"` stands for `queue = { kind = "red" }`, and `tcp = "ns2"` for `tcp = { profile = "ns2" }`:
+/// written out when a path leads into them. A queue that is not written is the default one.
+fn open_shorthand(node: &mut Node, path: &[String], key_at: &At) {
+    let name = match path.last().map(String::as_str) {
+        Some("queue" | "reverse_queue") => "kind",
+        Some("tcp") => "profile",
+        _ => return,
+    };
+    let named = match &node.value {
+        Tree::Text(_) => node.clone(),
+        Tree::Table(table) if table.entries.is_empty() && name == "kind" => {
+            Node { at: key_at.clone(), value: Tree::Text(crate::language::DEFAULT_QUEUE.to_string()) }
+        }
+        _ => return,
+    };
+    node.value = Tree::Table(Table { entries: vec![entry(name, key_at, named)], inline: true });
+}

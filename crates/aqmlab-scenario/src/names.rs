@@ -1,0 +1,55 @@
+//! What may be a name.
+
+/// Why `name` cannot be the name of a part of the network: it becomes part of paths, of file names and of columns.
+pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
+    if name.is_empty() || name.chars().count() > 64 {
+        return Some("is no name; a name has 1 to 64 characters");
+    }
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | ' ');
+    if !name.chars().all(fits) || name.trim() != name {
+        return Some("is no name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them");
+    }
+    None
+}
+
+/// Can a person tell `name` from others in tables and plots? Names of arms, claims and labels: free text, but one
+/// line of it.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.trim().is_empty()
+        && name.trim() == name
+        && name.chars().count() <= 64
+        && name.chars().all(is_printable)
+}
+
+/// Words that stand for something else where an axis is named.
+pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
+
+/// Can an axis be called so? In a claim it stands between operators.
+pub(crate) fn is_axis_name(name: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    name.chars().next().is_some_and(char::is_alphabetic)
+        && name.chars().count() <= 64
+        && name.chars().all(fits)
+        && !RESERVED.contains(&name)
+}
+
+/// Neither a control character, which a terminal obeys, nor a sign that turns the direction of the text around it.
+pub(crate) fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_printable_line() {
+        for name in ["RED", "1/4 of the buffer", "größer", "<b>"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", " ", " RED", "a\nb", "\u{1b}[2J", "abc\u{202e}def", &"x".repeat(65)] {
+            assert!(!is_name(name), "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! One case of a sweep.
+
+use crate::arms::Arm;
+use crate::changes::{Change, apply};
+use crate::error::{Report, ScenarioError};
+use crate::sweep::axes::Values;
+use crate::sweep::read::is_within_any;
+use crate::sweep::{Case, Sweep};
+use crate::toml_text;
+use crate::tree::{Entry, Node, Table, Tree};
+
+impl Sweep<'_> {
+    /// The case of this number, below [`Sweep::cases`]; nothing of others is made.
+    ///
+    /// # Errors
+    /// What is wrong with this combination of values.
+    ///
+    /// # Panics
+    /// If there is no such case.
+    pub fn case(&self, index: u64) -> Result<Case, ScenarioError> {
+        assert!(index < self.cases(), "there is no case {index}");
+        let chosen = self.chosen(index);
+        let changes = self.changes(&chosen);
+        let setting = |(v, &label): (&Values, &usize)| (v.axis.name.clone(), v.axis.labels[label].clone());
+        let mut own = Report::new(&self.text);
+        let plans = self.plans(&changes, &mut own);
+        let mut report = Report::new(&self.text);
+        report.absorb(own, &self.note(&chosen, |_| true), |at, _| is_within_any(at, &changes));
+        let warnings = report.finish(&self.file)?;
+        let plans = plans.expect("what has no plan has been reported");
+        Ok(Case {
+            index,
+            settings: self.axes.iter().zip(&chosen).map(setting).collect(),
+            text: self.case_text(&changes),
+            experiment: self.common.experiment(plans, warnings),
+        })
+    }
+
+    /// The label of each axis: digits of the index, the last axis having the last.
+    fn chosen(&self, index: u64) -> Vec<usize> {
+        let mut rest = index;
+        let mut chosen: Vec<usize> = self
+            .axes
+            .iter()
+            .rev()
+            .map(|values| {
+                let count = values.changes.len() as u64;
+                let label = rest % count;
+                rest /= count;
+                label as usize
+            })
+            .collect();
+        chosen.reverse();
+        chosen
+    }
+
+    fn case_text(&self, changes: &[&Change]) -> String {
+        let mut root = self.base.clone();
+        if root.get("title").is_none() {
+            root.entries.insert(0, entry("title", Tree::Text(self.common.title.clone())));
+        }
+        if self.has_arms {
+            let arms = self.arms.iter().map(|arm| node(Tree::Table(arm_table(arm, changes))));
+            root.entries.push(entry("arm", Tree::List(arms.collect())));
+            return toml_text::document(&root);
+        }
+        let mut tree = node(Tree::Table(root));
+        for change in changes {
+            apply(&mut tree, change).expect("the same change was made for the plan");
+        }
+        let Tree::Table(root) = &tree.value else { unreachable!("a change keeps the file a table") };
+        toml_text::document(root)
+    }
+}
+
+/// The arm's own changes and then those of the case. What a change of the case replaces wholly is left out, so that no
+/// path stands there twice.
+fn arm_table(arm: &Arm, changes: &[&Change]) -> Table {
+    let mut all: Vec<&Change> = Vec::new();
+    for change in arm.changes.iter().chain(changes.iter().copied()) {
+        all.retain(|earlier| !earlier.path.starts_with(&change.path));
+        all.push(change);
+    }
+    let mut entries = vec![entry("name", Tree::Text(arm.name.clone()))];
+    entries.extend(all.into_iter().map(|change| entry(&change.dotted(), change.node.value.clone())));
+    Table { entries, inline: false }
+}
+
+fn entry(key: &str, value: Tree) -> Entry {
+    Entry { key: key.to_string(), key_at: 0..0, node: node(value) }
+}
+
+fn node(value: Tree) -> Node {
+    Node { at: 0..0, value }
+}

@@ -1,0 +1,157 @@
+//! Claims: what a scenario says will come out, as text with its place. What an expression means is for those to
+//! say who have the metrics.
+
+use aqmlab_params::Value;
+
+use crate::language::CLAIM;
+use crate::names::is_name;
+use crate::pass::{Pass, Section};
+use crate::suggest::{listed, no_such};
+use crate::sweep::axes::Axis;
+use crate::sweep::short::meant;
+use crate::tree::{Entry, Node, Tree};
+
+/// A `[[claim]]` of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// What it is called; no other claim of the file is.
+    pub name: String,
+    /// The claim in words; may be empty.
+    pub text: String,
+    /// The claim as an expression.
+    pub expect: String,
+    /// What holds in the whole expression: an axis (by its full name), `arm`, `queue` or `class`, and its label.
+    pub conditions: Vec<(String, String)>,
+    /// `"firm"`, or `"soft"` where a failure is no failure of the experiment.
+    pub strength: &'static str,
+    /// Where the claim comes from; may be empty.
+    pub source: String,
+    /// Line of the expression's first character, from 1.
+    pub line: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+}
+
+/// What an expression may be limited to besides labels of axes.
+const OTHER_KEYS: [&str; 3] = ["arm", "queue", "class"];
+
+impl Pass<'_, '_> {
+    /// All claims that are `written`; `None` if something is wrong with them.
+    pub(crate) fn claims(
+        &mut self,
+        written: Option<&Node>,
+        axes: &[&Axis],
+        arms: &[&str],
+    ) -> Option<Vec<Claim>> {
+        let Some(node) = written else { return Some(Vec::new()) };
+        let Tree::List(items) = &node.value else {
+            self.error(&node.at, "claim", format!("`claim` is {}; write [[claim]]", node.value.what()));
+            return None;
+        };
+        let mut claims: Vec<Claim> = Vec::new();
+        let mut clean = true;
+        for item in items {
+            let Some(claim) = self.claim(item, axes, arms) else {
+                clean = false;
+                continue;
+            };
+            if claims.iter().any(|c| c.name == claim.name) {
+                self.error(&item.at, "claim.name", format!("two claims are called {:?}", claim.name));
+                clean = false;
+            }
+            claims.push(claim);
+        }
+        clean.then_some(claims)
+    }
+
+    fn claim(&mut self, item: &Node, axes: &[&Axis], arms: &[&str]) -> Option<Claim> {
+        let section = self.section(item, "claim", CLAIM)?;
+        let name = self.text(&section, "name");
+        if let Some(name) = name.as_deref().filter(|name| !is_name(name)) {
+            let message = format!("{name:?} is no name; a claim's name has 1 to 64 printable characters");
+            self.error(&section.at("name"), "claim.name", message);
+            return None;
+        }
+        let expect = self.text(&section, "expect");
+        if expect.as_deref().is_some_and(|expect| expect.trim().is_empty()) {
+            let message = "the expression is empty; write one such as \"goodput_bps{arm=RED} > 1Mbit\"";
+            self.error(&section.at("expect"), "claim.expect", message);
+            return None;
+        }
+        let conditions = self.labels(&section, axes, arms);
+        let (text, source) =
+            (self.text_or_nothing(&section, "text"), self.text_or_nothing(&section, "source"));
+        let strength = match self.value(&section, "strength") {
+            Some(Value::Choice(word)) => Some(word),
+            _ => None,
+        };
+        let (line, column) = self.report.begin_of_text(&section.at("expect"));
+        Some(Claim {
+            name: name?,
+            text: text?,
+            expect: expect?,
+            conditions: conditions?,
+            strength: strength?,
+            source: source?,
+            line,
+            column,
+        })
+    }
+
+    fn text_or_nothing(&mut self, section: &Section<'_>, key: &str) -> Option<String> {
+        if section.node(key).is_some() { self.text(section, key) } else { Some(String::new()) }
+    }
+
+    /// `where = { count = "20", arm = "RED" }`.
+    fn labels(
+        &mut self,
+        section: &Section<'_>,
+        axes: &[&Axis],
+        arms: &[&str],
+    ) -> Option<Vec<(String, String)>> {
+        let Some(node) = section.node("where") else { return Some(Vec::new()) };
+        let table = self.table(node, "claim.where")?;
+        table.entries.iter().map(|entry| self.label(entry, axes, arms)).collect()
+    }
+
+    fn label(&mut self, entry: &Entry, axes: &[&Axis], arms: &[&str]) -> Option<(String, String)> {
+        const PATH: &str = "claim.where";
+        let label = match &entry.node.value {
+            Tree::Text(label) => label.clone(),
+            Tree::List(_) | Tree::Table(_) => {
+                let quoted = self.report.quote(&entry.node.at);
+                let message = format!("`{quoted}` is {}; write one label", entry.node.value.what());
+                self.error(&entry.node.at, PATH, message);
+                return None;
+            }
+            _ => self.report.written(&entry.node.at).to_string(),
+        };
+        let key = entry.key.as_str();
+        if OTHER_KEYS.contains(&key) {
+            if key == "arm" && !arms.contains(&label.as_str()) {
+                self.error(&entry.node.at, PATH, no_such("arm", &label, arms.iter().copied()));
+                return None;
+            }
+            return Some((key.to_string(), label));
+        }
+        let axis = match meant(key, axes).as_slice() {
+            [axis] => *axis,
+            [] => {
+                let known = || axes.iter().map(|a| a.short.as_str()).chain(OTHER_KEYS);
+                self.error(&entry.key_at, PATH, no_such("axis", key, known().collect::<Vec<_>>()));
+                return None;
+            }
+            several => {
+                let names = listed(several.iter().map(|a| a.short.as_str()));
+                self.error(&entry.key_at, PATH, format!("{key:?} may be any of {names}; write which"));
+                return None;
+            }
+        };
+        if !axis.labels.contains(&label) {
+            let what = format!("label of {:?}", axis.short);
+            self.error(&entry.node.at, PATH, no_such(&what, &label, axis.labels.iter().map(String::as_str)));
+            return None;
+        }
+        Some((axis.name.clone(), label))
+    }
+}

@@ -1,0 +1,189 @@
+//! From text to a sweep.
+
+use crate::arms;
+use crate::changes::Change;
+use crate::elaborate::{self, Limits, common};
+use crate::error::{Report, ScenarioError};
+use crate::pass::Pass;
+use crate::plan::Plan;
+use crate::sweep::axes::{Axis, Values, axes};
+use crate::sweep::{MOST_RUNS, Sweep};
+use crate::trace::{Beside, Files, Traces};
+use crate::tree::{self, Entry, Node, Table, Tree};
+
+/// More values than that are not tried before they are needed.
+const MOST_TRIED: usize = 1000;
+
+impl Sweep<'static> {
+    /// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
+    ///
+    /// # Errors
+    /// All that is wrong with it, as far as that shows without making every case: each value of an axis is tried once,
+    /// with the first of the other axes.
+    pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Sweep::read_within(text, file, Limits::default(), Box::new(Beside::of(file)))
+    }
+}
+
+impl<'f> Sweep<'f> {
+    /// As [`Sweep::read`], for a machine with other limits, and with traces from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub fn read_within(
+        text: &str,
+        file: &str,
+        limits: Limits,
+        files: Box<dyn Files + 'f>,
+    ) -> Result<Self, ScenarioError> {
+        let mut report = Report::new(text);
+        let sweep = read(text, file, limits, Traces::new(files), &mut report);
+        let warnings = report.finish(file)?;
+        let mut sweep = sweep.expect("what cannot be read has been reported");
+        sweep.warnings = warnings;
+        Ok(sweep)
+    }
+}
+
+fn read<'f>(
+    text: &str,
+    file: &str,
+    limits: Limits,
+    traces: Traces<'f>,
+    report: &mut Report<'_>,
+) -> Option<Sweep<'f>> {
+    let root = tree::read(text, report)?;
+    let Tree::Table(written) = &root.value else { unreachable!("a file is a table") };
+    if written.entries.is_empty() {
+        let least = "the least is a `duration`, a [topology] and one [[traffic]]";
+        report.error(&(0..0), "", format!("the file is empty; {least}"));
+        return None;
+    }
+    let common = common(&root, file, &traces, report);
+    let base = without(written, &["arm", "sweep", "claim"]);
+    let tree = Node { at: root.at.clone(), value: Tree::Table(base.clone()) };
+    let arms = arms::arms(written.get("arm"), &tree, report);
+    let axes = written.get("sweep").map_or_else(|| Some(Vec::new()), |node| axes(node, report));
+    let known: Vec<&Axis> = axes.iter().flatten().map(|values| &values.axis).collect();
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    // Labels of axes that could not be read are unknown, and so is what a claim means by them.
+    let claims =
+        axes.is_some().then(|| Pass::new(report, &traces).claims(written.get("claim"), &known, &names));
+    let runs = common.as_ref().map_or(1, |common| common.runs);
+    if let Some(axes) = &axes
+        && let Some(message) = too_many(axes, arms.len() as u64, runs)
+    {
+        let at = written.get("sweep").map_or(0..0, |node| node.at.clone());
+        report.error(&at, "sweep", message);
+        return None;
+    }
+    let mut sweep = Sweep {
+        text: text.to_string(),
+        file: file.to_string(),
+        limits,
+        traces,
+        common: common.clone().unwrap_or_default(),
+        base,
+        arms,
+        has_arms: written.get("arm").is_some(),
+        axes: axes?,
+        claims: Vec::new(),
+        first: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let first = sweep.try_each(report);
+    sweep.common = common?;
+    sweep.claims = claims??;
+    sweep.first = first?;
+    sweep.first.iter_mut().for_each(|plan| plan.title.clone_from(&sweep.common.title));
+    Some(sweep)
+}
+
+/// The table without some of its keys.
+fn without(table: &Table, keys: &[&str]) -> Table {
+    let kept = |entry: &&Entry| !keys.contains(&entry.key.as_str());
+    Table { entries: table.entries.iter().filter(kept).cloned().collect(), inline: table.inline }
+}
+
+fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
+    if axes.is_empty() {
+        return None; // the ranges of `runs` and of what a file can hold are limits enough
+    }
+    let count = |values: &Values| values.axis.labels.len() as u128;
+    let cases = axes.iter().map(count).fold(1u128, u128::saturating_mul);
+    let runs = cases.saturating_mul(arms.into()).saturating_mul(seeds.into());
+    (runs > MOST_RUNS).then(|| {
+        format!(
+            "{cases} cases of {arms} arms with {seeds} seeds each are {runs} runs; at most {MOST_RUNS} are allowed: write \
+             shorter lists, or fewer `runs`"
+        )
+    })
+}
+
+impl Sweep<'_> {
+    /// Plans of the first case; and what is wrong with the others, as far as one value each shows it.
+    fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
+        let firsts: Vec<usize> = vec![0; self.axes.len()];
+        let plans = self.try_first(&firsts, report);
+        let others = (0..self.axes.len())
+            .flat_map(|axis| (1..self.axes[axis].changes.len()).map(move |label| (axis, label)));
+        for (axis, label) in others.take(MOST_TRIED) {
+            let mut chosen = firsts.clone();
+            chosen[axis] = label;
+            let changes = self.changes(&chosen);
+            let mut own = Report::new(&self.text);
+            self.plans(&changes, &mut own);
+            let note = self.note(&chosen, |a| a == axis);
+            report.absorb(own, &note, |at, _| is_within_any(at, &changes));
+        }
+        plans
+    }
+
+    /// Plans of the first case. What is wrong without any swept value is told without them.
+    fn try_first(&self, firsts: &[usize], report: &mut Report<'_>) -> Option<Vec<Plan>> {
+        let changes = self.changes(firsts);
+        let mut own = Report::new(&self.text);
+        let plans = self.plans(&changes, &mut own);
+        let mut plain = Report::new(&self.text);
+        if !own.is_clean() {
+            self.plans(&[], &mut plain);
+        }
+        let note = self.note(firsts, |_| true);
+        report.absorb(own, &note, |at, message| is_within_any(at, &changes) || plain.knows(at, message));
+        plans
+    }
+
+    /// ` (rate = 5Mbit, count = 20)`: the labels of these axes, or nothing.
+    pub(super) fn note(&self, chosen: &[usize], axes: impl Fn(usize) -> bool) -> String {
+        let labels = self.axes.iter().zip(chosen).enumerate().filter(|(i, _)| axes(*i));
+        let all: Vec<String> =
+            labels.map(|(_, (v, &label))| format!("{} = {}", v.axis.short, v.axis.labels[label])).collect();
+        if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+    }
+
+    /// What the chosen labels change.
+    pub(super) fn changes(&self, chosen: &[usize]) -> Vec<&Change> {
+        self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
+    }
+
+    /// The plans of all arms with `changes` made in each.
+    pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
+        let mut trees = Vec::new();
+        for arm in &self.arms {
+            let mut tree = arm.tree.clone();
+            for change in changes {
+                if let Err((at, message)) = crate::changes::apply(&mut tree, change) {
+                    report.error(&at, "sweep", message);
+                }
+            }
+            trees.push((arm.name.as_str(), tree));
+        }
+        elaborate::plans(&trees, self.limits, &self.traces, report)
+    }
+}
+
+/// Is the place that of a swept value, which tells of itself which one it is?
+pub(super) fn is_within_any(at: &tree::At, changes: &[&Change]) -> bool {
+    let inside = |outer: &tree::At| outer.start <= at.start && at.end <= outer.end;
+    changes.iter().any(|change| inside(&change.node.at) || inside(&change.key_at))
+}

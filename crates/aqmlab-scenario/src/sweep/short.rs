@@ -1,0 +1,62 @@
+//! Short names: the shortest end of an axis' path that says which axis is meant.
+
+use crate::names::RESERVED;
+use crate::sweep::axes::Axis;
+
+/// The short name of each axis.
+pub(crate) fn shorts(axes: &[&Axis]) -> Vec<String> {
+    axes.iter()
+        .map(|axis| {
+            let free = |tail: &&str| {
+                let taken = |other: &&Axis| other.name != axis.name && ends_in(&other.name, tail);
+                !RESERVED.contains(tail) && !axes.iter().any(taken)
+            };
+            tails(&axis.name).find(free).unwrap_or(&axis.name).to_string()
+        })
+        .collect()
+}
+
+/// The axes that `name` may mean: the one that is called so, or all that end in it.
+pub(crate) fn meant<'a>(name: &str, axes: &[&'a Axis]) -> Vec<&'a Axis> {
+    match axes.iter().find(|axis| axis.name == name) {
+        Some(axis) => vec![axis],
+        None => axes.iter().copied().filter(|axis| ends_in(&axis.name, name)).collect(),
+    }
+}
+
+fn ends_in(path: &str, tail: &str) -> bool {
+    tails(path).any(|t| t == tail)
+}
+
+/// `count`, `ftp.count`, `traffic.ftp.count`.
+fn tails(path: &str) -> impl Iterator<Item = &str> {
+    path.rmatch_indices('.').map(|(dot, _)| &path[dot + 1..]).chain(std::iter::once(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(name: &str) -> Axis {
+        Axis { name: name.into(), short: String::new(), keys: Vec::new(), labels: Vec::new() }
+    }
+
+    #[test]
+    fn the_shortest_end_that_no_other_axis_has() {
+        let axes =
+            ["topology.rate", "traffic.ftp.count", "traffic.web.count", "topology.queue", "rtt"].map(axis);
+        let all: Vec<&Axis> = axes.iter().collect();
+        assert_eq!(shorts(&all), ["rate", "ftp.count", "web.count", "topology.queue", "rtt"]);
+        assert_eq!(meant("count", &all).len(), 2);
+        assert_eq!(meant("ftp.count", &all)[0].name, "traffic.ftp.count");
+        assert!(meant("ount", &all).is_empty());
+    }
+
+    #[test]
+    fn a_name_stands_before_ends_of_paths() {
+        let axes = ["traffic.ftp.count", "count"].map(axis);
+        let all: Vec<&Axis> = axes.iter().collect();
+        assert_eq!(shorts(&all), ["ftp.count", "count"]);
+        assert_eq!(meant("count", &all)[0].name, "count");
+    }
+}
