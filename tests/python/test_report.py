@@ -7,7 +7,6 @@ import hashlib
 import html
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,8 @@ from aqmlab.reports.checks import check
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import content_security_policy
 from aqmlab.reports.render import command
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+from aqmlab.series import run_series
+from browser import ask, browse, needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +52,7 @@ def test_only_the_pages_own_scripts_may_run(page):
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
     scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
-    assert len(scripts) == 4  # BokehJS and its log level, the charts, the page's own
+    assert len(scripts) == 3  # BokehJS, what draws the charts, the page's own
     for script in scripts:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
@@ -99,7 +97,7 @@ def test_hostile_texts_stay_texts(small, tmp_path):
     for part in ("<script>alert", "<img src=x", "<svg onload"):
         assert part not in page
     # Scripts hold the names of arms too: they must not end there.
-    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 5
+    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 4
 
 
 def test_one_run_has_no_interval(small, tmp_path):
@@ -180,31 +178,6 @@ def test_the_network_is_drawn_whole(experiment):
     assert spread('{ uniform = ["60ms", "100ms"] }') == "60 ms to 100 ms"
 
 
-FROM_THE_PAGE = 101845102
-"""How Chromium's network log marks what a page asks for, not the browser itself (blink_resource_loader)."""
-
-
-def browse(file, folder, width=1280, scheme="light"):
-    """The page's DOM, its console lines, and the URLs that it asked the network for."""
-    log = folder / "net.json"
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
-    command += [
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={width},2400",
-        f"--log-net-log={log}",
-    ]
-    command += ["--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom"]
-    command += [f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", f"file://{file}"]
-    ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
-    console = [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
-    requests = re.findall(
-        r'\{[^{}]*"traffic_annotation":(\d+),"url":"([^"]+)"', log.read_text(encoding="utf-8")
-    )
-    fetched = {url for annotation, url in requests if int(annotation) == FROM_THE_PAGE}
-    return ended.stdout, console, fetched
-
-
 @needs_chromium
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
 def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
@@ -213,6 +186,40 @@ def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, t
     assert [line for line in console if "INFO:CONSOLE" not in line or "Refused" in line] == []
     assert dom.count("bk-Figure") >= 7
     assert fetched == set()
+
+
+SHOWN = """(() => {
+  const source = (mark) => charts.model("chart-backlog").renderers[mark].data_source;
+  const column = (mark, name) => Array.from(source(mark).data[name]);
+  const numbers = () => ({ backlog: column(0, "backlog"), law: column(1, "avg") });
+  const before = numbers();
+  const [first, second] = document.querySelectorAll("input[name=arm]");
+  first.click();
+  const droptail = numbers();
+  const hidden = document.getElementById("chart-p").closest(".chart").hidden;
+  second.click();
+  const over_time = ["rate", "backlog", "p", "fates", "cwnd"].map((name) => charts.model(`chart-${name}`));
+  const ranges = new Set(over_time.map((figure) => figure.x_range.id)).size;
+  return { before, droptail, red: numbers(), hidden, ranges, csv: charts.csv(charts.model("chart-backlog")) };
+})()"""
+
+
+@needs_chromium
+def test_the_page_shows_the_arm_that_is_chosen_and_saves_what_it_shows(page, experiment, tmp_path):
+    shown = ask(page, SHOWN, tmp_path)
+    firsts = [experiment.runs_of(arm)[0] for arm in experiment.arms]
+    droptail, red = run_series(experiment, firsts, "bottleneck")
+    for of_arm, of_run in ((shown["droptail"], droptail), (shown["red"], red)):
+        assert of_arm["backlog"] == pytest.approx(list(of_run.queue.values["backlog_packets"]), rel=1e-6)
+    assert shown["red"]["law"] == pytest.approx(list(red.law["avg"][1]), rel=1e-6)
+    assert shown["before"] in (shown["droptail"], shown["red"])
+    assert shown["hidden"]  # DropTail has no probability
+    assert shown["ranges"] == 1
+    head, *rows = (line.split(",") for line in shown["csv"].splitlines())
+    assert head[0] == "series"
+    assert {row[0] for row in rows} == {"backlog", "avg"}
+    saved = [float(value) for name, _, value in rows if name == "backlog"]
+    assert saved == pytest.approx(shown["red"]["backlog"], rel=1e-6)
 
 
 @needs_chromium

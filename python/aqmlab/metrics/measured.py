@@ -64,11 +64,10 @@ class Histogram:
         )
         return doubled / (2 * self.total) if self.total else None
 
-    def cdf(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def cdf(self) -> tuple[Sequence[int], list[float]]:
         """Upper ends of the bins and the share of the weight up to there."""
-        import numpy as np
-
-        return np.asarray(self.high, dtype=np.int64), np.cumsum(self.weight) / max(self.total, 1)
+        total = max(self.total, 1)
+        return self.high, [weight / total for weight in accumulate(self.weight)]
 
     @staticmethod
     def merged(parts: Sequence[Histogram]) -> Histogram:

@@ -11,7 +11,8 @@ import numpy as np
 from aqmlab.metrics import Measured
 from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.recording import Experiment
-from aqmlab.reports.charts import FAINT, PALETTE, cdf_points, color, dash, delay_histogram, marker
+from aqmlab.reports.charts import FAINT, cdf_points, color, dash, delay_histogram, marker
+from aqmlab.reports.figures import PALETTE
 from aqmlab.reports.render import trade_off_points
 from aqmlab.series import RunSeries, run_series
 

@@ -11,7 +11,7 @@ from aqmlab.metrics import Measured
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.charts import MUTED, PALETTE
+from aqmlab.reports.figures import MUTED, PALETTE
 from aqmlab.traces import Trace, chosen, flow_names, trace
 
 if TYPE_CHECKING:

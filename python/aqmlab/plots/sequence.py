@@ -14,7 +14,7 @@ from aqmlab.metrics import Measured
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.charts import MUTED, PALETTE
+from aqmlab.reports.figures import MUTED, PALETTE
 from aqmlab.traces import FlowName, Journey, chosen, flow_names, journeys
 
 if TYPE_CHECKING:

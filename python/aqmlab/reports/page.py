@@ -12,8 +12,16 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from aqmlab.reports.bokeh_json import bokehjs
+from aqmlab.reports.figures import Figure, charts_json
 
-def page(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> str:
+
+def page(
+    template: str,
+    scripts: Sequence[str],
+    context: Mapping[str, Any],
+    figures: Mapping[str, Figure] | None = None,
+) -> str:
     """A self-contained page.
 
     Parameters
@@ -21,9 +29,12 @@ def page(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> s
     template
         One of ours, which extends ``base.html.j2``.
     scripts
-        The only ones that may run in it, in their order.
+        The only ones that may run in it, in their order, after those that draw ``figures``.
     context
         What the template shows. Everything in it is escaped that is not :class:`markupsafe.Markup`.
+    figures
+        By the ``id`` of the element that each is drawn in: the template has one for each, empty, within an
+        element of the class ``chart``.
     """
     import jinja2
 
@@ -34,7 +45,10 @@ def page(template: str, scripts: Sequence[str], context: Mapping[str, Any]) -> s
         loader=jinja2.FunctionLoader(resource),
     )
     environment.filters["code"] = _code
+    drawing = [bokehjs(), resource("charts.js")] if figures else []
+    scripts = [*drawing, *scripts]
     frame = {
+        "charts": Markup(json_in_html(charts_json(figures))) if figures else "",
         "policy": content_security_policy(scripts),
         "style": Markup(resource("style.css")),
         "scripts": [Markup(script) for script in scripts],
@@ -61,7 +75,7 @@ def _code(text: str) -> Markup:
 
 def json_in_html(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(value).replace("<", "\\u003c")
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def resource(name: str) -> str:

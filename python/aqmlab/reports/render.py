@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from aqmlab.recording import Experiment
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.checks import check
+from aqmlab.reports.figures import Figure
 from aqmlab.reports.network_svg import network_svg
-from aqmlab.reports.page import json_in_html, page, resource, write_page
+from aqmlab.reports.page import page, resource, write_page
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
@@ -37,9 +38,9 @@ def render(experiment: Experiment) -> str:
     first = firsts[0]
     end_s = max(run.t1_ns for run in firsts) / 1e9
     over_time = charts.time_charts(series, shown, end_s, first.t0_ns / 1e9)
-    figures = _overviews(runs, results) | {name: chart.figure for name, chart in over_time.items()}
-    script, divs = _embedded(figures)
-    scripts = [*_bokeh_javascript(), script, resource("script.js")] if figures else []
+    overviews = _overviews(runs, results)
+    figures = overviews | {f"chart-{name}": chart.figure for name, chart in over_time.items()}
+    scripts = [resource("script.js")] if figures else []
     context = {
         "version": experiment.version,
         "results_version": first.manifest.get("results_version", ""),
@@ -53,14 +54,14 @@ def render(experiment: Experiment) -> str:
         "interval_note": _interval_note(results, runs),
         "other_queues": _other_queues(experiment, results, runs),
         "checks": check(experiment, runs, results.queue),
-        "charts": {name: Markup(divs.get(name, "")) for name in ("cdf", "trade_off")},
+        "overviews": list(overviews),
         "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
         "legend": [
             {"arm": arm, "color": charts.color(i), "dashed": charts.dash(i) == "dashed"}
             for i, arm in enumerate(results.arms)
         ],
         "time_charts": [
-            {"div": Markup(divs[name]), "arms": " ".join(map(str, sorted(chart.arms)))}
+            {"place": f"chart-{name}", "arms": " ".join(map(str, sorted(chart.arms)))}
             for name, chart in over_time.items()
         ],
         "first_arm": shown,
@@ -72,9 +73,8 @@ def render(experiment: Experiment) -> str:
         "command": command(experiment),
         "digests": _digests(experiment, results),
         "path": experiment.path.name,
-        "chart_names": Markup(json_in_html([figures[name].name for name in figures])),
     }
-    return page("report.html.j2", scripts, context)
+    return page("report.html.j2", scripts, context, figures)
 
 
 def command(experiment: Experiment) -> str:
@@ -172,11 +172,12 @@ def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:
     return {name: " / ".join(kinds) for name, kinds in labels.items()}
 
 
-def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Any]:
-    """The charts of all arms together."""
+def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Figure]:
+    """The charts of all arms together, by their places."""
     cdf = charts.delay_cdf_chart(runs, results.arms, results.queue)
     trade_off = charts.trade_off_chart(trade_off_points(runs, results))
-    return {name: fig for name, fig in (("cdf", cdf), ("trade_off", trade_off)) if fig is not None}
+    figures = {"chart-cdf": cdf, "chart-trade_off": trade_off}
+    return {place: fig for place, fig in figures.items() if fig is not None}
 
 
 def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tuple[list[float], list[float]]]:
@@ -190,23 +191,6 @@ def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tupl
             points[run.run.arm][0].append(display_value(x, delay.unit))
             points[run.run.arm][1].append(display_value(y, goodput.unit))
     return points
-
-
-def _embedded(figures: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    from bokeh.embed import components
-
-    if not figures:
-        return "", {}
-    for name, figure in figures.items():
-        figure.name = f"chart-{name}"
-    script, divs = components(dict(figures), wrap_script=False)
-    return script, divs
-
-
-def _bokeh_javascript() -> list[str]:
-    from bokeh.resources import Resources
-
-    return [str(raw) for raw in Resources(mode="inline", components=["bokeh"]).js_raw]
 
 
 def _bin_text(series: Sequence[RunSeries]) -> str:

@@ -1,0 +1,55 @@
+"""Pages as Chromium shows them."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+FROM_THE_PAGE = 101845102
+"""How Chromium's network log marks what a page asks for, not the browser itself (blink_resource_loader)."""
+
+
+def browse(file, folder, width=1280, scheme="light"):
+    """The page's DOM, its console lines, and the URLs that it asked the network for."""
+    log = folder / "net.json"
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
+    command += [
+        f"--user-data-dir={folder / 'profile'}",
+        f"--window-size={width},2400",
+        f"--log-net-log={log}",
+    ]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom"]
+    command += [f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}", f"file://{file}"]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    console = [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
+    requests = re.findall(
+        r'\{[^{}]*"traffic_annotation":(\d+),"url":"([^"]+)"', log.read_text(encoding="utf-8")
+    )
+    fetched = {url for annotation, url in requests if int(annotation) == FROM_THE_PAGE}
+    return ended.stdout, console, fetched
+
+
+def ask(page, script, folder):
+    """What an expression of JavaScript gives once the charts of the page stand; it may wait for something."""
+    # The page's own policy would not let a script of ours run.
+    open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
+    asking = f"""<script>
+    const show = (value) => {{ const pre = document.createElement("pre"); pre.id = "answer";
+      pre.textContent = JSON.stringify(value); document.body.append(pre); }};
+    charts.ready.then(async () => show(await ({script}))).catch((error) => show(String(error.stack)));
+    </script></body>"""
+    file = folder / "asked.html"
+    file.write_text(open_page.replace("</body>", asking), encoding="utf-8")
+    dom, console, _ = browse(file, folder)
+    found = re.search(r'<pre id="answer">(.*?)</pre>', dom, flags=re.S)
+    assert found, console
+    return json.loads(html.unescape(found[1]))
