@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aqmlab.errors import HostError
 from aqmlab.recording import Experiment
 
-__all__ = ["write_report"]
+if TYPE_CHECKING:
+    from aqmlab.results import Results
+
+__all__ = ["write_report", "write_sweep_report"]
 
 
 def write_report(experiment: Experiment, output: Path | str | None = None) -> Path:
@@ -27,11 +31,39 @@ def write_report(experiment: Experiment, output: Path | str | None = None) -> Pa
     HostError
         If the file cannot be written.
     """
-    from aqmlab.reports.render import write
+    from aqmlab.reports.render import render
 
-    file = Path(output) if output is not None else experiment.path / "report.html"
+    return _write(render(experiment), output, experiment.path)
+
+
+def write_sweep_report(results: Results, output: Path | str | None = None) -> Path:
+    """Write the ``report.html`` of a sweep.
+
+    Parameters
+    ----------
+    results
+        From :func:`aqmlab.load_results`.
+    output
+        The file; ``report.html`` in the sweep's directory if not given.
+
+    Raises
+    ------
+    RecordingError
+        If a recording cannot be read.
+    HostError
+        If the file cannot be written.
+    """
+    from aqmlab.reports.sweep.render import render
+
+    return _write(render(results), output, results.path)
+
+
+def _write(page: str, output: Path | str | None, directory: Path) -> Path:
+    from aqmlab.reports.page import write_page
+
+    file = Path(output) if output is not None else directory / "report.html"
     try:
-        write(experiment, file)
+        write_page(page, file)
     except OSError as error:
         raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
     return file

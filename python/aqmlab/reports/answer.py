@@ -34,7 +34,7 @@ def answer(table: Table) -> str:
             f" {_text(delays[best], 's')} with {best}, the shortest, and {_text(delays[worst], 's')} with"
             f" {worst}."
         )
-    same = f" (and {_listed(equals)}, which cannot be told from it)" if equals else ""
+    same = f" (and {listed(equals)}, which cannot be told from it)" if equals else ""
     first = (
         f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"
         f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
@@ -94,7 +94,8 @@ def _same(difference: Estimate | None) -> bool:
     return difference is not None and difference.half_width is not None and not difference.excludes_zero()
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,6 +22,7 @@ def page(
     scripts: Sequence[str],
     context: Mapping[str, Any],
     figures: Mapping[str, Figure] | None = None,
+    styles: Sequence[str] = (),
 ) -> str:
     """A self-contained page.
 
@@ -35,6 +37,8 @@ def page(
     figures
         By the ``id`` of the element that each is drawn in: the template has one for each, empty, within an
         element of the class ``chart``.
+    styles
+        Names of style sheets of ours, besides the one of all pages.
     """
     import jinja2
 
@@ -50,7 +54,7 @@ def page(
     frame = {
         "charts": Markup(json_in_html(charts_json(figures))) if figures else "",
         "policy": content_security_policy(scripts),
-        "style": Markup(resource("style.css")),
+        "style": Markup("".join(map(resource, ("style.css", *styles)))),
         "scripts": [Markup(script) for script in scripts],
     }
     return environment.get_template(template).render({**frame, **context})
@@ -76,6 +80,11 @@ def _code(text: str) -> Markup:
 def json_in_html(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def unbroken(text: str) -> str:
+    """No line break between a number, its interval and its unit."""
+    return re.sub(r"(?<=\d) (?=%|ms\b|Mbit/s)", "\u00a0", text.replace(" ± ", "\u00a0±\u00a0"))
 
 
 def resource(name: str) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -19,10 +17,11 @@ from aqmlab.plan import network
 from aqmlab.recording import Experiment
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
+from aqmlab.reports.best import best_arms
 from aqmlab.reports.checks import check
 from aqmlab.reports.figures import Figure
 from aqmlab.reports.network_svg import network_svg
-from aqmlab.reports.page import page, resource, write_page
+from aqmlab.reports.page import page, resource, unbroken
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
@@ -47,7 +46,7 @@ def render(experiment: Experiment) -> str:
         "kicker": _kicker(results, runs),
         "title": experiment.title,
         "question": experiment.question,
-        "answer": _unbroken(answer(results)),
+        "answer": unbroken(answer(results)),
         "warnings": experiment.warnings,
         "queue": results.queue,
         **_answer_table(results),
@@ -136,19 +135,9 @@ def _answer_table(results: Table) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "marks_best": any(best.values())}
 
 
-def _best(results: Table, metric: str, better: str) -> set[str]:
-    """The arm of the best mean, and the arms whose paired difference to it may be zero."""
+def _best(results: Table, metric: str, better: str) -> frozenset[str]:
     means = {arm: est.mean for arm in results.arms if (est := results.estimate(arm, metric)) is not None}
-    if not better or len(means) < 2 or len(results.experiment.finished_seeds) < 2:
-        return set()
-    top = (min if better == "less" else max)(means, key=lambda arm: means[arm])
-    chosen = set()
-    for arm in means:
-        difference = results.difference(arm, top, metric)
-        if difference is not None and not difference.excludes_zero():
-            chosen.add(arm)
-    # Where nobody differs, a mark would say nothing.
-    return set() if len(chosen) == len(means) else chosen
+    return best_arms(means, better, lambda arm, other: results.difference(arm, other, metric))
 
 
 def _other_queues(experiment: Experiment, results: Table, runs: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -226,13 +215,3 @@ def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
                 {"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()}
             )
     return digests
-
-
-def _unbroken(text: str) -> str:
-    """No line break between a number, its interval and its unit."""
-    return re.sub(r"(?<=\d) (?=%|ms\b|Mbit/s)", "\u00a0", text.replace(" ± ", "\u00a0±\u00a0"))
-
-
-def write(experiment: Experiment, file: Path) -> None:
-    """Write the report, whole or not at all."""
-    write_page(render(experiment), file)

@@ -1,0 +1,222 @@
+// Small charts in SVG: scales, axes, marks that pointer and arrow keys find, and their numbers as CSV.
+// The choosers draw many panels anew at each change, which BokehJS would take seconds for; what is drawn here is
+// also reached by the keyboard and printed sharp. Knows nothing of sweeps.
+window.aqmlab = (function () {
+  "use strict";
+  const SVG = "http://www.w3.org/2000/svg";
+  // Pixels below the plot for the texts of the axis.
+  const [LEVEL, TURNED] = [24, 62];
+
+  // Elements: texts go in as texts, never as markup.
+  function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (value === true) made.setAttribute(key, "");
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  function svg(name, attributes, ...children) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  // Scales map values to pixels; `ticks` are values with their texts.
+  function linear(low, high, from, to) {
+    const span = high - low || 1;
+    const scale = (value) => from + ((value - low) / span) * (to - from);
+    // Texts one above the other (pixels count downward) need less room than side by side.
+    scale.ticks = linearTicks(low, high, Math.max(2, Math.floor(Math.abs(to - from) / (to < from ? 28 : 56))));
+    return scale;
+  }
+
+  function logarithmic(low, high, from, to) {
+    const [a, b] = [Math.log10(low), Math.log10(high)];
+    const scale = (value) => from + ((Math.log10(Math.max(value, low)) - a) / (b - a || 1)) * (to - from);
+    scale.ticks = logTicks(low, high);
+    return scale;
+  }
+
+  function band(labels, from, to) {
+    const step = (to - from) / Math.max(labels.length, 1);
+    const scale = (index) => from + (index + 0.5) * step;
+    scale.step = step;
+    scale.ticks = labels.map((text, value) => ({ value, text }));
+    return scale;
+  }
+
+  function linearTicks(low, high, most) {
+    const raw = (high - low || 1) / most;
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw * 0.999);
+    const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    const ticks = [];
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) {
+      ticks.push({ value: i * step, text: (i * step).toFixed(Math.min(places, 8)) });
+    }
+    return ticks;
+  }
+
+  function logTicks(low, high) {
+    const decades = Math.log10(high) - Math.log10(low);
+    const factors = decades < 2 ? [1, 2, 5] : [1];
+    const ticks = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) {
+      for (const factor of factors) {
+        const value = factor * 10 ** e;
+        if (value >= low * 0.999 && value <= high * 1.001) ticks.push({ value, text: String(Number(value.toPrecision(1))) });
+      }
+    }
+    return ticks;
+  }
+
+  // The range of an axis that shows all of some values: from zero, unless they are far from it.
+  function domain(values, log) {
+    const shown = values.filter((v) => v !== null && Number.isFinite(v) && (!log || v > 0));
+    if (shown.length === 0) return log ? [0.1, 1] : [0, 1];
+    let [low, high] = [Math.min(...shown), Math.max(...shown)];
+    if (log) return low === high ? [low / 2, high * 2] : [low / 1.1, high * 1.1];
+    if (low > 0 && low < 0.6 * high) low = 0;
+    if (high < 0 && high > 0.6 * low) high = 0;
+    const room = (high - low || Math.abs(high) || 1) * 0.06;
+    return [low === 0 ? 0 : low - room, high === 0 ? 0 : high + room];
+  }
+
+  // One chart: axes, a group to draw into, and marks with texts.
+  class Chart {
+    constructor({ width, height, title, label, x, y, left }) {
+      Object.assign(this, { width, height, marks: [], current: -1 });
+      this.x = x(left, width - 10);
+      // Texts that are wider than their place are turned.
+      const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
+      this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
+      this.box = { left, right: width - 10, top: title ? 22 : 8, bottom: height - (this.turned ? TURNED : LEVEL) };
+      this.svg = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "plot", tabindex: 0, role: "group" });
+      this.svg.setAttribute("aria-label", `${label}. Arrow keys go from mark to mark.`);
+      if (title) this.svg.append(svg("text", { x: left, y: 14, class: "panel-title" }, shortened(title, (width - left) / 7)));
+      this.y = y(this.box.bottom, this.box.top);
+      this.plot = svg("g");
+      this.svg.append(this.axes(), this.plot);
+      this.listen();
+    }
+
+    axes() {
+      const { left, right, top, bottom } = this.box;
+      const group = svg("g", { class: "axes" });
+      for (const { value, text } of this.y.ticks) {
+        const y = this.y(value);
+        group.append(svg("line", { x1: left, x2: right, y1: y, y2: y }));
+        group.append(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, shortened(text, (left - 8) / 6.2)));
+      }
+      for (const { value, text } of this.x.ticks) {
+        const x = this.x(value);
+        if (!this.x.step) group.append(svg("line", { x1: x, x2: x, y1: top, y2: bottom }));
+        const place = this.turned
+          ? { transform: `translate(${x + 4} ${bottom + 12}) rotate(-35)`, "text-anchor": "end" }
+          : { x, y: bottom + 15, "text-anchor": "middle" };
+        group.append(svg("text", place, shortened(text, this.turned ? 11 : 40)));
+      }
+      return group;
+    }
+
+    // A place that pointer and keys find, with what is said there.
+    mark(x, y, text) {
+      this.marks.push({ x, y, text });
+    }
+
+    listen() {
+      this.svg.addEventListener("pointermove", (event) => this.nearest(event));
+      this.svg.addEventListener("pointerdown", (event) => this.nearest(event));
+      this.svg.addEventListener("pointerleave", () => this.leave());
+      this.svg.addEventListener("blur", () => this.leave());
+      this.svg.addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+        if (event.key === "Escape") this.leave();
+        if (step === undefined || this.marks.length === 0) return;
+        event.preventDefault();
+        this.show((this.current + step + this.marks.length) % this.marks.length);
+      });
+    }
+
+    nearest(event) {
+      const frame = this.svg.getBoundingClientRect();
+      const [x, y] = [event.clientX - frame.left, event.clientY - frame.top];
+      let [best, least] = [-1, 40 ** 2];
+      this.marks.forEach((mark, i) => {
+        const distance = (mark.x - x) ** 2 + (mark.y - y) ** 2;
+        if (distance < least) [best, least] = [i, distance];
+      });
+      if (best < 0) this.leave();
+      else if (best !== this.current) this.show(best);
+    }
+
+    show(index) {
+      this.leave();
+      this.current = index;
+      const { x, y, text } = this.marks[index];
+      this.ring = svg("circle", { cx: x, cy: y, r: 6, class: "ring" });
+      this.svg.append(this.ring);
+      const frame = this.svg.getBoundingClientRect();
+      tip(text, frame.left + x, frame.top + y);
+    }
+
+    leave() {
+      if (this.ring) this.ring.remove();
+      this.ring = null;
+      this.current = -1;
+      tip("");
+    }
+  }
+
+  function shortened(text, most) {
+    return text.length <= most ? text : `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`;
+  }
+
+  // The one tooltip of the page; screen readers are told its text.
+  function tip(text, x = 0, y = 0) {
+    let box = document.getElementById("tip");
+    if (box === null) {
+      box = element("div", { id: "tip", role: "status", "aria-live": "polite" });
+      document.body.append(box);
+    }
+    box.textContent = text;
+    box.hidden = text === "";
+    if (box.hidden) return;
+    const { width, height } = box.getBoundingClientRect();
+    const left = x + 14 + width > window.innerWidth ? x - 14 - width : x + 14;
+    box.style.left = `${Math.max(4, left)}px`;
+    box.style.top = `${y - height - 10 < 4 ? y + 14 : y - height - 10}px`;
+  }
+
+  // Rows of texts and numbers become a file that the person keeps (RFC 4180).
+  function download(name, rows) {
+    const cell = (value) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    const text = rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+    const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    element("a", { href: url, download: `${name}.csv` }).click();
+    window.setTimeout(() => URL.revokeObjectURL(url), 10000);
+  }
+
+  // A list to choose from; options are [value, text].
+  function chooser(label, options, chosen, changed) {
+    const select = element("select", {}, ...options.map(([value, text]) => element("option", { value }, text)));
+    select.value = chosen;
+    select.addEventListener("change", () => changed(select.value));
+    return element("label", {}, `${label} `, select);
+  }
+
+  function tick(label, checked, changed) {
+    const box = element("input", { type: "checkbox", checked });
+    box.addEventListener("change", () => changed(box.checked));
+    return element("label", {}, box, ` ${label}`);
+  }
+
+  return { Chart, band, chooser, domain, download, element, linear, logarithmic, svg, tick };
+})();

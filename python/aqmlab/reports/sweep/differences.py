@@ -1,0 +1,93 @@
+"""How the arms of a sweep differ, case by case, and which differences stand when they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from aqmlab.metrics import Metric
+from aqmlab.reports.sweep.cells import Cells
+from aqmlab.results import Cell
+from aqmlab.stats import CONFIDENCE
+from aqmlab.stats.paired import Difference, difference
+from aqmlab.stats.several import Several, holm, several
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The difference of two arms in one case.
+
+    Attributes
+    ----------
+    cell, other
+        The difference is ``cell - other``.
+    found
+        Paired by seed.
+    stands
+        Whether it can be told from zero when it is counted that each case was looked at (Holm, over the cases
+        of these two arms and this metric: what one heat map shows).
+    """
+
+    cell: Cell
+    other: Cell
+    found: Difference
+    stands: bool
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Of one metric: every two arms in every case.
+
+    Attributes
+    ----------
+    metric
+        Which.
+    pairs
+        Two arms, the later one of the scenario first.
+    contrasts
+        By pair, the cases in their order; cases that lack one of the arms are left out.
+    """
+
+    metric: Metric
+    pairs: tuple[tuple[str, str], ...]
+    contrasts: tuple[tuple[Contrast, ...], ...]
+
+    def between(self, arm: str, other: str) -> tuple[Contrast, ...]:
+        """The cases of a pair."""
+        return self.contrasts[self.pairs.index((arm, other))]
+
+
+def differences(cells: Cells, metric: Metric) -> Differences:
+    """Every two arms of every case, by one metric."""
+    pairs = tuple((later, earlier) for earlier, later in combinations(cells.results.arms, 2))
+    return Differences(metric, pairs, tuple(_of_pair(cells, metric, *pair) for pair in pairs))
+
+
+def comparisons(of_metrics: Sequence[Differences]) -> Several:
+    """How many comparisons a report shows, and what remains of them together."""
+    p_values = [
+        contrast.found.p_value
+        for of_metric in of_metrics
+        for of_pair in of_metric.contrasts
+        for contrast in of_pair
+        if contrast.found.p_value is not None
+    ]
+    return several(p_values)
+
+
+def _of_pair(cells: Cells, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
+    both = []
+    for _, of_case in cells.cases:
+        by_arm = {cell.arm: cell for cell in of_case}
+        if arm in by_arm and other in by_arm:
+            both.append((by_arm[arm], by_arm[other]))
+    values = cells.values[metric.name]
+    found = [difference(values[cell], values[versus]) for cell, versus in both]
+    tested = [i for i, one in enumerate(found) if one.p_value is not None]
+    adjusted = holm([found[i].p_value or 0.0 for i in tested])
+    standing = {i for i, p in zip(tested, adjusted, strict=True) if p <= 1.0 - CONFIDENCE}
+    return tuple(
+        Contrast(cell, versus, one, i in standing)
+        for i, ((cell, versus), one) in enumerate(zip(both, found, strict=True))
+    )

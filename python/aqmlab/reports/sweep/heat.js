@@ -1,0 +1,140 @@
+// The heat map: a metric over two axes for one arm, or the paired difference between two arms.
+(function (page) {
+  "use strict";
+  if (page.sweep === undefined || page.sweep.data.axes.length === 0) return;
+  const { AXES, Figure, NONE, caseText, cellAt, data, metric, metrics, settings, titled } = page.sweep;
+  const LOWER = "#1f83c7";
+  const HIGHER = "#d55e00";
+  const byCell = (name, pair) => new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
+
+  const mean = ({ found }) => found[0];
+
+  // What can be shown: a pair of arms (`p0`), then single arms (`a0`).
+  const views = [
+    ...data.pairs.map(([arm, other], i) => [`p${i}`, `${data.arms[arm].name} − ${data.arms[other].name}`]),
+    ...data.arms.map((arm, i) => [`a${i}`, arm.name]),
+  ];
+
+  new Figure(
+    "heat",
+    { metric: (metric("queueing_delay_p95_s") || data.metrics[0]).name, of: views[0][0], x: "0", y: data.axes.length > 1 ? "1" : NONE },
+    (figure) => [
+      figure.chooser("metric", "Metric", metrics()),
+      figure.chooser("of", "of", views),
+      figure.axisChooser("x", "across"),
+      figure.axisChooser("y", "down", { taken: [figure.choice.x], none: true }),
+      ...figure.held([figure.choice.x, figure.choice.y]),
+    ],
+    draw,
+  );
+
+  // The numbers of one map, `view` being a pair or an arm: where each is, and whether a difference stands.
+  function squares(figure, view) {
+    const { metric: name, x, y } = figure.choice;
+    const contrasts = view.pair === undefined ? null : byCell(name, view.pair);
+    const down = y === NONE ? [0] : [...data.axes[Number(y)].labels.keys()];
+    return data.axes[Number(x)].labels.flatMap((_, column) =>
+      down.flatMap((row) => {
+        const at = figure.cases(new Map([[y, row], [x, column]]))[0];
+        const cell = cellAt(at, view.arm);
+        if (cell === undefined) return [];
+        const entry = contrasts === null ? { found: data.estimates[name][cell], stands: true } : contrasts.get(cell);
+        return entry === undefined || entry.found === null ? [] : [{ column, row, at, ...entry }];
+      }),
+    );
+  }
+
+  // A pair is shown between its two arms: what they have, and how that differs.
+  function maps(of) {
+    const name = (arm) => data.arms[arm].name;
+    if (of.startsWith("a")) return [{ arm: Number(of.slice(1)), title: name(Number(of.slice(1))) }];
+    const pair = Number(of.slice(1));
+    const [arm, other] = data.pairs[pair];
+    return [
+      { arm, title: name(arm) },
+      { arm: other, title: name(other) },
+      { arm, pair, title: `${name(arm)} − ${name(other)}` },
+    ];
+  }
+
+  function draw(figure) {
+    const { metric: name, of, x, y } = figure.choice;
+    const shown = metric(name);
+    const across = data.axes[Number(x)].labels;
+    const down = y === NONE ? [""] : data.axes[Number(y)].labels;
+    const left = Math.min(110, 16 + 6.4 * Math.max(...down.map((text) => text.length)));
+    const wide = figure.panelSize(maps(of).length, Math.max(230, left + 30 * across.length)).width;
+    const side = Math.min(90, (wide - left - 10) / across.length);
+    const tall = Math.max(28, Math.min(46, side));
+    const drawn = maps(of).map((view) => ({ view, found: squares(figure, view) }));
+    const absolute = sequential(drawn.filter(({ view }) => view.pair === undefined).flatMap(({ found }) => found.map(mean)));
+    const rows = [[...AXES, "of", "metric", "unit", "mean", "half_width_95", "n", "stands"]];
+    for (const { view, found } of drawn) {
+      const chart = new page.Chart({
+        width: left + side * across.length + 10,
+        height: 22 + tall * down.length + 24,
+        title: view.title,
+        label: `${titled(shown)}, ${view.title}`,
+        left,
+        x: (from, to) => page.band(across, from, to),
+        y: (from, to) => page.band(down, to, from),
+      });
+      chart.plot.append(hatching());
+      const paint = view.pair === undefined ? absolute : diverging(found.map(mean));
+      found.forEach((square) => drawSquare(chart, square, { view, shown, paint, side, tall }));
+      rows.push(...found.map(({ at, found: [middle, half, n], stands }) => [...settings(at), view.title, name, shown.unit, middle, half, n, view.pair === undefined ? null : stands]));
+      figure.body.append(chart.svg);
+    }
+    figure.note(noteOf(of, shown));
+    return rows;
+  }
+
+  function drawSquare(chart, { column, row, at, found: [middle, , n, text], stands }, { view, shown, paint, side, tall }) {
+    const [x, y] = [chart.x(column), chart.y(row)];
+    const { fill, ink } = stands ? paint(middle) : { fill: "url(#hatch)", ink: "var(--soft)" };
+    const rect = page.svg("rect", { x: x - side / 2 + 1, y: y - tall / 2 + 1, width: side - 2, height: tall - 2, rx: 3 });
+    rect.style.fill = fill;
+    const label = page.svg("text", { x, y: y + 4, "text-anchor": "middle", class: "value" }, brief(middle, side));
+    label.style.fill = ink;
+    chart.plot.append(rect, label);
+    const doubt = stands ? "" : "\ncannot be told from zero";
+    const pairs = view.pair === undefined ? "" : " pairs";
+    chart.mark(x, y, `${view.title}, ${caseText(at)}\n${shown.label} ${text}, n = ${n}${pairs}${doubt}`);
+  }
+
+  function noteOf(of, shown) {
+    const darker = `Mean over seeds of ${titled(shown)}; darker is more.`;
+    if (of.startsWith("a")) return darker;
+    const pair = Number(of.slice(1));
+    const [arm, other] = data.pairs[pair].map((i) => data.arms[i].name);
+    const count = data.differences[shown.name][pair].length;
+    return `${darker} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is higher. Hatched: cannot be told from zero at 95 %, counted that the two are compared in ${count} cases (Holm).`;
+  }
+
+  function sequential(values) {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    return (value) => mixed("var(--accent)", (value - low) / (high - low || 1));
+  }
+
+  function diverging(values) {
+    const most = Math.max(...values.map(Math.abs)) || 1;
+    return (value) => mixed(value < 0 ? LOWER : HIGHER, Math.abs(value) / most);
+  }
+
+  function mixed(color, share) {
+    const percent = Math.round(8 + 80 * share);
+    return { fill: `color-mix(in srgb, ${color} ${percent}%, var(--ground))`, ink: percent > 55 ? "var(--ground)" : "var(--ink)" };
+  }
+
+  function hatching() {
+    const pattern = page.svg("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
+    pattern.append(page.svg("rect", { width: 6, height: 6, class: "hatch-ground" }), page.svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "hatch-line" }));
+    return page.svg("defs", {}, pattern);
+  }
+
+  function brief(value, side) {
+    const size = Math.abs(value);
+    const text = value.toFixed(size >= 100 || size === 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3).replace("-", "−");
+    return text.length * 7 < side ? text : "";
+  }
+})(window.aqmlab);

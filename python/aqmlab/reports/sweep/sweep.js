@@ -1,0 +1,161 @@
+// What the figures of a sweep share: the data of the page, the arms that are shown, and choosers of axes.
+(function (page) {
+  "use strict";
+  const holder = document.getElementById("sweep-data");
+  if (holder === null) return;
+  const data = JSON.parse(holder.textContent);
+  const NONE = "-";
+  const EVERY = "*";
+  const shown = new Set(data.arms.keys());
+  const figures = [];
+  const places = new Map(data.cells.map((cell, i) => [[...cell.at, cell.arm].join(), i]));
+
+  const metric = (name) => data.metrics.find((entry) => entry.name === name);
+  const titled = ({ label, unit }) => (unit ? `${label} [${unit}]` : label);
+  const metrics = () => data.metrics.map((entry) => [entry.name, titled(entry)]);
+  // The cell with these labels, as numbers by axis, under an arm; undefined where there is none.
+  const cellAt = (at, arm) => places.get([...at, arm].join());
+
+  function caseText(at) {
+    return data.axes.map((axis, i) => `${axis.short} ${axis.labels[at[i]]}`).join(", ");
+  }
+
+  function settings(at) {
+    return data.axes.map((axis, i) => axis.labels[at[i]]);
+  }
+
+  const AXES = data.axes.map((axis) => axis.name);
+
+  // One figure: its choosers, its drawing and the rows that are downloaded. `draw` returns those rows.
+  class Figure {
+    constructor(name, choice, controls, draw) {
+      this.root = document.querySelector(`[data-figure="${name}"]`);
+      if (this.root === null) return;
+      Object.assign(this, { name, choice, controls, draw, width: 0 });
+      this.bar = page.element("div", { class: "controls" });
+      this.body = page.element("div", { class: "panels" });
+      this.root.append(this.bar, this.body);
+      figures.push(this);
+      this.redraw();
+      // What is drawn in pixels is drawn again for another width.
+      new ResizeObserver(() => {
+        if (Math.abs(this.body.clientWidth - this.width) > 4) this.redraw();
+      }).observe(this.body);
+    }
+
+    // Takes a choice, and draws. The chooser that was used keeps the keyboard; an axis that was chosen elsewhere
+    // changes places with the one that was here.
+    choose(key, value) {
+      const other = ["x", "y", "by"].find((one) => one !== key && this.choice[one] === value);
+      if (key === "x" && other !== undefined) this.choice[other] = this.choice[key];
+      this.choice[key] = value;
+      this.redraw(key);
+    }
+
+    redraw(used) {
+      this.width = this.body.clientWidth;
+      this.bar.replaceChildren(...this.controls(this).filter((control) => control !== null));
+      const button = page.element("button", { type: "button" }, "CSV");
+      button.title = "The numbers of this figure as it is now";
+      button.addEventListener("click", () => page.download(`${this.name}`, this.rows));
+      this.bar.append(button);
+      this.body.replaceChildren();
+      this.rows = this.draw(this);
+      if (used !== undefined) this.bar.querySelector(`[data-key="${CSS.escape(used)}"]`)?.focus();
+    }
+
+    chooser(key, label, options) {
+      const made = page.chooser(label, options, String(this.choice[key]), (value) => this.choose(key, value));
+      made.querySelector("select").dataset.key = key;
+      return made;
+    }
+
+    tick(key, label) {
+      const made = page.tick(label, this.choice[key], (value) => this.choose(key, value));
+      made.querySelector("input").dataset.key = key;
+      return made;
+    }
+
+    // An axis by its number, as the choosers have it; another one where it is taken already.
+    axisChooser(key, label, { taken = [], none = false } = {}) {
+      const free = data.axes.map((axis, i) => [String(i), axis.short]).filter(([i]) => !taken.includes(i));
+      const options = none ? [[NONE, "nothing"], ...free] : free;
+      if (options.length < 2 && none) return null;
+      if (!options.some(([value]) => value === this.choice[key])) this.choice[key] = options[0][0];
+      return this.chooser(key, label, options);
+    }
+
+    // Choosers of the labels at which the other axes are held.
+    held(taken, { every = false } = {}) {
+      return data.axes.flatMap((axis, i) => {
+        if (taken.includes(String(i))) return [];
+        const key = `held-${i}`;
+        if (this.choice[key] === undefined) this.choice[key] = every ? EVERY : "0";
+        const labels = axis.labels.map((text, label) => [String(label), text]);
+        return [this.chooser(key, axis.short, every ? [[EVERY, "all"], ...labels] : labels)];
+      });
+    }
+
+    // All cases at the labels of `fixed` (by number of axis), other axes at those that they are held at.
+    cases(fixed) {
+      let found = [[]];
+      data.axes.forEach((axis, i) => {
+        const chosen = fixed.has(String(i)) ? fixed.get(String(i)) : this.choice[`held-${i}`];
+        const labels = chosen === EVERY ? [...axis.labels.keys()] : [Number(chosen)];
+        found = found.flatMap((at) => labels.map((label) => [...at, label]));
+      });
+      return found;
+    }
+
+    // The panels of an axis: each label with its title; one panel without title where there is no such axis.
+    panels(axis) {
+      if (axis === NONE) return [{ label: null, title: "" }];
+      const { short, labels } = data.axes[Number(axis)];
+      return labels.map((text, label) => ({ label, title: `${short} ${text}` }));
+    }
+
+    // Width and height of each of so many panels side by side.
+    panelSize(count, least = 250) {
+      const columns = Math.max(1, Math.min(count, 4, Math.floor(this.width / least)));
+      const width = Math.max(220, Math.min(720, Math.floor((this.width - 12 * (columns - 1)) / columns)));
+      return { width, height: Math.round(Math.min(330, Math.max(210, width * 0.66))) };
+    }
+
+    note(text) {
+      this.body.append(page.element("p", { class: "note" }, text));
+    }
+  }
+
+  // The legend: what is not ticked is not drawn.
+  document.querySelectorAll("input[data-arm]").forEach((box) => {
+    box.addEventListener("change", () => {
+      if (box.checked) shown.add(Number(box.dataset.arm));
+      else shown.delete(Number(box.dataset.arm));
+      figures.forEach((figure) => figure.redraw());
+    });
+  });
+
+  const arms = () => [...data.arms.keys()].filter((arm) => shown.has(arm));
+
+  // The mark of an arm: a disc, or a triangle for the second round of colours.
+  function marker(arm, x, y, size) {
+    const { color, dashed } = data.arms[arm];
+    if (!dashed) return page.svg("circle", { cx: x, cy: y, r: size, fill: color });
+    const s = size * 1.3;
+    return page.svg("path", { d: `M${x} ${y - s} L${x + s} ${y + s} L${x - s} ${y + s} Z`, fill: color });
+  }
+
+  function curve(arm, points) {
+    const { color, dashed } = data.arms[arm];
+    const line = page.svg("polyline", { points: points.map((p) => p.join()).join(" "), stroke: color, class: "curve" });
+    if (dashed) line.setAttribute("stroke-dasharray", "5 4");
+    return line;
+  }
+
+  function area(arm, upper, lower) {
+    const outline = [...upper, ...lower.toReversed()].map((p) => p.join()).join(" ");
+    return page.svg("polygon", { points: outline, fill: data.arms[arm].color, class: "band" });
+  }
+
+  page.sweep = { AXES, EVERY, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled };
+})(window.aqmlab);
