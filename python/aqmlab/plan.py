@@ -59,6 +59,15 @@ def seconds(text: str) -> float:
     return float(number) * _SECONDS[text[len(number) :]]
 
 
+_BYTES = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
+
+
+def size_bytes(text: str) -> float:
+    """Bytes of a size as plans have it: ``1500B``, ``1.5kB``."""
+    unit = next(unit for unit in _BYTES if text.endswith(unit))
+    return float(text.removesuffix(unit)) * _BYTES[unit]
+
+
 def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
     """Names of the classes whose flows react to congestion: those that send over TCP."""
     return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] in OVER_TCP)

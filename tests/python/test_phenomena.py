@@ -10,7 +10,7 @@ import pytest
 import aqmlab
 from aqmlab.answers import HEADLINE, table
 from aqmlab.errors import UsageError
-from aqmlab.metrics import find, measure
+from aqmlab.metrics import Window, find, measure
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.metrics.together import (
     amounts_between,
@@ -133,6 +133,39 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
     acked = [f.values[-1] - np.interp(5.0, f.t_s, f.values) for f in run.flow_samples("acked_bytes").values()]
     width = 100 * (max(acked[:4]) - min(acked[:4])) / np.mean(acked[:4])
     assert value("ack_width_percent") == pytest.approx(width)
+
+
+def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
+    (run,) = measure(scene)
+
+    def value(name, class_name="*", window=None):
+        return find(name).compute(run, "bottleneck", class_name, window)
+
+    late, early = Window(20.0, 30.0), Window(5.0, 15.0)
+    assert [len(long_lived(run, "*", part)) for part in (early, late)] == [4, 5]
+    (flow,) = run.flows_of("late")
+    delivered = run.flow_samples("delivered_bytes")[flow.flow]
+    amount = np.diff(np.interp([20.0, 30.0], delivered.t_s, delivered.values))[0]
+    assert amount > 0
+    assert value("goodput_bps", "late", late) == pytest.approx(8 * amount / 10)
+    assert value("goodput_bps", "late", early) == 0
+    # Parts side by side make the whole, which is from exact counts.
+    parts = [value("goodput_bps", "near", Window(t, t + 10.0)) for t in (5.0, 15.0, 25.0)]
+    assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
+    rows = amounts_between(run, run.flows_of("near"), "delivered_bytes", [5.0, 15.0])
+    assert value("jain_index", "near", early) == pytest.approx(jain_by_window(rows)[0])
+    # Datagrams are not sampled flow by flow: what all have is not known for a part.
+    assert value("goodput_share_percent", "near", early) is None
+    acked = run.flow_samples("acked_bytes")
+    ends = [
+        np.diff(np.interp(late, acked[f.flow].t_s, acked[f.flow].values))[0] for f in run.flows_of("near")
+    ]
+    width = 100 * (max(ends) - min(ends)) / np.mean(ends)
+    assert value("ack_width_percent", "near", late) == pytest.approx(width)
+    windows = [samples.within(late).values for samples in run.flow_samples("cwnd_segments").values()]
+    assert value("window_correlation", "*", late) == pytest.approx(mean_correlation(windows))
+    # Each 10 s of the part, and no others.
+    assert value("lockout_percent", "*", Window(5.0, 25.0)) in (0, 50, 100)
 
 
 def test_synchronisation_needs_every_loss(scene, experiment):

@@ -5,6 +5,7 @@ from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics import scaling as _scaling
+from aqmlab.metrics import thresholds as _thresholds
 from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.measured import (
     EVERY_CLASS,
@@ -36,4 +37,4 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_control, _flow, _phenomena, _queue, _scaling)
+_ = (_control, _flow, _phenomena, _queue, _scaling, _thresholds)

@@ -51,6 +51,13 @@ def settling_time(samples: Samples, target: float, band: float = BAND) -> float 
     return settled if means.t_s[-1] - settled >= HOLD_S - 1e-6 else None
 
 
+def stretches_between(values: npt.NDArray[np.float64], low: float, high: float) -> list[tuple[int, int]]:
+    """Begin and length of each unbroken stretch of values between two bounds, neither included."""
+    inside = (values > low) & (values < high)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8)))
+    return [(int(begin), int(end - begin)) for begin, end in edges.reshape(-1, 2)]
+
+
 def coefficient_of_variation(samples: Samples, from_s: float, bin_s: float = BIN_S) -> float | None:
     """Standard deviation of the means of bins after ``from_s``, by their mean.
 

@@ -5,13 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured
+from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured, Window
 from aqmlab.metrics.registry import metric
 
 
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
     """Goodput of one flow in bit/s: bytes delivered in order to the application for the first time."""
     return 8 * flow.measured_delivered_bytes / run.interval_s
+
+
+def goodputs(run: Measured, flows: Sequence[FlowTotals], window: Window) -> list[float] | None:
+    """Goodputs of flows in a part of the run, in bit/s: exact in the measured interval, else from samples.
+
+    ``None`` where they were not sampled, as flows of datagrams never are.
+    """
+    if window == run.window:
+        return [flow_goodput(run, flow) for flow in flows]
+    from aqmlab.metrics.together import amounts_between
+
+    amounts = amounts_between(run, flows, "delivered_bytes", list(window))
+    return (8 * amounts[0] / window.length_s).tolist() if len(amounts) else None
 
 
 def jain_index(values: Sequence[float]) -> float:
@@ -43,11 +56,13 @@ def _sum(run: Measured, class_name: str, count: Callable[[FlowTotals], int]) -> 
     definition="bytes delivered in order to the application for the first time, by the measured interval",
     source="RFC 7928, section 2.5",
     better="more",
+    windowed=True,
 )
-def goodput(run: Measured, _queue: str, class_name: str) -> float | None:
+def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Sum of the goodputs of the flows of a class."""
     flows = run.flows_of(class_name)
-    return math.fsum(flow_goodput(run, flow) for flow in flows) if flows else None
+    of_flows = goodputs(run, flows, window) if flows else None
+    return None if of_flows is None else math.fsum(of_flows)
 
 
 @metric(
@@ -57,10 +72,11 @@ def goodput(run: Measured, _queue: str, class_name: str) -> float | None:
     definition="goodput of all flows together, by the rate of the bottleneck link",
     source="sum of all goodputs by capacity; TCP counts its payload, datagrams their headers too",
     better="more",
+    windowed=True,
 )
-def goodput_efficiency(run: Measured, queue: str, class_name: str) -> float | None:
+def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Goodput by the link's rate."""
-    total = goodput(run, queue, class_name)
+    total = goodput(run, queue, class_name, window)
     return None if total is None else 100.0 * total / run.run.rate_bps(queue)
 
 
@@ -71,13 +87,15 @@ def goodput_efficiency(run: Measured, queue: str, class_name: str) -> float | No
     definition="(sum x)^2 / (n sum x^2) of the goodputs of the flows that react to congestion",
     source="Jain, Chiu, Hawe 1984, DEC-TR-301",
     better="more",
+    windowed=True,
 )
-def fairness(run: Measured, _queue: str, class_name: str) -> float | None:
+def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Jain's index of the responsive flows (of a class: of its flows, whatever they are)."""
     flows = run.flows_of(class_name)
     if class_name == EVERY_CLASS:
         flows = [flow for flow in flows if flow.class_name in run.responsive]
-    return jain_index([flow_goodput(run, flow) for flow in flows]) if flows else None
+    of_flows = goodputs(run, flows, window) if flows else None
+    return None if of_flows is None else jain_index(of_flows)
 
 
 @metric(

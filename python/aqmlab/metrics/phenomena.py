@@ -6,18 +6,23 @@ The figures themselves are computed in :mod:`aqmlab.metrics.together`; here is w
 from __future__ import annotations
 
 from aqmlab.metrics.flow import flow_goodput, goodput
-from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured
+from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured, Window
 from aqmlab.metrics.registry import metric
 
 
-def long_lived(run: Measured, class_name: str) -> list[FlowTotals]:
-    """Responsive flows of a class (``*``: of all) that were alive throughout the measured interval."""
+def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
+    """Responsive flows of a class (``*``: of all) that were alive throughout a part of the run.
+
+    Without a window that is the measured interval.
+    """
+    part = run.window if window is None else window
+    begin_ns, end_ns = round(part.from_s * 1e9), round(part.until_s * 1e9)
     return [
         flow
         for flow in run.flows_of(class_name)
         if flow.class_name in run.responsive
-        and flow.start_ns <= run.run.t0_ns
-        and (flow.end_ns is None or flow.end_ns >= run.run.t1_ns)
+        and flow.start_ns <= begin_ns
+        and (flow.end_ns is None or flow.end_ns >= end_ns)
     ]
 
 
@@ -29,13 +34,14 @@ def long_lived(run: Measured, class_name: str) -> list[FlowTotals]:
     " the long-lived responsive flows is below 0.7",
     source="lockout: RFC 2309, section 2 (a few flows monopolize queue space); window and bound are ours",
     better="less",
+    windowed=True,
 )
-def lockout(run: Measured, _queue: str, class_name: str) -> float | None:
+def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How often a few flows have it all."""
     from aqmlab.metrics.together import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
-    flows = long_lived(run, class_name)
-    amounts = shares_by_window(run, flows)
+    flows = long_lived(run, class_name, window)
+    amounts = shares_by_window(run, flows, window)
     if len(flows) < 2 or not len(amounts):
         return None
     return 100.0 * float((jain_by_window(amounts) < JAIN_OF_LOCKOUT).mean())
@@ -49,13 +55,14 @@ def lockout(run: Measured, _queue: str, class_name: str) -> float | None:
     " in which the flow delivers less than a tenth of the window's mean over these flows",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
+    windowed=True,
 )
-def starved(run: Measured, _queue: str, class_name: str) -> float | None:
+def starved(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How many get next to nothing for how long."""
     from aqmlab.metrics.together import shares_by_window, starved_share
 
-    flows = long_lived(run, class_name)
-    amounts = shares_by_window(run, flows)
+    flows = long_lived(run, class_name, window)
+    amounts = shares_by_window(run, flows, window)
     return 100.0 * starved_share(amounts) if len(flows) > 1 and len(amounts) else None
 
 
@@ -93,12 +100,13 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     source="variance of a sum; synchronised and desynchronised windows: Appenzeller, Keslassy, McKeown 2004,"
     " section 3",
     better="less",
+    windowed=True,
 )
-def window_correlation(run: Measured, _queue: str, class_name: str) -> float | None:
+def window_correlation(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Whether windows rise and fall together."""
     from aqmlab.metrics.together import common_samples, mean_correlation
 
-    samples = common_samples(run, long_lived(run, class_name), "cwnd_segments")
+    samples = common_samples(run, long_lived(run, class_name, window), "cwnd_segments", window)
     return mean_correlation(samples) if len(samples) > 1 else None
 
 
@@ -128,10 +136,11 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     unit="%",
     definition="goodput of the flows of a class by that of all flows",
     source="RFC 7928, section 2.5, by groups",
+    windowed=True,
 )
-def goodput_share(run: Measured, queue: str, class_name: str) -> float | None:
+def goodput_share(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """What a group gets of all there is."""
-    own, total = goodput(run, queue, class_name), goodput(run, queue, EVERY_CLASS)
+    own, total = goodput(run, queue, class_name, window), goodput(run, queue, EVERY_CLASS, window)
     return 100.0 * own / total if own is not None and total else None
 
 
@@ -144,15 +153,15 @@ def goodput_share(run: Measured, queue: str, class_name: str) -> float | None:
     source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
     " analysis of AQM mechanisms; by the mean is ours",
     better="less",
+    windowed=True,
 )
-def ack_width(run: Measured, _queue: str, class_name: str) -> float | None:
+def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How far apart the first and the last are at the end."""
     from aqmlab.metrics.together import amounts_between
 
-    flows = long_lived(run, class_name)
+    flows = long_lived(run, class_name, window)
     if len(flows) < 2:
         return None
-    ends = [run.run.t0_ns / 1e9, run.run.t1_ns / 1e9]
-    amounts = amounts_between(run, flows, "acked_bytes", ends)
+    amounts = amounts_between(run, flows, "acked_bytes", list(window))
     mean = float(amounts.mean()) if amounts.size else 0.0
     return 100.0 * float(amounts.max() - amounts.min()) / mean if mean else None

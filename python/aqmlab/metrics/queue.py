@@ -93,6 +93,22 @@ _drops_for("injected", "by a rule of the scenario")
 
 
 @metric(
+    "drop_rate_bps",
+    label="drop rate",
+    unit="bit/s",
+    definition="bits of the packets dropped at the queue for any reason, network-layer headers included, by"
+    " the measured interval",
+    source="dropped bits by time: Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of"
+    " AQM mechanisms, Table III",
+    better="less",
+)
+def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
+    """Bits dropped by the measured interval."""
+    totals = _totals(run, queue, class_name)
+    return None if totals is None else 8 * totals.sum_over_reasons("dropped", "bytes") / run.interval_s
+
+
+@metric(
     "mark_percent",
     label="marks",
     unit="%",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.metrics.measured import FlowTotals, Measured
+from aqmlab.metrics.measured import FlowTotals, Measured, Window
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,14 +44,13 @@ def amounts_between(
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
 
-def shares_by_window(run: Measured, flows: Sequence[FlowTotals]) -> Floats:
-    """Bytes delivered in each whole window of the measured interval: a row a window, a column a flow."""
-    begin, end = run.run.t0_ns / 1e9, run.run.t1_ns / 1e9
+def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
+    """Bytes delivered in each whole 10 s of a part of the run: a row each, a column a flow."""
     # Rounding of the times is not to cost a window.
-    count = int((end - begin) / WINDOW_S + 1e-9)
+    count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
         return np.zeros((0, len(flows)))
-    edges = begin + WINDOW_S * np.arange(count + 1)
+    edges = part.from_s + WINDOW_S * np.arange(count + 1)
     return amounts_between(run, flows, "delivered_bytes", edges.tolist())
 
 
@@ -98,16 +97,15 @@ def synchronisation_ratio(
     return float(np.mean(shares)) if shares else None
 
 
-def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str) -> list[Floats]:
-    """Samples of each flow in the measured interval; empty if some flow lacks some."""
-    begin, end = run.run.t0_ns / 1e9, run.run.t1_ns / 1e9
+def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str, part: Window) -> list[Floats]:
+    """Samples of each flow in a part of the run; empty if some flow lacks some."""
     of_flow = run.flow_samples(column)
     series = []
     for flow in flows:
         samples = of_flow.get(flow.flow)
         if samples is None:
             return []
-        series.append(samples.values[(samples.t_s > begin) & (samples.t_s <= end)])
+        series.append(samples.within(part).values)
     return series if len({len(values) for values in series}) == 1 and len(series[0]) > 1 else []
 
 

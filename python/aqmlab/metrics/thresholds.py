@@ -1,0 +1,217 @@
+"""Metrics of RED's average queue between its thresholds.
+
+The average is that of the law's samples, each of which tells of the time up to it. What waits is in the
+recording as an exact distribution. Averages and thresholds are in packets: those of a law that measures bytes
+are divided by its mean packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
+from aqmlab.metrics.registry import Parameter, metric
+from aqmlab.plan import network, size_bytes
+
+if TYPE_CHECKING:
+    # A run whose answer needs no sample is not to wait for NumPy.
+    import numpy as np
+    import numpy.typing as npt
+
+HOLD_S = 10.0
+"""How long the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
+
+_MISKOVIC = (
+    "Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of AQM mechanisms, section VII"
+)
+_BAND = (
+    Parameter("low", "packets", "lower end of the band; the law's min_th if not given"),
+    Parameter("high", "packets", "upper end of the band; the law's max_th if not given"),
+)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The thresholds of a law on the average queue, in packets.
+
+    Attributes
+    ----------
+    min_th, max_th
+        In packets of mean size where the law measures bytes.
+    units_a_packet
+        Of the average: 1 where the law measures packets, else bytes of its mean packet.
+    """
+
+    min_th: float
+    max_th: float
+    units_a_packet: float
+
+
+def thresholds(run: Measured, queue: str) -> Thresholds | None:
+    """The thresholds of a queue's law; ``None`` without any."""
+    link = network(run.run.plan).link(queue)
+    if link is None or not {"min_th", "max_th", "measure"} <= link.settings.keys():
+        return None
+    mean_packet = size_bytes(str(link.settings["mean_packet"]))
+
+    def packets(text: str) -> float:
+        return float(text[:-1]) if text.endswith("p") else size_bytes(text) / mean_packet
+
+    return Thresholds(
+        packets(str(link.settings["min_th"])),
+        packets(str(link.settings["max_th"])),
+        mean_packet if link.settings["measure"] == "bytes" else 1.0,
+    )
+
+
+def average(run: Measured, queue: str) -> Samples | None:
+    """Samples of the average queue in packets over the whole run; ``None`` where there are none."""
+    of_law = thresholds(run, queue)
+    if of_law is None:
+        return None
+    samples = run.samples("law", "avg", queue)
+    return Samples(samples.t_s, samples.values / of_law.units_a_packet) if len(samples.t_s) else None
+
+
+def _within(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64] | None:
+    samples = average(run, queue)
+    values = None if samples is None else samples.within(window).values
+    return values if values is not None and len(values) else None
+
+
+@metric(
+    "average_mean_packets",
+    label="RED's average, mean",
+    unit="packets",
+    definition="mean of the samples of the law's average queue",
+    source="average queue: Floyd, Jacobson 1993, section 4",
+    windowed=True,
+)
+def average_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Where the average stands."""
+    values = _within(run, queue, window)
+    return None if values is None else float(values.mean())
+
+
+@metric(
+    "average_sd_packets",
+    label="RED's average, sd",
+    unit="packets",
+    definition="standard deviation of the samples of the law's average queue",
+    source=f"variation of the average: {_MISKOVIC}",
+    better="less",
+    windowed=True,
+)
+def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """How much the average moves."""
+    values = _within(run, queue, window)
+    return None if values is None else float(values.std())
+
+
+@metric(
+    "average_in_band_percent",
+    label="RED's average in its band",
+    unit="%",
+    definition="share of the samples of the law's average queue from min_th up to max_th, both included",
+    source=f"time within the thresholds: {_MISKOVIC}",
+    better="more",
+    windowed=True,
+    parameters=_BAND,
+)
+def average_in_band(
+    run: Measured,
+    queue: str,
+    _class_name: str,
+    window: Window,
+    *,
+    low: float | None,
+    high: float | None,
+) -> float | None:
+    """How often the average is where the law can steer it."""
+    of_law, values = thresholds(run, queue), _within(run, queue, window)
+    if of_law is None or values is None:
+        return None
+    least, most = of_law.min_th if low is None else low, of_law.max_th if high is None else high
+    return 100.0 * float(((values >= least) & (values <= most)).mean())
+
+
+@metric(
+    "average_longest_stay_s",
+    label="RED's average in its band at a stretch",
+    unit="s",
+    definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
+    " neither included; 0 if none is",
+    source=f"average brought within the thresholds: {_MISKOVIC}; at a stretch is ours",
+    better="more",
+    windowed=True,
+)
+def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """How long the law keeps its average."""
+    from aqmlab.metrics.courses import stretches_between
+
+    of_law, samples = thresholds(run, queue), average(run, queue)
+    if of_law is None or samples is None or len(samples.t_s) < 2:
+        return None
+    step = float(samples.t_s[1] - samples.t_s[0])
+    stays = stretches_between(samples.within(window).values, of_law.min_th, of_law.max_th)
+    return step * max((length for _, length in stays), default=0)
+
+
+@metric(
+    "average_converged_s",
+    label="RED's average converged after",
+    unit="s",
+    definition="time from the start of the run after which the samples of the law's average queue first are"
+    " between min_th and max_th, neither included, for 10 s at a stretch; not defined where they never are",
+    source=f"convergence of Adaptive RED: {_MISKOVIC}-C; 10 s are ours",
+    better="less",
+    parameters=(Parameter("hold", "s", "how long at a stretch", HOLD_S),),
+)
+def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
+    """When the law has brought its average to where it can steer it."""
+    from aqmlab.metrics.courses import stretches_between
+
+    of_law, samples = thresholds(run, queue), average(run, queue)
+    if of_law is None or samples is None or len(samples.t_s) < 2:
+        return None
+    step = float(samples.t_s[1] - samples.t_s[0])
+    stays = stretches_between(samples.values, of_law.min_th, of_law.max_th)
+    first = next((begin for begin, length in stays if length * step >= hold - 1e-6), None)
+    # A sample tells of the time up to it.
+    return None if first is None else float(samples.t_s[first]) - step
+
+
+def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
+    """Share of time, in %, of a backlog above max_th, or below min_th; for laws that measure packets."""
+    of_law, totals = thresholds(run, queue), run.queues.get((queue, EVERY_CLASS))
+    if of_law is None or of_law.units_a_packet != 1 or totals is None or not totals.backlog.total:
+        return None
+    bins = zip(totals.backlog.low, totals.backlog.high, totals.backlog.weight, strict=True)
+    # A bin of several values that a threshold cuts counts as a whole: the error is below its width, 1 %.
+    outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
+    return 100.0 * outside / totals.backlog.total
+
+
+@metric(
+    "backlog_below_min_th_percent",
+    label="backlog below min_th",
+    unit="%",
+    definition="share of time in which fewer packets wait than the law's min_th",
+    source=f"underflow of the range: {_MISKOVIC}",
+)
+def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
+    """Underflow: how often the queue itself is below the band of its average."""
+    return _backlog_share(run, queue, above=False)
+
+
+@metric(
+    "backlog_above_max_th_percent",
+    label="backlog above max_th",
+    unit="%",
+    definition="share of time in which more packets wait than the law's max_th",
+    source=f"overflow of the range: {_MISKOVIC}",
+)
+def backlog_above(run: Measured, queue: str, _class_name: str) -> float | None:
+    """Overflow: how often the queue itself is above the band of its average."""
+    return _backlog_share(run, queue, above=True)

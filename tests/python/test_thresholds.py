@@ -1,0 +1,139 @@
+"""RED's average between its thresholds, and the queue beside them: against answers worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find, measure
+from aqmlab.metrics.thresholds import thresholds
+from aqmlab.plan import size_bytes
+
+RED = {"min_th": "9p", "max_th": "27p", "measure": "packets", "mean_packet": "1.5kB"}
+
+
+@dataclass(frozen=True)
+class Scripted(Measured):
+    """A run whose law was sampled once a second, with these averages."""
+
+    averages: tuple[float, ...] = field(default=())
+
+    def samples(self, table, name, queue):
+        assert (table, name, queue) == ("law", "avg", "bottleneck")
+        return Samples(np.arange(1.0, len(self.averages) + 1), np.array(self.averages, dtype=float))
+
+
+def scripted(averages, settings=RED, backlog=()):
+    link = {"name": "bottleneck", "from": "l", "to": "r", "rate": "1Mbit", "delay": "1ms"}
+    plan = {
+        "links": [{**link, "queue": {"kind": "red", "settings": settings}}],
+        "nodes": ["l", "r"],
+        "classes": [],
+    }
+    run = SimpleNamespace(plan=plan, t0_ns=0, t1_ns=len(averages) * 10**9)
+    bins = Histogram(*(tuple(column) for column in zip(*backlog, strict=True))) if backlog else Histogram()
+    totals = {("bottleneck", "*"): QueueTotals("bottleneck", "*", {}, backlog=bins)}
+    return Scripted(run, totals, [], averages=tuple(averages))
+
+
+def value(name, run, window=None, **parameters):
+    return find(name).compute(run, "bottleneck", "*", window, parameters)
+
+
+def test_mean_and_deviation_are_those_of_the_samples():
+    run = scripted([8, 10, 12, 14])
+    assert value("average_mean_packets", run) == 11
+    # Squares of -3, -1, 1, 3: a mean of 5.
+    assert value("average_sd_packets", run) == pytest.approx(5**0.5)
+    assert value("average_mean_packets", run, Window(2, 4)) == 13
+
+
+def test_the_ends_of_the_band_are_in_it():
+    run = scripted([8.9, 9, 18, 27, 27.1])
+    assert value("average_in_band_percent", run) == pytest.approx(60)
+    assert value("average_in_band_percent", run, Window(1, 5)) == pytest.approx(75)
+    assert value("average_in_band_percent", run, low=0, high=9) == pytest.approx(40)
+    assert value("average_in_band_percent", run, high=1e9) == pytest.approx(80)
+    with pytest.raises(UsageError, match="did you mean `low`"):
+        value("average_in_band_percent", run, lower=1)
+
+
+def test_the_longest_stay_is_unbroken_and_strictly_inside():
+    # Inside: 3 s, then 2 s; 27 itself is outside.
+    run = scripted([0, 10, 11, 12, 27, 10, 20, 40])
+    assert value("average_longest_stay_s", run) == 3
+    assert value("average_longest_stay_s", run, Window(4, 8)) == 2
+    assert value("average_longest_stay_s", scripted([0, 0, 40])) == 0
+    assert value("average_longest_stay_s", scripted([10] * 7)) == 7
+
+
+def test_convergence_is_the_begin_of_the_first_long_stay():
+    # Inside for 9 s, out at 12 s, inside from the sample of 13 s on: that one tells of the time since 12 s.
+    run = scripted([0, 0, *[18] * 9, 40, *[18] * 10, 40])
+    assert value("average_converged_s", run) == 12
+    assert value("average_converged_s", run, hold=9) == 2
+    assert value("average_converged_s", run, hold=11) is None
+    assert value("average_converged_s", scripted([18] * 10)) == 0
+    assert value("average_converged_s", scripted([40] * 60)) is None
+
+
+def test_the_backlog_outside_the_range_is_a_share_of_time():
+    # Nanoseconds at 0, 8, 9, 27, 28 to 29 and 36 packets.
+    bins = [(0, 0, 10), (8, 8, 10), (9, 9, 20), (27, 27, 30), (28, 29, 5), (36, 36, 25)]
+    run = scripted([18] * 4, backlog=bins)
+    assert value("backlog_below_min_th_percent", run) == pytest.approx(20)
+    assert value("backlog_above_max_th_percent", run) == pytest.approx(30)
+
+
+def test_a_law_that_measures_bytes_has_packets_of_mean_size():
+    in_bytes = {"min_th": "9p", "max_th": "13.5kB", "measure": "bytes", "mean_packet": "500B"}
+    run = scripted([4500, 9000, 13500, 14000], in_bytes, backlog=[(0, 0, 1)])
+    of_law = thresholds(run, "bottleneck")
+    assert (of_law.min_th, of_law.max_th, of_law.units_a_packet) == (9, 27, 500)
+    assert value("average_mean_packets", run) == pytest.approx(20.5)
+    assert value("average_in_band_percent", run) == pytest.approx(75)
+    # What waits is counted in packets: no backlog in mean packets is known.
+    assert value("backlog_above_max_th_percent", run) is None
+
+
+def test_without_thresholds_or_samples_nothing_is_defined(experiment):
+    names = (
+        "average_mean_packets",
+        "average_in_band_percent",
+        "average_longest_stay_s",
+        "average_converged_s",
+    )
+    droptail = next(run for run in measure(experiment) if run.run.arm == "DropTail")
+    assert [value(name, droptail) for name in names] == [None] * 4
+    assert value("backlog_below_min_th_percent", droptail) is None
+    assert [value(name, scripted([])) for name in names] == [None] * 4
+
+
+def test_a_recorded_average_is_where_the_law_had_it(experiment):
+    red = next(run for run in measure(experiment) if run.run.arm != "DropTail")
+    of_law, samples = thresholds(red, "bottleneck"), red.samples("law", "avg", "bottleneck")
+    measured = samples.values[samples.t_s > 1]
+    assert value("average_mean_packets", red) == pytest.approx(measured.mean())
+    inside = (measured >= of_law.min_th) & (measured <= of_law.max_th)
+    assert value("average_in_band_percent", red) == pytest.approx(100 * inside.mean())
+
+
+def test_the_drop_rate_is_of_the_wire(experiment):
+    run = measure(experiment)[0]
+    metric = find("drop_rate_bps")
+    classes = [metric.compute(run, "bottleneck", name) for name in ("ftp", "cbr")]
+    assert metric.compute(run, "bottleneck", "*") == pytest.approx(sum(classes))
+    totals = run.queues["bottleneck", "ftp"]
+    # Segments of 1460 B and their headers in 5 s.
+    dropped = totals.sum_over_reasons("dropped")
+    assert dropped > 0
+    assert classes[0] == pytest.approx(dropped * 1500 * 8 / 5)
+
+
+@pytest.mark.parametrize(("text", "size"), [("500B", 500), ("1.5kB", 1500), ("2MB", 2e6), ("1GB", 1e9)])
+def test_sizes_of_a_plan_are_read(text, size):
+    assert size_bytes(text) == pytest.approx(size)
