@@ -347,12 +347,11 @@ fn is_unobserved(plan: &Plan) -> bool {
 }
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so
-/// that one keeps an event for each.
+/// that one keeps an event for each; so do the links after it, whose departures of that instant the run does not see
+/// any more when it ends with one of that link.
 fn look_ahead(plan: &Plan, links: &mut [Link]) {
-    let watched = plan.stop.condition.as_ref().map(|stop| stop.link);
-    for (i, link) in links.iter_mut().enumerate() {
-        if watched != Some(i) {
-            link.port.look_ahead();
-        }
+    let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
+    for link in &mut links[..before] {
+        link.port.look_ahead();
     }
 }

@@ -133,11 +133,12 @@ impl<Q: EventQueue> World<'_, Q> {
             let class = self.moving.flows.of_packet(slot).id.class;
             self.count_completed(class);
         }
-        if outcome.to_send {
-            self.send_outbox();
-        }
+        // Before its last packets go: if the first queue drops them, the flow is gone with them.
         if outcome.over {
             self.moving.flows.look_whether_finished(slot);
+        }
+        if outcome.to_send {
+            self.send_outbox();
         }
         self.reap();
     }
