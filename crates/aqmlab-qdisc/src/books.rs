@@ -143,10 +143,10 @@ impl Books {
     /// Completes the integrals up to `now`, before which nothing has changed since they were last complete.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
-        let ns = now.saturating_since(self.until).as_ns();
-        if ns == 0 {
+        if now <= self.until {
             return;
         }
+        let ns = now.saturating_since(self.until).as_ns();
         self.backlog_packets.held_for(backlog.packets.get(), ns);
         self.backlog_bytes.held_for(backlog.bytes.get(), ns);
         if sending {

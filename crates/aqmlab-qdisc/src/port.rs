@@ -128,7 +128,11 @@ impl<P: Classed> Port<P> {
     }
 
     /// A port that looks ahead: all transmissions that end up to `now` have ended. Elsewhere it changes nothing.
+    ///
+    /// # Panics
+    /// If `now` is [`Instant::FAR_FUTURE`], which never comes.
     pub fn catch_up(&mut self, now: Instant) {
+        assert!(now < Instant::FAR_FUTURE, "the far future never comes");
         if self.link.looks_ahead {
             each!(&mut self.discipline, queue => self.link.catch_up(queue, now));
         }
@@ -292,7 +296,8 @@ impl<P: Classed> Link<P> {
     /// Ends what has ended by `now`, each at its own instant, and begins what follows it.
     #[inline(always)]
     fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
-        while self.ends <= now && self.is_sending() {
+        debug_assert!(now < Instant::FAR_FUTURE, "the far future, when idle links end, never comes");
+        while self.ends <= now {
             let ends = self.ends;
             self.finish(queue, ends);
             self.start(queue, ends, &mut Nobody);

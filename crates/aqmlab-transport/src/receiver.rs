@@ -139,10 +139,12 @@ impl Receiver {
     /// RFC 5681, 4.2: every second segment, or after the delay.
     #[inline]
     fn delay_ack(&mut self, now: Instant, profile: &Profile) {
-        self.unacked = self.unacked.saturating_add(1);
-        if u32::from(self.unacked) >= profile.ack_every || self.is_quick(profile) {
+        if u32::from(self.unacked) + 1 >= profile.ack_every || self.is_quick(profile) {
             self.ack_now = true;
-        } else if self.ack_deadline == Instant::FAR_FUTURE {
+            return;
+        }
+        self.unacked = self.unacked.saturating_add(1);
+        if self.ack_deadline == Instant::FAR_FUTURE {
             self.ack_deadline = now.saturating_add(profile.delayed_ack);
         }
     }

@@ -419,7 +419,8 @@ impl Endpoint {
     }
 
     /// Payload or FIN.
-    fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
+    #[inline(never)]
+    pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
         let to = from + u64::from(seg.len);
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.

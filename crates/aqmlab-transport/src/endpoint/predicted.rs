@@ -1,6 +1,7 @@
 //! Header prediction: of the segments that arrive at an established connection almost all are the next data, with
 //! nothing new acknowledged, or acknowledge new data and bring none (V. Jacobson, "4BSD header prediction", ACM
-//! Computer Communication Review 20 (2), 1990). For these two much of [`super::input`] has nothing to decide.
+//! Computer Communication Review 20 (2), 1990). For these two much of [`super::input`] has nothing to decide. Where
+//! packets are lost, half of the data comes behind a hole or again: its acknowledgment field has nothing to say either.
 
 use aqmlab_units::Instant;
 
@@ -9,13 +10,15 @@ use crate::connection::State;
 use crate::profile::Profile;
 use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
-use crate::sequence::to_wire;
+use crate::sequence::{from_wire, to_wire};
 
 /// A segment of the expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
     /// The next data in order, and nothing waits beyond it.
     Data,
+    /// Data from this offset on, for a host that has nothing outstanding.
+    Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },
 }
@@ -54,15 +57,22 @@ impl Endpoint {
     #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
-        if !ordinary || seg.seq != self.receiver.next_on_wire() {
+        if !ordinary {
             return None;
         }
         // In ESTABLISHED our FIN is not sent: what is acknowledged are bytes of the stream.
         let bytes = seg.ack.wrapping_sub(to_wire(profile.initial_sequence, self.una));
-        if seg.len > 0 {
-            (bytes == 0 && self.receiver.is_orderly()).then_some(Predicted::Data)
+        let next = seg.seq == self.receiver.next_on_wire();
+        if seg.len == 0 {
+            (next && 0 < bytes && bytes <= self.unacked && !self.unsettled)
+                .then_some(Predicted::Ack { bytes })
+        } else if next && bytes == 0 && self.receiver.is_orderly() {
+            Some(Predicted::Data)
+        } else if bytes == 0 && self.unacked == 0 {
+            let from = from_wire(self.receiver.initial(), seg.seq, self.receiver.next())?;
+            Some(Predicted::Elsewhere { from })
         } else {
-            (0 < bytes && bytes <= self.unacked && !self.unsettled).then_some(Predicted::Ack { bytes })
+            None
         }
     }
 
@@ -70,12 +80,13 @@ impl Endpoint {
     fn on_predicted(&mut self, now: Instant, seg: &Segment, predicted: Predicted, profile: &Profile) {
         self.burst = profile.max_burst;
         self.peer_window = seg.window;
-        self.ecn.on_ack(seg.flags);
+        self.ecn.on_ack(Flags::ACK); // its only flag
         match predicted {
             Predicted::Data => {
                 self.receiver.on_next_segment(now, seg.len, profile);
                 self.events.delivered(seg.len);
             }
+            Predicted::Elsewhere { from } => self.on_payload(now, from, seg, false, profile),
             Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }
     }
