@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket, Variant, check_entry};
 use aqmlab_qdisc::{Backlog, Cause, Ecn, Info, LawSamples, Limit, Observer, Packet, Qdisc, Reason, Registry};
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
@@ -39,6 +40,26 @@ fn every_discipline_with_every_preset_keeps_the_contract() {
 #[test]
 fn every_word_of_every_choice_keeps_the_contract() {
     keep_the_contract(contract::words, seeds() / 10);
+}
+
+/// A filter so slow that what it holds outlives the average that it was fed with.
+#[test]
+fn red_with_a_low_pass_filter_keeps_the_contract() {
+    keep_the_contract(
+        |info| {
+            let filtered = |mut v: Variant| {
+                v.settings.set("w_p", Value::Number(0.05), Origin::Given);
+                v.settings.set("w_q", Value::Number(0.5), Origin::Given);
+                v
+            };
+            if info.name == "red" {
+                contract::presets(info).into_iter().map(filtered).collect()
+            } else {
+                Vec::new()
+            }
+        },
+        seeds() / 10,
+    );
 }
 
 #[test]

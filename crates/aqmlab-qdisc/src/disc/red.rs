@@ -85,7 +85,7 @@ impl EarlyLaw for RedControl {
         }
     }
 
-    /// `avg` (in the unit of the thresholds), `p` (before spacing), `max_p`, `count`.
+    /// `avg` (in the unit of the thresholds), `p` (before spacing, after the low-pass filter), `max_p`, `count`.
     fn observe(&self, now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         let law = match &self.rule {
             RedRule::Fixed(law) => *law,
@@ -94,7 +94,7 @@ impl EarlyLaw for RedControl {
         let avg = law.average().at(now);
         out.extend([
             ("avg", avg),
-            ("p", law.probability(avg)),
+            ("p", law.probability_in_use(avg)),
             ("max_p", law.max_p()),
             ("count", law.count() as f64),
         ]);

@@ -10,7 +10,7 @@ use super::RedPd;
 use super::red_resolve::{Resolver, build_red};
 use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH, RED_NS2,
-    SPACING, W_Q, gentle, target, w_rule,
+    SPACING, W_P, W_Q, gentle, target, w_rule,
 };
 use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, preset};
 use crate::law::{RedPdLaw, RedPdParams};
@@ -178,6 +178,7 @@ static RED_PD: &[Param] = &[
     MAX_P,
     W_Q,
     w_rule("fixed"),
+    W_P,
     gentle(false),
     ECN,
     ECN_REGION,

@@ -236,7 +236,7 @@ pub(crate) fn build_red<P: Packet>(
     link: &LinkContext,
     draws: Stream,
 ) -> Result<Red<P>, ParamError> {
-    let law = RedLaw::new(params(effective, link)?);
+    let law = RedLaw::new(params(effective, link)?).low_passed(effective.number("w_p")?);
     Ok(Red::new(control(effective, RedRule::Fixed(law))?, queue(effective)?, draws))
 }
 

@@ -116,6 +116,16 @@ pub(super) const COUNTING: Param = Param {
            arrival above min_th; `linux` restarts after a forced notice",
 };
 
+pub(super) const W_P: Param = Param {
+    name: "w_p",
+    kind: PROBABILITY,
+    default: Default::Number(1.0),
+    aliases: &[],
+    source: "Feng, Kandlur, Saha, Shin 1999, as a possibility; 1: Floyd and Jacobson 1993",
+    help: "weight of a new value in a low-pass filter over the probability, at each arrival; below 1 the filtered \
+           probability decides alone, without `counting` and without forced notices",
+};
+
 pub(super) const ECN: Param = Param {
     name: "ecn",
     kind: Kind::Flag,
@@ -187,6 +197,7 @@ pub(super) static RED: &[Param] = &[
     MAX_P,
     W_Q,
     w_rule("fixed"),
+    W_P,
     gentle(false),
     ECN,
     ECN_REGION,

@@ -9,6 +9,7 @@ mod blue;
 mod byte_mode;
 mod fred;
 mod grid;
+mod low_pass;
 mod pi;
 mod pi_design;
 mod red;

@@ -2,6 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
+use super::low_pass::LowPass;
 use super::{Average, ByteMode, IdleRule, Notice, Spacing, SpacingRule, Verdict};
 use crate::Reason;
 
@@ -50,6 +51,8 @@ pub struct RedLaw {
     params: RedParams,
     average: Average,
     spacing: Spacing,
+    /// Over the probability; `None`: it is used as calculated.
+    low_pass: Option<LowPass>,
     /// max_th - min_th
     range: f64,
     max_p: f64,
@@ -66,11 +69,23 @@ impl RedLaw {
             params,
             average: Average::new(params.weight, params.idle, params.packets_per_s),
             spacing: Spacing::new(params.spacing, params.byte_mode),
+            low_pass: None,
             range: params.max_th - params.min_th,
             max_p: params.max_p,
             gentle_foot: params.max_p,
             was_above: false,
         }
+    }
+
+    /// The law with a low-pass filter over its probability, in which a new value has this weight: above 0 to 1, where
+    /// 1 filters nothing and leaves the law as it is. (Feng, Kandlur, Saha, Shin 1999 name it as a possibility.)
+    ///
+    /// The filter takes the probability of each arrival in, and its output decides alone: it goes on choosing
+    /// packets after the average has fallen below `min_th`, and no notice is forced above `max_th`.
+    #[must_use]
+    pub const fn low_passed(mut self, weight: f64) -> Self {
+        self.low_pass = if weight < 1.0 { Some(LowPass::new(weight)) } else { None };
+        self
     }
 
     /// A packet of `size` arrives and finds `queued` waiting. `draw` gives a number in [0, 1) and is called
@@ -102,10 +117,25 @@ impl RedLaw {
         size: Bytes,
         draw: impl FnOnce() -> f64,
     ) -> Verdict {
+        if let Some(mut filter) = self.low_pass {
+            let pb = filter.take(self.probability(avg));
+            self.low_pass = Some(filter);
+            return self.decide_by(pb, avg, size, draw);
+        }
         match self.without_draw(avg, queued, size) {
             Some(verdict) => verdict,
             None => self.maybe_early(avg, size, draw),
         }
+    }
+
+    /// The verdict by a probability that may be anything, wherever the average is.
+    fn decide_by(&mut self, pb: f64, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+        if pb <= 0.0 {
+            self.spacing.leave();
+            return Verdict::Admit;
+        }
+        self.spacing.step(size);
+        self.drawn(pb, avg, size, draw)
     }
 
     /// The verdict where it does not take a draw: outside the range of early notices, and where the range is
@@ -153,7 +183,11 @@ impl RedLaw {
 
     #[inline]
     fn maybe_early(&mut self, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
-        let pb = self.probability_from_min_th(avg);
+        self.drawn(self.probability_from_min_th(avg), avg, size, draw)
+    }
+
+    #[inline]
+    fn drawn(&mut self, pb: f64, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
         if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
     }
 
@@ -187,7 +221,16 @@ impl RedLaw {
         }
     }
 
-    /// The probability before spacing at the average `avg`.
+    /// The probability before spacing with which packets are chosen at the average `avg`; of a law with a low-pass
+    /// filter what the latest arrival left in it.
+    pub fn probability_in_use(&self, avg: f64) -> f64 {
+        match &self.low_pass {
+            Some(filter) => filter.held(),
+            None => self.probability(avg),
+        }
+    }
+
+    /// The probability before spacing at the average `avg`, as calculated.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
         if avg < self.params.min_th { 0.0 } else { self.probability_from_min_th(avg) }
@@ -319,6 +362,42 @@ pub(super) mod tests {
             law.on_overflow();
             assert_eq!(law.count(), count, "{counting:?}");
         }
+    }
+
+    /// The weight of the average is 1, that of the filter a half; with `off` the draw is compared with pb itself.
+    #[test]
+    fn a_low_pass_filter_decides_alone() {
+        let params = RedParams { spacing: SpacingRule::Off, max_p: 0.5, ..PARAMS };
+        let mut law = RedLaw::new(params).low_passed(0.5);
+        // pb 0, 1/4, 1/4, 1 (above max_th), 0, 0: filtered 0, 1/8, 3/16, 19/32, 19/64, 19/128.
+        let queues = [4.0, 10.0, 10.0, 15.0, 2.0, 2.0];
+        let filtered = [0.0, 0.125, 0.1875, 0.593_75, 0.296_875, 0.148_437_5];
+        for (queued, p) in queues.into_iter().zip(filtered) {
+            let mut other = law;
+            assert_eq!(verdicts(&mut law, [queued], p), [None], "a draw of p misses");
+            assert_eq!(law.probability_in_use(queued), p);
+            let hit = (p > 0.0).then_some(Reason::Early);
+            assert_eq!(
+                verdicts(&mut other, [queued], p.next_down()),
+                [hit],
+                "early, above max_th and below min_th"
+            );
+        }
+    }
+
+    #[test]
+    fn a_filter_of_weight_one_is_none() {
+        assert_eq!(RedLaw::new(PARAMS).low_passed(1.0), RedLaw::new(PARAMS));
+    }
+
+    #[test]
+    fn a_filter_that_holds_nothing_leaves_the_count_out_of_the_range() {
+        let mut law = RedLaw::new(PARAMS).low_passed(0.1);
+        let mut count = |q| {
+            let _ = verdicts(&mut law, [q], 0.999_999);
+            law.count()
+        };
+        assert_eq!([2.0, 4.0, 10.0, 10.0, 2.0].map(&mut count), [-1, -1, 0, 1, 2]);
     }
 
     #[test]

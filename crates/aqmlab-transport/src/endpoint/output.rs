@@ -93,7 +93,10 @@ impl Endpoint {
             State::SynSent => profile.recovery == Recovery::Sack,
             _ => self.uses_sack(),
         };
-        segment.ect = flags.has(Flags::ACK) && self.ecn.agreed() && profile.ect_on_syn_ack;
+        segment.ect = match self.state {
+            State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
+            _ => self.ecn.agreed() && profile.ect_on_syn_ack,
+        };
         Some(segment)
     }
 

@@ -125,6 +125,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 3168, 6.1.5", "retransmitted data is ECN-capable"),
     param("ect_on_fin", YES_NO, Flag(true), &[],
         "RFC 3168, 6.1.2 (data segments are)", "a data segment with FIN is ECN-capable"),
+    param("ect_on_syn", YES_NO, Flag(false), &[],
+        "RFC 3168, 6.1.1 (must not be)", "the SYN is ECN-capable, as the first packet of a simulator without handshake is; CE on it is not echoed"),
     param("ect_on_syn_ack", YES_NO, Flag(false), &[ns2("ecn_syn_")],
         "RFC 3168, 6.1.1; RFC 5562", "the SYN-ACK is ECN-capable"),
     param("cwr_on_retransmission", YES_NO, Flag(false), &[ns2("SetCWRonRetransmit_")],

@@ -326,6 +326,37 @@ fn a_mark_on_data_outside_the_window_is_not_echoed() {
     }
 }
 
+/// The parameter that breaks 3168 6.1.1 (no SYN is ECT) is obeyed by SYNs that ask for ECN, and by nothing else.
+#[test]
+fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
+    for (ecn, on_syn, expected) in [(true, true, true), (true, false, false), (false, true, false)] {
+        let settings = [("ecn", Value::Flag(ecn)), ("ect_on_syn", Value::Flag(on_syn))];
+        let mut b = Bench::of("rfc", Role::Active, &settings);
+        assert_eq!(b.connect().ect, expected, "ecn {ecn}, ect_on_syn {on_syn}");
+        assert_eq!(b.fire()[0].ect, expected, "so is the one that is sent again");
+        let mut b = Bench::of("rfc", Role::Passive, &settings);
+        let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
+        assert!(!syn_ack.ect, "the SYN-ACK has a parameter of its own");
+    }
+    let fallback = ("ecn_fallback", Value::Choice("timeout"));
+    let on_syn = ("ect_on_syn", Value::Flag(true));
+    let mut b = Bench::of("rfc", Role::Active, &[("ecn", Value::Flag(true)), on_syn, fallback]);
+    assert!(b.connect().ect);
+    assert!(!b.fire()[0].ect, "a SYN that no longer asks is not capable either");
+}
+
+/// Nobody could tell an echo of it from the answer to the SYN's ECE and CWR (3168 6.1.1).
+#[test]
+fn congestion_met_by_a_syn_is_not_echoed() {
+    let mut b =
+        Bench::of("rfc", Role::Passive, &[("ecn", Value::Flag(true)), ("ect_on_syn", Value::Flag(true))]);
+    b.arrive_marked(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) }, true);
+    b.arrive(segment(1, 1, 0));
+    b.arrive(segment(1, 1, 100));
+    let ack = b.arrive(segment(101, 1, 100)).pop().expect("an ACK");
+    assert!(!ack.flags.has(Flags::ECE));
+}
+
 /// Rules: 3168 6.1.1 SYN not ECT; 3168 6.1.4; 3168 6.1.5 retransmission
 #[test]
 fn what_is_ecn_capable_by_profile() {
