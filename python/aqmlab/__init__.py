@@ -20,12 +20,14 @@ from aqmlab.stats import Estimate
 
 if TYPE_CHECKING:
     from aqmlab.answers import Table, table
+    from aqmlab.comparison import Comparison, compare
     from aqmlab.results import Axis, Cell, Results, load_results
 
 __all__ = [
     "AqmlabError",
     "Axis",
     "Cell",
+    "Comparison",
     "Estimate",
     "Experiment",
     "HostError",
@@ -39,6 +41,7 @@ __all__ = [
     "aqm_check",
     "aqm_list",
     "aqm_show",
+    "compare",
     "load",
     "load_results",
     "plot",
@@ -57,6 +60,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module's attributes are of
         from aqmlab import answers
 
         return getattr(answers, name)
+    if name in ("Comparison", "compare"):
+        from aqmlab import comparison
+
+        return getattr(comparison, name)
     if name in ("Axis", "Cell", "Results", "load_results"):
         from aqmlab import results
 

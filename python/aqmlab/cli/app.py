@@ -9,8 +9,21 @@ from typing import Annotated
 import typer
 
 from aqmlab.cli.aqm import aqm
+from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
-from aqmlab.cli.options import Arms, AsJson, Jobs, Queue, Quiet, RecordingPath, Runs, ScenarioFile, Seed
+from aqmlab.cli.options import (
+    Arms,
+    AsJson,
+    ClassName,
+    Jobs,
+    Metrics,
+    Queue,
+    Quiet,
+    RecordingPath,
+    Runs,
+    ScenarioFile,
+    Seed,
+)
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 
@@ -25,6 +38,7 @@ app = typer.Typer(
 )
 app.add_typer(aqm, name="aqm")
 app.add_typer(plot, name="plot")
+app.command()(compare)
 
 
 def _version(wanted: bool) -> None:
@@ -121,11 +135,9 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The file to write; PATH/report.html if not given.")
     ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
-    ] = None,
+    metric: Metrics = None,
     queue: Queue = None,
-    class_name: Annotated[str, typer.Option("--class", help="Only this traffic class.")] = "*",
+    class_name: ClassName = "*",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -31,3 +31,7 @@ Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; ca
 Queue = Annotated[
     str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
 ]
+Metrics = Annotated[
+    list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
+]
+ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]

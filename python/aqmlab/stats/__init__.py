@@ -5,6 +5,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 =================  =====================================================================
 ``intervals``      means: Student's t
 ``paired``         differences between arms, seed by seed; relative changes
+``unpaired``       differences where seeds make no pairs: Welch
 ``sentence``       what such a difference says
 ``quantiles``      medians and other quantiles: order statistics
 ``proportion``     shares of seeds: Clopper and Pearson, Wilson

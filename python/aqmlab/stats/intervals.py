@@ -83,7 +83,7 @@ class Estimate:
         return self.half_width is not None and abs(self.mean) > self.half_width
 
 
-def t_quantile(confidence: float, degrees: int) -> float:
+def t_quantile(confidence: float, degrees: float) -> float:
     """Two-sided quantile of Student's t distribution.
 
     Parameters
@@ -91,7 +91,7 @@ def t_quantile(confidence: float, degrees: int) -> float:
     confidence
         Probability between ``-t`` and ``t``.
     degrees
-        Degrees of freedom, at least 1.
+        Degrees of freedom, at least 1; need not be whole.
     """
     from scipy.special import stdtrit
 

@@ -34,12 +34,24 @@ class Difference:
         Of the paired t test that the mean difference is zero; ``None`` where there is no interval.
     alone
         Seeds that only one of the arms has a value for: they are left out.
+    unpaired
+        How many values each arm has, where seeds do not make pairs of them: :mod:`aqmlab.stats.unpaired`.
     """
 
     estimate: Estimate | None
     relative: Interval
     p_value: float | None
     alone: tuple[int, ...] = ()
+    unpaired: tuple[int, int] | None = None
+
+    @property
+    def counted(self) -> str:
+        """What the difference rests on: ``10 pairs``, ``10 and 8 runs, not paired``."""
+        if self.unpaired is not None:
+            first, second = self.unpaired
+            return f"{first} and {second} runs, not paired"
+        n = self.estimate.n if self.estimate is not None else 0
+        return "1 pair" if n == 1 else f"{n} pairs"
 
     @property
     def seen(self) -> bool:
@@ -57,12 +69,14 @@ def difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Differen
     confidence
         Of both intervals.
     """
-    of_a, of_b = _defined(a), _defined(b)
+    of_a, of_b = defined(a), defined(b)
     seeds = sorted(of_a.keys() & of_b.keys())
     xs, ys = [of_a[seed] for seed in seeds], [of_b[seed] for seed in seeds]
     found = estimate((x - y for x, y in zip(xs, ys, strict=True)), confidence)
     alone = tuple(sorted(of_a.keys() ^ of_b.keys()))
-    return Difference(found, _relative(xs, ys, confidence), _p_value(found), alone)
+    return Difference(
+        found, _relative(xs, ys, confidence), p_value(found, found.n - 1) if found else None, alone
+    )
 
 
 def paired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Estimate | None:
@@ -75,24 +89,34 @@ def paired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> E
     confidence
         Coverage of the interval.
     """
-    of_a, of_b = _defined(a), _defined(b)
+    of_a, of_b = defined(a), defined(b)
     seeds = sorted(of_a.keys() & of_b.keys())
     return estimate((of_a[seed] - of_b[seed] for seed in seeds), confidence)
 
 
-def _defined(values: Values) -> dict[int, float]:
+def defined(values: Values) -> dict[int, float]:
+    """The seeds that have a value."""
     return {seed: x for seed, x in values.items() if x is not None and not math.isnan(x)}
 
 
-def _p_value(found: Estimate | None) -> float | None:
-    """Two-sided, from the interval: the half-width is a known multiple of the standard error."""
-    if found is None or found.half_width is None:
+def p_value(found: Estimate, degrees: float) -> float | None:
+    """Two-sided p of a mean of zero, from the interval.
+
+    Its half-width is a known multiple of the standard error.
+
+    Parameters
+    ----------
+    found
+        The mean.
+    degrees
+        Degrees of freedom that its interval was made with.
+    """
+    if found.half_width is None:
         return None
     if found.half_width == 0:
         return 1.0 if found.mean == 0 else 0.0
     from scipy.special import stdtr
 
-    degrees = found.n - 1
     t = found.mean * t_quantile(found.confidence, degrees) / found.half_width
     return float(2.0 * stdtr(degrees, -abs(t)))
 

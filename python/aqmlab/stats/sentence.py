@@ -27,19 +27,20 @@ def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
     """
     what, estimate = spoken(metric.label), found.estimate
     if estimate is None:
-        return f"no seed has {what} both with {arm} and with {other}"
+        nothing = f"no seed has {what} both" if found.unpaired is None else f"there is no {what}"
+        return f"{nothing} with {arm} and with {other}"
     if estimate.half_width is None:
-        return f"{_contrast(estimate, arm, other, metric)} (one pair: no interval)"
+        alone = "one pair" if found.unpaired is None else found.counted
+        return f"{_contrast(estimate, arm, other, metric)} ({alone}: no interval)"
     if estimate.half_width == 0:
-        in_each = f"in each of {estimate.n} pairs"
+        in_each = f"in each of {found.counted}"
         if estimate.mean == 0:
             return f"{arm} and {other} have the same {what} {in_each}"
         return f"{_change(estimate, arm, metric)}, the same {in_each}"
+    interval = _interval(estimate, metric, found.counted)
     if not found.seen:
-        return (
-            f"no difference seen: {_contrast(estimate, arm, other, metric)} ({_interval(estimate, metric)})"
-        )
-    return f"{_change(estimate, arm, metric)} ({_interval(estimate, metric)})"
+        return f"no difference seen: {_contrast(estimate, arm, other, metric)} ({interval})"
+    return f"{_change(estimate, arm, metric)} ({interval})"
 
 
 def relative_sentence(found: Difference, other: str) -> str:
@@ -84,14 +85,14 @@ def _amount(estimate: Estimate, metric: Metric) -> str:
     return f"{size:.{_places(half or size)}f} {unit}".rstrip()
 
 
-def _interval(estimate: Estimate, metric: Metric) -> str:
+def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
     """The interval in the direction of the sentence: a decrease by 41 lies between decreases by 36 and 46."""
     assert estimate.half_width is not None
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width, metric.unit)
     places = _places(half)
     low, high = _signed(size - half, places), _signed(size + half, places)
-    return f"{100 * estimate.confidence:g} % CI {low} to {high}, n = {estimate.n} pairs"
+    return f"{100 * estimate.confidence:g} % CI {low} to {high}, n = {counted}"
 
 
 def _half(interval: Interval, scale: float) -> float:

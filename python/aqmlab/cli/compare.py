@@ -1,0 +1,120 @@
+"""The command that compares two things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab.cli.console import tell_json
+from aqmlab.cli.options import AsJson, ClassName, Metrics, Queue
+
+if TYPE_CHECKING:
+    from aqmlab.comparison import Compared, Comparison
+
+_FEW = 16
+"""Sentences that one reads; of more comparisons the table is enough."""
+
+SideText = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH[:WHICH]",
+        help="A recording or a sweep, and an arm or labels of it: runs/demo:RED, sweeps/x:RED,rate=5Mbit. The"
+        " second may begin with the colon: the same path.",
+        show_default=False,
+    ),
+]
+
+
+def compare(
+    first: SideText,
+    second: SideText,
+    metric: Metrics = None,
+    queue: Queue = None,
+    class_name: ClassName = "*",
+    as_json: AsJson = False,
+) -> None:
+    """Print how the second differs from the first, seed by seed where both ran the same traffic."""
+    from aqmlab.comparison import compare as compared
+
+    found = compared(first, second, metrics=metric, queue=queue, class_name=class_name)
+    if as_json:
+        tell_json(found.to_json())
+    else:
+        print_comparison(found)
+
+
+def print_comparison(found: Comparison) -> None:
+    """A table of differences, what they say in words, and how many comparisons that were."""
+    from rich.text import Text
+
+    from aqmlab.cli.tables import answer_console, plain_table
+
+    console = answer_console()
+    console.print(f"{found.second} against {found.first}", style="bold", markup=False)
+    for title, rows in _tables(found):
+        table = plain_table()
+        table.add_column(Text(title), no_wrap=True)
+        for name in (found.first, found.second, "difference", "relative"):
+            table.add_column(Text(name), justify="right", no_wrap=True)
+        for head, one in rows:
+            table.add_row(*map(Text, (head, *_cells(one))))
+        console.print()
+        console.print(table)
+    console.print()
+    for line in _remarks(found):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _tables(found: Comparison) -> Iterator[tuple[str, list[tuple[str, Compared]]]]:
+    """One table with a row a metric; where there are several cases, a table a metric with a row a case."""
+    if not any(one.case for one in found.compared):
+        yield "", [(_title(one), one) for one in found.compared]
+        return
+    for title, of_metric in groupby(found.compared, _title):
+        yield title, [(one.case, one) for one in of_metric]
+
+
+def _title(one: Compared) -> str:
+    from aqmlab.figures import display_unit
+
+    unit = display_unit(one.metric.unit)
+    return f"{one.metric.label} [{unit}]" if unit else one.metric.label
+
+
+def _cells(one: Compared) -> Iterator[str]:
+    from aqmlab.figures import estimate_text
+
+    for est in (one.first, one.second):
+        yield estimate_text(est, one.metric.unit)
+    mark = " n.s." if _unclear(one) else ""
+    yield f"{estimate_text(one.found.estimate, one.metric.unit)}{mark}".replace("-", "−")
+    relative = one.found.relative.estimate
+    yield "" if relative is None else f"{100 * relative:+.1f} %".replace("-", "−")
+
+
+def _remarks(found: Comparison) -> Iterator[str]:
+    if len(found.compared) <= _FEW:
+        for one in found.compared:
+            yield f"{one.case}: {one.sentence}" if one.case else one.sentence
+        yield ""
+    if found.unpaired:
+        yield f"runs are not paired by seed: {'; '.join(found.unpaired)}"
+    else:
+        yield "runs are paired by seed: both sides have the same traffic, seed by seed"
+    # A metric that one side never has leaves no seed out: there is nothing to compare.
+    left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
+    if left_out:
+        yield f"left out where only one side has them: seeds {', '.join(map(str, left_out))}"
+    if found.several.note:
+        yield found.several.note
+    if any(_unclear(one) for one in found.compared):
+        yield "n.s.: cannot be told from zero" + (", all taken together" if found.several.count > 1 else "")
+    if found.unmatched:
+        yield f"only on one side, and left out: {'; '.join(found.unmatched)}"
+
+
+def _unclear(one: Compared) -> bool:
+    return one.found.p_value is not None and not one.stands

@@ -1,0 +1,256 @@
+"""Two things side by side: arms, recordings or cells of a sweep, by their metrics.
+
+Where both sides ran the same seeds with the same traffic, each seed makes a pair, for its arrivals and start
+times are common to both; else the two sets of runs are independent, and compared as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aqmlab.answers import HEADLINE
+from aqmlab.errors import RecordingError
+from aqmlab.metrics import EVERY_CLASS, Metric, find
+from aqmlab.results import Cell, Results
+from aqmlab.sides import Side, match, named, side
+from aqmlab.stats import CONFIDENCE, Estimate, estimate
+from aqmlab.stats.paired import Difference, Values, difference
+from aqmlab.stats.sentence import relative_sentence, sentence
+from aqmlab.stats.several import Several, holm, several
+from aqmlab.stats.unpaired import unpaired_difference
+
+MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
+"""What is compared, with what the scenario asks for, where there are several cases and no metric is named."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One metric of the two sides in one case.
+
+    Attributes
+    ----------
+    case
+        What the case is, where there are several; empty for the only one.
+    metric
+        What was compared.
+    first, second
+        Means of the two sides with their intervals.
+    found
+        The difference, second less first.
+    adjusted_p
+        Of :attr:`found`, counted that it is one of several comparisons (Holm).
+    unpaired
+        Why seeds make no pairs; empty where they do.
+    sentence
+        The difference in words.
+    """
+
+    case: str
+    metric: Metric
+    first: Estimate | None
+    second: Estimate | None
+    found: Difference
+    adjusted_p: float | None
+    unpaired: str
+    sentence: str
+
+    @property
+    def stands(self) -> bool:
+        """Whether it can be told from zero when all comparisons are taken together."""
+        return self.adjusted_p is not None and self.adjusted_p <= 1.0 - CONFIDENCE
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All comparisons of two sides.
+
+    Attributes
+    ----------
+    first, second
+        What the sides are called.
+    compared
+        Metric by metric, and in each the cases.
+    several
+        How many comparisons were made, and what remains of them together.
+    unmatched
+        Cells of one side that the other does not have.
+    """
+
+    first: str
+    second: str
+    compared: tuple[Compared, ...]
+    several: Several
+    unmatched: tuple[str, ...]
+
+    @property
+    def unpaired(self) -> tuple[str, ...]:
+        """Why seeds make no pairs, each reason once; empty where they do everywhere."""
+        return tuple(dict.fromkeys(one.unpaired for one in self.compared if one.unpaired))
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as plain data: what ``--json`` prints."""
+        return {
+            "format_version": 1,
+            "first": self.first,
+            "second": self.second,
+            "confidence": CONFIDENCE,
+            "comparisons": self.several.count,
+            "found": self.several.found,
+            "kept": self.several.kept,
+            "compared": [_to_json(one) for one in self.compared],
+            "unmatched": list(self.unmatched),
+        }
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    metrics: Sequence[str] | None = None,
+    queue: str | None = None,
+    class_name: str = EVERY_CLASS,
+) -> Comparison:
+    """How the second differs from the first.
+
+    Parameters
+    ----------
+    first, second
+        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
+        axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
+        second may be empty if it is that of the first. What neither names is gone through case by case.
+    metrics
+        Names; those of every table and those that the scenario asks for if not given, or :data:`MAIN` where
+        there are several cases.
+    queue, class_name
+        Where and of whom; the queue that each cell is judged by, and everybody, if not given.
+
+    Raises
+    ------
+    UsageError
+        For an unknown arm, axis, label, metric, queue or class, or sides that do not fit together.
+    RecordingError
+        If there is no recording, or it cannot be read.
+    """
+    one = side(str(first))
+    return compare_sides(one, side(str(second), one), metrics=metrics, queue=queue, class_name=class_name)
+
+
+def compare_sides(
+    one: Side,
+    other: Side,
+    *,
+    metrics: Sequence[str] | None = None,
+    queue: str | None = None,
+    class_name: str = EVERY_CLASS,
+) -> Comparison:
+    """:func:`compare` for results that are open already."""
+    pairs, unmatched = match(one, other)
+    names = named(one, other)
+    chosen = _metrics(one.results, len(pairs)) if metrics is None else [find(name) for name in metrics]
+    compared = []
+    for metric in chosen:
+        for case, cell, versus in pairs:
+            sides = ((one.results, cell), (other.results, versus))
+            values = [
+                results.values(metric.name, of, queue=queue, class_name=class_name) for results, of in sides
+            ]
+            entry = _compared(case, metric, values, names, why_not_paired(*sides[0], *sides[1]))
+            # What nobody asked for by name and nobody has is left out.
+            if metrics is not None or entry.first is not None or entry.second is not None:
+                compared.append(entry)
+    if not compared:
+        raise RecordingError(f"neither {names[0]} nor {names[1]} has a finished run")
+    return Comparison(*names, *_counted(compared), unmatched)
+
+
+def _compared(
+    case: str, metric: Metric, values: Sequence[Values], names: tuple[str, str], unpaired: str
+) -> Compared:
+    first, second = values
+    found = unpaired_difference(second, first) if unpaired else difference(second, first)
+    said = sentence(found, names[1], names[0], metric)
+    if found.seen and (more := relative_sentence(found, names[0])):
+        said = f"{said}; {more}"
+    means = (estimate(first.values()), estimate(second.values()))
+    return Compared(case, metric, *means, found, None, unpaired, said)
+
+
+def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -> str:
+    """Why the seeds of two cells make no pairs; empty where they do."""
+    runs, against = results.runs(cell), others.runs(other)
+    if not runs or not against:
+        return ""
+    if not {run.seed for run in runs} & {run.seed for run in against}:
+        return "they have no seed in common"
+    versions = {run.manifest.get("results_version") for run in (*runs, *against)}
+    if len(versions) > 1:
+        return "their runs are of different results versions, which draw differently"
+    return _other_traffic(runs[0].plan, against[0].plan)
+
+
+def _other_traffic(plan: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """How the draws of the traffic of two plans differ: classes, numbers of flows, starts, sizes, periods."""
+    ours, theirs = (
+        {str(entry["name"]): _draws(entry) for entry in which.get("classes", ())} for which in (plan, other)
+    )
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        if name not in ours or name not in theirs:
+            return f"only one of them has the traffic `{name}`"
+        for key, value in ours[name].items():
+            if theirs[name].get(key) != value:
+                return f"their traffic differs: {key} of `{name}` is {value} and {theirs[name].get(key)}"
+    return ""
+
+
+def _draws(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a class what its random draws depend on. How its TCP behaves is what an arm may change."""
+    workload = {key: value for key, value in entry["workload"].items() if key != "tcp"}
+    access = entry.get("access") or {}
+    return {"count": entry["count"], "start": entry["start"], "rtt": access.get("rtt"), **workload}
+
+
+def _metrics(results: Results, cases: int) -> list[Metric]:
+    usual = HEADLINE if cases == 1 else MAIN
+    return [find(name) for name in dict.fromkeys((*usual, *results.metrics))]
+
+
+def _counted(compared: Sequence[Compared]) -> tuple[tuple[Compared, ...], Several]:
+    """The same with p values that count how many they are."""
+    tested = [i for i, one in enumerate(compared) if one.found.p_value is not None]
+    p_values = [one.found.p_value for one in compared if one.found.p_value is not None]
+    adjusted = dict(zip(tested, holm(p_values), strict=True))
+    return (
+        tuple(replace(one, adjusted_p=adjusted.get(i)) for i, one in enumerate(compared)),
+        several(p_values),
+    )
+
+
+def _to_json(one: Compared) -> dict[str, Any]:
+    est, relative = one.found.estimate, one.found.relative
+    return {
+        "case": one.case,
+        "metric": one.metric.name,
+        "unit": one.metric.unit,
+        "first": one.first and one.first.mean,
+        "second": one.second and one.second.mean,
+        "difference": est and est.mean,
+        "low": est and est.low,
+        "high": est and est.high,
+        "n": est.n if est else 0,
+        "paired": not one.unpaired,
+        "why_not_paired": one.unpaired,
+        "left_out_seeds": list(one.found.alone),
+        "relative": relative.estimate,
+        "relative_low": relative.low,
+        "relative_high": relative.high,
+        "p_value": one.found.p_value,
+        "adjusted_p_value": one.adjusted_p,
+        "stands": one.stands,
+        "sentence": one.sentence,
+    }
+
+
+__all__ = ["Compared", "Comparison", "compare", "compare_sides", "why_not_paired"]

@@ -1,0 +1,176 @@
+"""The two sides of a comparison: which cells a text means, and which cells of both belong together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.results import Cell, Results, load_results
+
+ARM = "arm"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Some cells of some results.
+
+    Attributes
+    ----------
+    text
+        As it was asked for.
+    results
+        Where they are.
+    fixed
+        The arm and the labels that were asked for, by ``arm`` or the name of the axis.
+    cells
+        Those that have them.
+    """
+
+    text: str
+    results: Results
+    fixed: Mapping[str, str]
+    cells: tuple[Cell, ...]
+
+    def open(self) -> tuple[str, ...]:
+        """What its cells differ in: names of axes, and ``arm``."""
+        names = [*(axis.name for axis in self.results.axes), ARM]
+        return tuple(name for name in names if len({_place(cell)[name] for cell in self.cells}) > 1)
+
+
+def side(text: str, beside: Side | None = None) -> Side:
+    """What ``PATH`` or ``PATH:WHICH`` means.
+
+    Parameters
+    ----------
+    text
+        As on the command line.
+    beside
+        The other side: an empty path is its path.
+
+    Raises
+    ------
+    UsageError
+        For an arm, axis or label that is not there.
+    RecordingError
+        If the path holds no recording.
+    """
+    path, which = _split(text)
+    if path == "" and beside is None:
+        raise UsageError(f"`{text}` names no path: the first side needs one")
+    if beside is not None and path in ("", str(beside.results.path)):
+        return side_of(beside.results, which, text)
+    return side_of(load_results(path), which, text)
+
+
+def side_of(results: Results, which: str, text: str = "") -> Side:
+    """The cells of some results that ``WHICH`` means: ``RED``, ``rate=5Mbit``, ``RED,rate=5Mbit``, or all."""
+    fixed = _fixed(results, which)
+    labels = {name: label for name, label in fixed.items() if name != ARM}
+    cells = results.select(fixed.get(ARM), labels)
+    if not cells:
+        raise UsageError(f"no case of `{results.path}` has {', '.join(fixed.values())}")
+    return Side(text or which, results, fixed, cells)
+
+
+def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[str, ...]]:
+    """Cells that belong together, each with what the case is, and the cells that are alone.
+
+    Raises
+    ------
+    UsageError
+        If one side leaves something open that the other does not have, or no two cells belong together.
+    """
+    open_ = one.open()
+    if set(open_) != set(other.open()):
+        raise UsageError(
+            f"`{one.text}` leaves open {_listed(one)}, `{other.text}` {_listed(other)}: name arms or"
+            " labels, as in PATH:ARM,axis=label, until both leave the same open"
+        )
+    if one.results is other.results and set(one.cells) == set(other.cells):
+        raise UsageError(f"`{one.text}` and `{other.text}` are the same; give two things to compare")
+    ours, theirs = ({_key(cell, open_): cell for cell in s.cells} for s in (one, other))
+    pairs = [(_case(cell, open_), cell, theirs[key]) for key, cell in ours.items() if key in theirs]
+    if not pairs:
+        raise UsageError(f"no case of `{one.text}` is one of `{other.text}`")
+    unmatched = [
+        str(cell) for key, cell in (*ours.items(), *theirs.items()) if (key in ours) != (key in theirs)
+    ]
+    return pairs, tuple(unmatched)
+
+
+def named(one: Side, other: Side) -> tuple[str, str]:
+    """Short names of the sides: what they differ in; their paths where they differ in nothing else."""
+    open_ = set(one.open())
+    ours, theirs = (_place(s.cells[0]) for s in (one, other))
+    differing = [
+        name for name in {**ours, **theirs} if name not in open_ and ours.get(name) != theirs.get(name)
+    ]
+    if not differing:
+        first, second = (s.results.path for s in (one, other))
+        return (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    return _name(one, ours, differing), _name(other, theirs, differing)
+
+
+def _name(of: Side, place: Mapping[str, str], differing: list[str]) -> str:
+    parts: list[str] = []
+    for name in differing:
+        if name == ARM:
+            parts.insert(0, place[ARM])
+        elif name in place:
+            parts.append(f"{of.results.axis(name).short} {place[name]}")
+    return ", ".join(parts) or str(of.results.path)
+
+
+def _place(cell: Cell) -> dict[str, str]:
+    return {**dict(cell.settings), ARM: cell.arm}
+
+
+def _key(cell: Cell, open_: tuple[str, ...]) -> tuple[str, ...]:
+    place = _place(cell)
+    return tuple(place[name] for name in open_)
+
+
+def _case(cell: Cell, open_: tuple[str, ...]) -> str:
+    if not open_:
+        return ""
+    kept = tuple((name, label) for name, label in cell.settings if name in open_)
+    return str(Cell(kept, cell.arm)) if ARM in open_ else str(Cell(kept, "")).removeprefix(", ")
+
+
+def _listed(of: Side) -> str:
+    names = [name if name == ARM else of.results.axis(name).short for name in of.open()]
+    return ", ".join(f"`{name}`" for name in names) or "nothing"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Path and what follows it: a directory's name may have colons, so the longest that exists."""
+    ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
+    for end in reversed(ends):
+        if end and Path(text[:end]).exists():
+            return text[:end], text[end + 1 :]
+    path, _, which = text.partition(":")
+    return path, which
+
+
+def _fixed(results: Results, which: str) -> dict[str, str]:
+    """Arm and labels of ``RED,rate=5Mbit``; quotes protect a comma."""
+    if which in results.arms:
+        return {ARM: which}
+    fixed: dict[str, str] = {}
+    for part in re.findall(r'(?:[^,"]|"[^"]*")+', which):
+        name, equals, label = part.strip().replace('"', "").partition("=")
+        if not equals:
+            name, label = ARM, name
+        if name.strip() == ARM:
+            if label.strip() not in results.arms:
+                raise unknown("arm", label.strip(), results.arms)
+            fixed[ARM] = label.strip()
+        else:
+            fixed[results.axis(name.strip()).name] = label.strip()
+    return fixed
+
+
+__all__ = ["Side", "match", "named", "side", "side_of"]
