@@ -154,9 +154,9 @@ def law_responses(
         of_runs = run_series(experiment, experiment.runs, "bottleneck", bins=SAMPLES)
     responses = []
     for of_run in of_runs:
-        t_s, p = of_run.law["p"]
+        t_s, p = map(np.asarray, of_run.law["p"])
         seen = t_s > 0  # samples of the queue begin after the start
-        backlog = of_run.queue.values["backlog_packets"]
+        backlog = np.asarray(of_run.queue.values["backlog_packets"])
         responses.append(Response(of_run.run.arm, t_s[seen], p[seen], backlog))
     return responses
 

@@ -148,16 +148,20 @@ class Experiment:
         RecordingError
             If a file is missing or cannot be read.
         """
-        rows: list[Any] = self._query(table, columns, clauses, runs, "fetchall")
+        return self.select(table, f"SELECT {columns} FROM {table} {clauses}", runs)
+
+    def select(self, table: str, statement: str, runs: Sequence[Run] | None = None) -> list[Any]:
+        """Like :meth:`rows`, by a whole statement in SQL, in which the table goes by its name."""
+        rows: list[Any] = self._query(table, statement, runs, "fetchall")
         return rows
 
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> dict[str, Any]:
         """Like :meth:`rows`, but a NumPy array for each selected column."""
-        return dict(self._query(table, columns, clauses, runs, "fetchnumpy"))
+        return dict(self._query(table, f"SELECT {columns} FROM {table} {clauses}", runs, "fetchnumpy"))
 
-    def _query(self, table: str, columns: str, clauses: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
+    def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
         import duckdb
 
         files = [str(run.path / f"{table}.parquet") for run in (self.runs if runs is None else runs)]
@@ -169,9 +173,7 @@ class Experiment:
         )
         try:
             # DuckDB reads as it is asked for rows: damage may show in either call.
-            result = self._connection.execute(
-                f"SELECT {columns} FROM ({numbered}) {clauses}", {"files": files}
-            )
+            result = self._connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": files})
             return getattr(result, fetch)()
         except duckdb.Error as error:
             raise _unreadable(self._connection, files, error) from error

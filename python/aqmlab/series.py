@@ -6,17 +6,14 @@ figure of 600 bins shows each drop, however long the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from aqmlab.recording import Experiment, Run
 
-Floats = npt.NDArray[np.float64]
+# A report draws a few thousand points: NumPy would take longer to import than they to make.
+Floats = Sequence[float]
 MOST_BINS = 600
 MOST_FLOWS = 10
 
@@ -103,25 +100,25 @@ def _queue_series(
     width = _width(experiment, runs, "queues", end_ns, bins)
     step = _step(experiment, runs, "queues")
     means = ", ".join(f"avg({name}) AS {name}" for name in _LEVELS)
-    sums = ", ".join(f"sum({name})::DOUBLE AS {name}" for name in _COUNTS)
+    # The last bin may be cut short by the end of the run.
+    sums = ", ".join(f"sum({name}) * 1e9 / (count(*) * {step}) AS {name}" for name in _COUNTS)
     # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
-    columns = experiment.arrays(
+    rows = experiment.rows(
         "queues",
-        f"run, (t_ns - 1) // {width} AS bin, count(*) AS samples, {means}, {sums}",
+        f"run, (t_ns - 1) // {width} AS bin, {means}, {sums}",
         f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin ORDER BY run, bin",
         runs,
     )
     result = []
-    for part in _by_run(columns, len(runs)):
-        t_s = (part["bin"] + 1) * (width / 1e9)
-        values = {name: part[name] for name in _LEVELS}
-        # The last bin may be cut short by the end of the run.
-        per_s = 1e9 / (part["samples"] * step)
-        values["arrivals_bps"] = part["arrivals_bytes"] * 8 * per_s
-        values["departures_bps"] = part["departures_bytes"] * 8 * per_s
+    for part in _by_run(rows, len(runs)):
+        number, *columns = _columns(part, 1 + len(_LEVELS) + len(_COUNTS))
+        found = dict(zip((*_LEVELS, *_COUNTS), columns, strict=True))
+        values = {name: found[name] for name in _LEVELS}
+        for direction in ("arrivals", "departures"):
+            values[f"{direction}_bps"] = [8 * rate for rate in found[f"{direction}_bytes"]]
         for name in _COUNTS[2:]:
-            values[name.replace("_packets", "_per_s")] = part[name] * per_s
-        result.append(Series(t_s, values))
+            values[name.replace("_packets", "_per_s")] = found[name]
+        result.append(Series([(bin + 1) * (width / 1e9) for bin in number], values))
     return result
 
 
@@ -129,64 +126,65 @@ def _law_series(
     experiment: Experiment, runs: Sequence[Run], queue: str, end_ns: int, bins: int
 ) -> list[dict[str, tuple[Floats, Floats]]]:
     width = _width(experiment, runs, "law", end_ns, bins)
-    columns = experiment.arrays(
+    rows = experiment.rows(
         "law",
-        f"run, name, t_ns // {width} AS bin, avg(t_ns) / 1e9 AS t_s, avg(value) AS value",
-        f"WHERE queue = {_text(queue)} GROUP BY run, name, bin ORDER BY run, name, bin",
+        "run, name, avg(t_ns) / 1e9, avg(value)",
+        f"WHERE queue = {_text(queue)} GROUP BY run, name, t_ns // {width} ORDER BY run, name, avg(t_ns)",
         runs,
     )
-    return [_lines(part, "name") for part in _by_run(columns, len(runs), keep=("name",))]
+    return [_lines(part) for part in _by_run(rows, len(runs))]
 
 
 def _window_series(
     experiment: Experiment, runs: Sequence[Run], end_ns: int, bins: int
 ) -> list[dict[str, tuple[Floats, Floats]]]:
     width = _width(experiment, runs, "flow_series", end_ns, bins)
-    flows = experiment.rows("flows", "run, flow, class, index", "ORDER BY run, flow", runs)
-    names: list[dict[int, str]] = [{} for _ in runs]
-    for run, flow, class_name, index in flows:
-        names[run][flow] = f"{class_name} {index}"
-    columns = experiment.arrays(
-        "flow_series",
-        f"run, flow, t_ns // {width} AS bin, avg(t_ns) / 1e9 AS t_s, avg(cwnd_segments) AS value",
-        "WHERE cwnd_segments > 0 GROUP BY run, flow, bin ORDER BY run, flow, bin",
-        runs,
-    )
-    result = []
-    for i, part in enumerate(_by_run(columns, len(runs), keep=("flow",))):
-        lines = {}
-        for flow in np.unique(part["flow"])[:MOST_FLOWS]:
-            chosen = part["flow"] == flow
-            lines[names[i].get(int(flow), str(flow))] = _line(part, chosen)
-        if lines:
-            inverse = np.unique(part["bin"], return_inverse=True)[1]
-            of_bin = np.bincount(inverse)
-            t_s, mean = (np.bincount(inverse, weights=part[name]) / of_bin for name in ("t_s", "value"))
-            lines["mean"] = (t_s, mean)
-        result.append(lines)
-    return result
+    flows = experiment.rows("flows", "run, flow, class, index", "", runs)
+    names = {(run, flow): f"{class_name} {index}" for run, flow, class_name, index in flows}
+    rows = experiment.select("flow_series", _WINDOWS.format(width=width, most=MOST_FLOWS), runs)
+    named = [
+        (run, "mean" if flow is None else names.get((run, flow), str(flow)), t_s, value)
+        for run, flow, t_s, value in rows
+    ]
+    return [_lines(part) for part in _by_run(named, len(runs))]
 
 
-def _lines(part: Mapping[str, Any], key: str) -> dict[str, tuple[Floats, Floats]]:
-    return {str(name): _line(part, part[key] == name) for name in sorted(set(part[key]))}
+# The first flows that have a window, then the mean of all.
+_WINDOWS = """
+SELECT run, flow, t_s, value FROM (
+  WITH binned AS MATERIALIZED (
+    SELECT run, flow, t_ns // {width} AS bin, avg(t_ns) / 1e9 AS t_s, avg(cwnd_segments) AS value
+    FROM flow_series WHERE cwnd_segments > 0 GROUP BY run, flow, bin
+  ), first AS (
+    SELECT DISTINCT run, flow FROM binned
+    QUALIFY dense_rank() OVER (PARTITION BY run ORDER BY flow) <= {most}
+  )
+  SELECT * FROM binned SEMI JOIN first USING (run, flow)
+  UNION ALL SELECT run, NULL, bin, avg(t_s), avg(value) FROM binned GROUP BY run, bin
+) ORDER BY run, flow NULLS LAST, bin
+"""
 
 
-def _line(part: Mapping[str, Any], chosen: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """A point a bin, at the mean time of its samples."""
-    return part["t_s"][chosen], part["value"][chosen]
+def _lines(points: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Floats, Floats]]:
+    """Lines by name, in the order of the points: a point a bin, at the mean time of its samples."""
+    lines: dict[str, tuple[list[float], list[float]]] = {}
+    for name, t_s, value in points:
+        line = lines.setdefault(str(name), ([], []))
+        line[0].append(t_s)
+        line[1].append(value)
+    return dict(lines)
 
 
-def _by_run(columns: Mapping[str, Any], runs: int, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Cut columns into one set a run; all but ``keep`` become floats."""
-    cuts = np.searchsorted(np.asarray(columns["run"]), np.arange(runs + 1))
-    result = []
-    for begin, end in pairwise(cuts):
-        part = {}
-        for name, column in columns.items():
-            piece = column[begin:end]
-            part[name] = np.asarray(piece) if name in keep else np.asarray(piece, dtype=np.float64)
-        result.append(part)
-    return result
+def _by_run(rows: Iterable[tuple[Any, ...]], runs: int) -> list[list[tuple[Any, ...]]]:
+    """Rows without their first column, which is the number of their run, apart for each run."""
+    parts: list[list[tuple[Any, ...]]] = [[] for _ in range(runs)]
+    for run, *rest in rows:
+        parts[run].append(tuple(rest))
+    return parts
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[list[float]]:
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 
 
 def _text(value: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
 from aqmlab.cli.compare import compare
@@ -26,6 +26,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.words import read_quickly
 
 app = typer.Typer(
     name="aqmlab",
@@ -166,12 +167,9 @@ def schema() -> None:
     tell_json(content())
 
 
-def main() -> None:
-    """Run the command line: what a person did wrong ends in a message and an exit code, no traceback."""
-    # OpenBLAS starts its threads as NumPy and SciPy are imported, a fifth of a second of processor time that
-    # nothing here makes use of: the largest matrix is two by two.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    raise SystemExit(guarded(app))
+def execute() -> int:
+    """Do what the words of the command line say and return the exit code."""
+    return guarded(read_quickly(get_command(app)))
 
 
-__all__ = ["Exit", "app", "main"]
+__all__ = ["Exit", "app", "execute"]

@@ -6,17 +6,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError
-
-if TYPE_CHECKING:
-    import typer
 
 
 class Exit(IntEnum):
@@ -103,7 +99,7 @@ def _reader_gone() -> int:
     return Exit.OK
 
 
-def guarded(app: typer.Typer) -> int:  # noqa: PLR0911 (a way out for each end)
+def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for each end)
     """Run the application and return its exit code."""
     import typer
 

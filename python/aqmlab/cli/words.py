@@ -1,0 +1,79 @@
+"""The words of the command line as numbers, paths and texts.
+
+Typer has Pydantic check each word, and Pydantic takes longer to import than a short run needs. What leaves
+nothing to check is read here; all else, each wrong word among it, goes Typer's way and ends in its message.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NOT_READ = object()
+_MOST_DIGITS = 18
+_PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
+"""Options of a path that ask for a look at the file beyond whether it can be read."""
+
+
+def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
+    """Have the parameters of a command, and of those below it, read their words here where that is enough."""
+    # Asked for as they are needed: the option for help is not there before.
+    command.get_params = partial(_parameters, command.get_params)
+    for below in getattr(command, "commands", {}).values():
+        read_quickly(below)
+    return command
+
+
+def _parameters(by_typer: Callable[[Any], list[Any]], context: Any) -> list[Any]:  # noqa: ANN401
+    parameters = by_typer(context)
+    for parameter in parameters:
+        if "process_value" not in vars(parameter):
+            parameter.process_value = partial(_process, parameter, parameter.process_value)
+    return parameters
+
+
+def _process(parameter: Any, by_typer: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:  # noqa: ANN401
+    kind = getattr(parameter, "type_descriptor", None)
+    if kind is None or kind.parameter_info.parser is not None:
+        return by_typer(context, value)
+    content = _missing(parameter) if value is None else _typed(kind, value)
+    if content is _NOT_READ:
+        return by_typer(context, value)
+    return content if parameter.callback is None else parameter.callback(context, parameter, content)
+
+
+def _missing(parameter: Any) -> Any:  # noqa: ANN401
+    if parameter.required:
+        return _NOT_READ
+    return () if parameter.multiple or parameter.nargs == -1 else None
+
+
+def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
+    info, wanted = kind.parameter_info, kind.annotation
+    if wanted == list[str] and isinstance(value, tuple | list) and all(type(word) is str for word in value):
+        return list(value)
+    if type(value) is not str:
+        return _NOT_READ
+    if wanted is str:
+        return value
+    if wanted is int and info.min is info.max is None and _is_whole(value):
+        return int(value)
+    if wanted is Path and _is_readable(info, value):
+        return Path(value)
+    return _NOT_READ
+
+
+def _is_whole(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
+
+
+def _is_readable(info: Any, word: str) -> bool:  # noqa: ANN401
+    """Whether Typer would have nothing against a path: what is not there yet is none of its business."""
+    if any(getattr(info, check) for check in _PATH_CHECKS) or not (info.file_okay and info.dir_okay):
+        return False
+    return not os.path.exists(word) or os.access(word, os.R_OK)  # noqa: PTH110 (before there is a Path)
