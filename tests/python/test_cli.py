@@ -179,6 +179,18 @@ def test_the_schema_is_one_and_accepts_what_runs(aqmlab, small):
         jsonschema.validate(small | {"durration": "1s"}, schema)
 
 
+def test_show_tells_what_a_sweep_varies(aqmlab, small_file):
+    sweep = '[sweep]\n"topology.rate" = ["1Mbit", "2Mbit"]\n"traffic.ftp.count" = [1, 2, 3]\n'
+    small_file.write_text(small_file.read_text() + sweep)
+    shown = aqmlab("show", small_file)
+    assert shown.returncode == 0, shown.stderr
+    assert "2 axes, 6 cases, 24 runs; below is the first case" in shown.stdout
+    lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "rate topology.rate 1Mbit, 2Mbit" in lines
+    assert "count traffic.ftp.count 1, 2, 3" in lines
+    assert "topology.rate 1Mbit given scenario language" in lines
+
+
 def test_disciplines_are_listed_and_shown(aqmlab):
     names = [entry["name"] for entry in json.loads(aqmlab("aqm", "list", "--json").stdout)]
     assert {"droptail", "red", "ared"} <= set(names)

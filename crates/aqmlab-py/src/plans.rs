@@ -2,6 +2,7 @@
 
 use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, Sweep};
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::errors::scenario_error;
@@ -10,9 +11,7 @@ use crate::errors::scenario_error;
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
     let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
-    let mut answer = about(&sweep);
-    answer["arms"] = Value::Array(arms(&sweep.experiment()));
-    Ok(answer.to_string())
+    Ok(json_text(&about(&sweep, arms(&sweep.experiment()))))
 }
 
 /// The scenario language as JSON Schema text.
@@ -54,26 +53,34 @@ fn slug(name: &str) -> String {
     if slug.is_empty() { "arm".to_owned() } else { slug.chars().take(60).collect() }
 }
 
-/// What holds for all cases; the arms by name.
-pub(crate) fn about(sweep: &Sweep<'_>) -> Value {
+/// The text of an answer.
+pub(crate) fn json_text(answer: &impl Serialize) -> String {
+    serde_json::to_string(answer).expect("answers have texts as keys and nothing that JSON lacks")
+}
+
+/// A scenario with arms as `A` tells of them.
+#[derive(Serialize)]
+pub(crate) struct About<A> {
+    #[serde(flatten)]
+    common: Value,
+    arms: Vec<A>,
+}
+
+/// What holds for all cases.
+pub(crate) fn about<A>(sweep: &Sweep<'_>, arms: Vec<A>) -> About<A> {
     let experiment = sweep.experiment();
-    json!({
+    let common = json!({
         "title": experiment.title,
         "question": experiment.question,
         "metrics": experiment.metrics,
         "seeds": experiment.seeds,
         "warnings": experiment.warnings,
-        "arms": sweep.arms().collect::<Vec<_>>(),
         "axes": sweep.axes().map(axis).collect::<Vec<_>>(),
         "cases": sweep.cases(),
         "runs": sweep.runs(),
         "claims": sweep.claims().iter().map(claim).collect::<Vec<_>>(),
-    })
-}
-
-/// The arms of an experiment with all that is in them.
-pub(crate) fn arms(experiment: &Experiment) -> Vec<Value> {
-    slugs(experiment).iter().zip(&experiment.arms).map(|(slug, plan)| arm(slug, plan)).collect()
+    });
+    About { common, arms }
 }
 
 fn axis(axis: &Axis) -> Value {
@@ -95,25 +102,60 @@ fn claim(claim: &Claim) -> Value {
     })
 }
 
-fn arm(slug: &str, plan: &Plan) -> Value {
-    json!({
-        "name": plan.arm,
-        "slug": slug,
-        "digest": plan.digest(),
-        "plan": plan.to_json(),
-        "end_ns": plan.stop.at.as_ns(),
-        "memory_bytes": aqmlab_scenario::estimate::memory(plan).total().get(),
-        "parameters": plan.parameters.iter().map(parameter).collect::<Vec<_>>(),
-    })
+/// An arm with all that is in it. Written out without a tree between: there may be many thousands.
+#[derive(Serialize)]
+pub(crate) struct Arm<'p> {
+    name: &'p str,
+    slug: String,
+    digest: String,
+    plan: Value,
+    end_ns: u64,
+    memory_bytes: u64,
+    parameters: Vec<Entry<'p>>,
 }
 
-fn parameter(parameter: &Parameter) -> Value {
-    json!({
-        "path": parameter.path,
-        "value": parameter.value,
-        "origin": parameter.origin.to_string(),
-        "source": parameter.source,
-        "help": parameter.help,
-        "aliases": parameter.aliases.iter().map(|a| json!({"of": a.of, "name": a.name})).collect::<Vec<_>>(),
-    })
+/// An effective parameter.
+#[derive(Serialize)]
+struct Entry<'p> {
+    path: &'p str,
+    value: &'p str,
+    origin: String,
+    source: &'p str,
+    help: &'p str,
+    aliases: Vec<OtherName<'p>>,
+}
+
+#[derive(Serialize)]
+struct OtherName<'p> {
+    of: &'p str,
+    name: &'p str,
+}
+
+/// The arms of an experiment.
+pub(crate) fn arms(experiment: &Experiment) -> Vec<Arm<'_>> {
+    slugs(experiment).into_iter().zip(&experiment.arms).map(|(slug, plan)| arm(slug, plan)).collect()
+}
+
+fn arm(slug: String, plan: &Plan) -> Arm<'_> {
+    let (digest, json) = plan.digest_and_json();
+    Arm {
+        name: &plan.arm,
+        slug,
+        digest,
+        plan: json,
+        end_ns: plan.stop.at.as_ns(),
+        memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),
+        parameters: plan.parameters.iter().map(entry).collect(),
+    }
+}
+
+fn entry(parameter: &Parameter) -> Entry<'_> {
+    Entry {
+        path: &parameter.path,
+        value: &parameter.value,
+        origin: parameter.origin.to_string(),
+        source: parameter.source,
+        help: parameter.help,
+        aliases: parameter.aliases.iter().map(|a| OtherName { of: a.of, name: a.name }).collect(),
+    }
 }

@@ -3,16 +3,26 @@
 use aqmlab_scenario::Sweep as Cases;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use serde_json::json;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::errors::scenario_error;
-use crate::plans::{about, arms};
+use crate::plans::{Arm, about, arms, json_text};
 
 /// A scenario with all its cases; one without `[sweep]` has a single one.
 #[pyclass(frozen)]
 pub(crate) struct Sweep {
     cases: Cases<'static>,
+}
+
+/// A case as Python gets it.
+#[derive(Serialize)]
+struct Answer<'c> {
+    index: u64,
+    settings: &'c [(String, String)],
+    toml: &'c str,
+    warnings: &'c [String],
+    arms: Vec<Arm<'c>>,
 }
 
 #[pymethods]
@@ -25,7 +35,7 @@ impl Sweep {
 
     /// What holds for all cases, as JSON text.
     fn about(&self) -> String {
-        about(&self.cases).to_string()
+        json_text(&about(&self.cases, self.cases.arms().collect()))
     }
 
     /// One case, as JSON text; nothing of the others is made.
@@ -37,14 +47,13 @@ impl Sweep {
             )));
         }
         let case = self.cases.case(index).map_err(|error| scenario_error(py, &error))?;
-        let answer = json!({
-            "index": case.index,
-            "settings": case.settings,
-            "toml": case.text,
-            "warnings": case.experiment.warnings,
-            "arms": arms(&case.experiment),
-        });
-        Ok(answer.to_string())
+        Ok(json_text(&Answer {
+            index: case.index,
+            settings: &case.settings,
+            toml: &case.text,
+            warnings: &case.experiment.warnings,
+            arms: arms(&case.experiment),
+        }))
     }
 }
 

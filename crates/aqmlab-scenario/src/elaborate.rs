@@ -5,13 +5,12 @@ use aqmlab_units::Bytes;
 use crate::error::{Report, ScenarioError};
 use crate::estimate;
 use crate::language::FILE;
-use crate::pass::{Pass, Section};
+use crate::pass::{LINES, Pass, Section};
 use crate::plan::{Experiment, Plan};
 use crate::sweep::Sweep;
 use crate::trace::{Beside, Files, Traces};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node};
-use crate::warnings;
 
 /// What a scenario may ask of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,26 +48,6 @@ pub fn parse_within(
     Ok(Sweep::read_within(text, file, limits, Box::new(files))?.experiment())
 }
 
-/// The plans of all arms, each by its name and its tree; without titles.
-pub(crate) fn plans(
-    arms: &[(&str, Node)],
-    limits: Limits,
-    traces: &Traces<'_>,
-    report: &mut Report<'_>,
-) -> Option<Vec<Plan>> {
-    let mut plans = Vec::new();
-    for (name, tree) in arms {
-        let plan = plan(name, tree, limits, traces, report);
-        if let (Some(plan), true) = (&plan, report.is_clean()) {
-            for warning in warnings::of(plan) {
-                report.warn(if arms.len() > 1 { format!("arm \"{name}\": {warning}") } else { warning });
-            }
-        }
-        plans.push(plan);
-    }
-    plans.into_iter().collect()
-}
-
 /// What holds for all arms.
 #[derive(Clone, Default)]
 pub(crate) struct Common {
@@ -104,13 +83,10 @@ pub(crate) fn common(
     let mut pass = Pass::new(report, traces);
     let section = pass.section(root, "", FILE)?;
     let title = match section.node("title") {
-        Some(_) => pass.text(&section, "title"),
+        Some(_) => pass.prose(&section, "title", &[]),
         None => Some(stem(file)),
     };
-    let question = match section.node("question") {
-        Some(_) => pass.text(&section, "question"),
-        None => Some(String::new()),
-    };
+    let question = pass.prose(&section, "question", LINES);
     let metrics = pass.names(&section, "metrics", "metric");
     let (seed, runs) = (pass.integer(&section, "seed"), pass.integer(&section, "runs"));
     Some(Common { title: title?, question: question?, metrics: metrics?, seed: seed?, runs: runs? })
@@ -123,8 +99,8 @@ fn stem(file: &str) -> String {
     if stem.is_empty() { "untitled".to_string() } else { stem.to_string() }
 }
 
-/// One arm's plan, without its title.
-fn plan(
+/// The plan of the arm that is called `arm` and has this tree, without the title.
+pub(crate) fn plan(
     arm: &str,
     tree: &Node,
     limits: Limits,

@@ -63,12 +63,26 @@ impl std::error::Error for ScenarioError {}
 pub(crate) struct Report<'t> {
     text: &'t str,
     problems: Vec<(Range<usize>, String, String)>,
-    /// Place and words of each problem: the same words at the same place are the same mistake, met again in another
-    /// arm or hop.
-    known: BTreeSet<(usize, usize, String)>,
+    known: Known,
     /// First keys of the paths of problems.
     concerned: BTreeSet<String>,
     warnings: Vec<String>,
+}
+
+/// Place and words of problems: the same words at the same place are the same mistake, met again in another arm, hop
+/// or case.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Known(BTreeSet<(usize, usize, String)>);
+
+impl Known {
+    /// Is it new?
+    fn insert(&mut self, span: &Range<usize>, message: &str) -> bool {
+        self.0.insert((span.start, span.end, message.to_string()))
+    }
+
+    pub(crate) fn has(&self, span: &Range<usize>, message: &str) -> bool {
+        self.0.contains(&(span.start, span.end, message.to_string()))
+    }
 }
 
 impl<'t> Report<'t> {
@@ -76,7 +90,7 @@ impl<'t> Report<'t> {
         Report {
             text,
             problems: Vec::new(),
-            known: BTreeSet::new(),
+            known: Known::default(),
             concerned: BTreeSet::new(),
             warnings: Vec::new(),
         }
@@ -85,7 +99,7 @@ impl<'t> Report<'t> {
     /// Something is wrong at `span`, which is about `path`.
     pub(crate) fn error(&mut self, span: &Range<usize>, path: &str, message: impl Into<String>) {
         let message = message.into();
-        if self.known.insert((span.start, span.end, message.clone())) {
+        if self.known.insert(span, &message) {
             self.concerned.insert(path.split('.').next().unwrap_or_default().to_string());
             self.problems.push((span.clone(), path.to_string(), message));
         }
@@ -97,6 +111,10 @@ impl<'t> Report<'t> {
         if !self.warnings.contains(&message) {
             self.warnings.push(message);
         }
+    }
+
+    pub(crate) fn has_warning(&self, message: &str) -> bool {
+        self.warnings.iter().any(|known| known == message)
     }
 
     /// What the file says at `span`, shortened if long.
@@ -120,31 +138,27 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start + opening)
     }
 
-    /// Has it found this at `span`?
-    pub(crate) fn knows(&self, span: &Range<usize>, message: &str) -> bool {
-        self.known.contains(&(span.start, span.end, message.to_string()))
+    /// All that it has found so far.
+    pub(crate) fn known(&self) -> Known {
+        self.known.clone()
     }
 
     /// Takes over what another report on the same text found and this one did not: `note` is added where the place
-    /// does not speak for itself.
+    /// does not speak for itself. Returns the other's warnings.
     pub(crate) fn absorb(
         &mut self,
         other: Report<'_>,
         note: &str,
         speaks: impl Fn(&Range<usize>, &str) -> bool,
-    ) {
+    ) -> Vec<String> {
         for (span, path, message) in other.problems {
-            if self.known.insert((span.start, span.end, message.clone())) {
+            if self.known.insert(&span, &message) {
                 let note = if speaks(&span, &message) { "" } else { note };
                 self.concerned.extend(path.split('.').next().map(str::to_string));
                 self.problems.push((span, path, format!("{message}{note}")));
             }
         }
-        for warning in other.warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(format!("{warning}{note}"));
-            }
-        }
+        other.warnings
     }
 
     /// Is nothing wrong at or below the path's first key, such as `topology`?

@@ -1,7 +1,5 @@
 //! A plan as JSON, and the digest that names it.
 
-use std::fmt::Write;
-
 use aqmlab_params::{Settings, Value};
 use aqmlab_traffic::{Begin, OnOff};
 use serde_json::{Map, Value as Json, json};
@@ -17,20 +15,27 @@ impl Plan {
     /// Every value of the plan, and the origin of each as `origins`. Quantities are texts with units, in the form
     /// of a scenario file, so that nothing is lost to floating point; counts, gains and flags are plain.
     pub fn to_json(&self) -> Json {
-        let mut plan = self.deciding();
-        plan.insert("title".into(), json!(self.title));
-        plan.insert("arm".into(), json!(self.arm));
-        let origins = self.parameters.iter().map(|p| (p.path.clone(), json!(p.origin.to_string())));
-        plan.insert("origins".into(), Json::Object(origins.collect()));
-        Json::Object(plan)
+        self.with_names(self.deciding())
     }
 
     /// SHA-256, in hexadecimal, of what decides the result of a run but for the seed: the canonical JSON (keys
     /// sorted, no blanks) of the plan without title, arm name and origins.
     pub fn digest(&self) -> String {
-        let mut text = String::new();
-        write_canonical(&Json::Object(self.deciding()), &mut text);
-        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&self.deciding())
+    }
+
+    /// [`digest`](Plan::digest) and [`to_json`](Plan::to_json), at little more than the price of one.
+    pub fn digest_and_json(&self) -> (String, Json) {
+        let plan = self.deciding();
+        (digest(&plan), self.with_names(plan))
+    }
+
+    fn with_names(&self, mut plan: Map<String, Json>) -> Json {
+        plan.insert("title".into(), json!(self.title));
+        plan.insert("arm".into(), json!(self.arm));
+        let origins = self.parameters.iter().map(|p| (p.path.clone(), json!(p.origin.to_string())));
+        plan.insert("origins".into(), Json::Object(origins.collect()));
+        Json::Object(plan)
     }
 
     fn deciding(&self) -> Map<String, Json> {
@@ -247,34 +252,43 @@ fn value_json(value: &Value) -> Json {
     }
 }
 
+fn digest(plan: &Map<String, Json>) -> String {
+    let mut text = Vec::new();
+    write_canonical_map(plan, &mut text);
+    Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Sorted keys whatever map `serde_json` was built with, and no blanks.
-fn write_canonical(value: &Json, out: &mut String) {
+fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
-        Json::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| key.as_str());
-            out.push('{');
-            for (i, (key, value)) in entries.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write!(out, "{}:", json!(key)).expect("a string takes any text");
-                write_canonical(value, out);
-            }
-            out.push('}');
-        }
+        Json::Object(map) => write_canonical_map(map, out),
         Json::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
-        other => write!(out, "{other}").expect("a string takes any text"),
+        other => serde_json::to_writer(out, other).expect("memory takes any value"),
     }
+}
+
+fn write_canonical_map(map: &Map<String, Json>, out: &mut Vec<u8>) {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(key, _)| key.as_str());
+    out.push(b'{');
+    for (i, (key, value)) in entries.into_iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        serde_json::to_writer(&mut *out, key).expect("memory takes any text");
+        out.push(b':');
+        write_canonical(value, out);
+    }
+    out.push(b'}');
 }
 
 #[cfg(test)]
@@ -283,8 +297,8 @@ mod tests {
 
     #[test]
     fn canonical_json_sorts_keys_at_every_depth() {
-        let mut text = String::new();
+        let mut text = Vec::new();
         write_canonical(&json!({ "b": [1, { "z": null, "a": "x\"y" }], "a": 0.1 }), &mut text);
-        assert_eq!(text, r#"{"a":0.1,"b":[1,{"a":"x\"y","z":null}]}"#);
+        assert_eq!(text, br#"{"a":0.1,"b":[1,{"a":"x\"y","z":null}]}"#);
     }
 }

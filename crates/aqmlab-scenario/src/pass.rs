@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::error::Report;
 use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
-use crate::names::name_flaw;
+use crate::names::{is_printable, name_flaw};
 use crate::plan::Parameter;
 use crate::suggest::{listed, nearest, no_such};
 use crate::trace::Traces;
@@ -281,6 +281,26 @@ impl Pass<'_, '_> {
         }
     }
 }
+
+impl Pass<'_, '_> {
+    /// What a person wrote for others to read, empty if it is not written. No sign in it may be an order to a terminal
+    /// but those `also`.
+    pub(crate) fn prose(&mut self, section: &Section<'_>, key: &str, also: &[char]) -> Option<String> {
+        if section.node(key).is_none() {
+            return Some(String::new());
+        }
+        let text = self.text(section, key)?;
+        let Some(sign) = text.chars().find(|c| !is_printable(*c) && !also.contains(c)) else {
+            return Some(text);
+        };
+        let message = format!("{sign:?} is no printable character; write plain text");
+        self.error(&section.at(key), &section.sub(key), message);
+        None
+    }
+}
+
+/// What makes lines and gaps in a text.
+pub(crate) const LINES: &[char] = &['\n', '\t'];
 
 macro_rules! typed {
     ($fn:ident, $pattern:pat => $value:expr, $type:ty) => {

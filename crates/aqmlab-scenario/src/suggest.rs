@@ -30,6 +30,12 @@ pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
     }
 }
 
+/// `1 value`, `3 values`.
+pub(crate) fn counted(n: impl Into<u128>, noun: &str) -> String {
+    let n: u128 = n.into();
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// ``there is no node "bta"; did you mean "beta"?``
 pub(crate) fn no_such<'c>(
     what: &str,

@@ -118,6 +118,12 @@ fn what_a_schema_can_know_to_be_wrong_does_not_fit() {
         "arm_without_name",
         "queue_without_kind",
         "unknown_profile",
+        "sweep_empty_list",
+        "sweep_not_a_list",
+        "sweep_case_without_name",
+        "claim_without_expect",
+        "claim_unknown_key",
+        "claim_wrong_strength",
     ];
     for name in names {
         assert!(!fits(&schema, &json_of(&text(&format!("tests/bad_scenarios/{name}.toml")))), "{name}");

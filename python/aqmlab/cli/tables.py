@@ -82,6 +82,7 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
     arm_count = "1 arm" if len(names) == 1 else f"{len(names)} arms"
     which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     console.print(f"{arm_count}, {which}", markup=False)
+    _print_axes(console, answer)
     for warning in answer["warnings"]:
         console.print(f"warning: {warning}", style="yellow", markup=False)
     known: set[tuple[str, str, str]] = set()
@@ -97,6 +98,24 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
             table.add_row(*map(Text, row))
         console.print(table)
         console.print(f"plan {arm['digest']}", style="dim", markup=False)
+
+
+def _print_axes(console: Console, answer: Mapping[str, Any]) -> None:
+    """What a sweep varies, and what that comes to."""
+    from rich.text import Text
+
+    axes = answer["axes"]
+    if not axes:
+        return
+    count = "1 axis" if len(axes) == 1 else f"{len(axes)} axes"
+    console.print(
+        f"{count}, {answer['cases']} cases, {answer['runs']} runs; below is the first case", markup=False
+    )
+    table = plain_table("axis", "sets", "values")
+    for axis in axes:
+        table.add_row(Text(axis["short"]), Text(", ".join(axis["keys"])), Text(", ".join(axis["labels"])))
+    console.print()
+    console.print(table)
 
 
 def plain_table(*columns: str) -> RichTable:

@@ -3,7 +3,7 @@
 use crate::changes::{Change, changes};
 use crate::error::Report;
 use crate::names::{is_axis_name, is_name};
-use crate::suggest::listed;
+use crate::suggest::{counted, listed};
 use crate::sweep::short::shorts;
 use crate::tree::{At, Node, Table, Tree};
 
@@ -123,9 +123,9 @@ impl Reader<'_, '_> {
                 let message = format!(
                     "`{}` has {}, `{}` has {}; zipped lists are of one length",
                     key.dotted(),
-                    values(items.len()),
+                    count_of(items, "value"),
                     first.dotted(),
-                    values(count)
+                    counted(count as u64, "value")
                 );
                 self.error(&key.node.at, &format!("sweep.{name}"), message);
                 return None;
@@ -148,8 +148,11 @@ impl Reader<'_, '_> {
         };
         if items.len() != count {
             let at = table.get("labels").map_or_else(|| first.node.at.clone(), |n| n.at.clone());
-            let message =
-                format!("there are {} for {}; write one each", labels_of(items.len()), values(count));
+            let message = format!(
+                "`labels` has {} for {}; write one each",
+                count_of(items, "label"),
+                counted(count as u64, "value")
+            );
             self.error(&at, &path, message);
             return None;
         }
@@ -345,10 +348,6 @@ fn name_at(item: &Node, table: &Table) -> At {
     table.get("name").map_or_else(|| item.at.clone(), |n| n.at.clone())
 }
 
-fn values(n: usize) -> String {
-    if n == 1 { "1 value".to_string() } else { format!("{n} values") }
-}
-
-fn labels_of(n: usize) -> String {
-    if n == 1 { "1 label".to_string() } else { format!("{n} labels") }
+fn count_of(items: &[Node], noun: &str) -> String {
+    counted(items.len() as u64, noun)
 }

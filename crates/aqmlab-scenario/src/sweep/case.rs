@@ -25,8 +25,9 @@ impl Sweep<'_> {
         let mut own = Report::new(&self.text);
         let plans = self.plans(&changes, &mut own);
         let mut report = Report::new(&self.text);
-        report.absorb(own, &self.note(&chosen, |_| true), |at, _| is_within_any(at, &changes));
-        let warnings = report.finish(&self.file)?;
+        let note = self.note(&chosen, |_| true);
+        let warnings = report.absorb(own, &note, |at, _| is_within_any(at, &changes));
+        report.finish(&self.file)?;
         let plans = plans.expect("what has no plan has been reported");
         Ok(Case {
             index,

@@ -5,8 +5,8 @@ use aqmlab_params::Value;
 
 use crate::language::CLAIM;
 use crate::names::is_name;
-use crate::pass::{Pass, Section};
-use crate::suggest::{listed, no_such};
+use crate::pass::{LINES, Pass, Section};
+use crate::suggest::{listed, nearest, no_such};
 use crate::sweep::axes::Axis;
 use crate::sweep::short::meant;
 use crate::tree::{Entry, Node, Tree};
@@ -56,7 +56,11 @@ impl Pass<'_, '_> {
                 continue;
             };
             if claims.iter().any(|c| c.name == claim.name) {
-                self.error(&item.at, "claim.name", format!("two claims are called {:?}", claim.name));
+                let at = match &item.value {
+                    Tree::Table(table) => table.get("name").map_or(&item.at, |name| &name.at),
+                    _ => &item.at,
+                };
+                self.error(at, "claim.name", format!("two claims are called {:?}", claim.name));
                 clean = false;
             }
             claims.push(claim);
@@ -79,8 +83,7 @@ impl Pass<'_, '_> {
             return None;
         }
         let conditions = self.labels(&section, axes, arms);
-        let (text, source) =
-            (self.text_or_nothing(&section, "text"), self.text_or_nothing(&section, "source"));
+        let (text, source) = (self.prose(&section, "text", LINES), self.prose(&section, "source", LINES));
         let strength = match self.value(&section, "strength") {
             Some(Value::Choice(word)) => Some(word),
             _ => None,
@@ -96,10 +99,6 @@ impl Pass<'_, '_> {
             line,
             column,
         })
-    }
-
-    fn text_or_nothing(&mut self, section: &Section<'_>, key: &str) -> Option<String> {
-        if section.node(key).is_some() { self.text(section, key) } else { Some(String::new()) }
     }
 
     /// `where = { count = "20", arm = "RED" }`.
@@ -148,8 +147,13 @@ impl Pass<'_, '_> {
             }
         };
         if !axis.labels.contains(&label) {
-            let what = format!("label of {:?}", axis.short);
-            self.error(&entry.node.at, PATH, no_such(&what, &label, axis.labels.iter().map(String::as_str)));
+            let known = || axis.labels.iter().map(String::as_str);
+            let remedy = match nearest(&label, known()) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("there are {}", listed(known())),
+            };
+            let message = format!("{:?} has no label {label:?}; {remedy}", axis.short);
+            self.error(&entry.node.at, PATH, message);
             return None;
         }
         Some((axis.name.clone(), label))

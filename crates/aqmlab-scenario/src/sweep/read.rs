@@ -1,15 +1,17 @@
 //! From text to a sweep.
 
 use crate::arms;
-use crate::changes::Change;
+use crate::changes::{Change, apply};
 use crate::elaborate::{self, Limits, common};
 use crate::error::{Report, ScenarioError};
 use crate::pass::Pass;
 use crate::plan::Plan;
+use crate::suggest::counted;
 use crate::sweep::axes::{Axis, Values, axes};
 use crate::sweep::{MOST_RUNS, Sweep};
 use crate::trace::{Beside, Files, Traces};
-use crate::tree::{self, Entry, Node, Table, Tree};
+use crate::tree::{self, At, Entry, Node, Table, Tree};
+use crate::warnings;
 
 /// More values than that are not tried before they are needed.
 const MOST_TRIED: usize = 1000;
@@ -114,8 +116,10 @@ fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
     let runs = cases.saturating_mul(arms.into()).saturating_mul(seeds.into());
     (runs > MOST_RUNS).then(|| {
         format!(
-            "{cases} cases of {arms} arms with {seeds} seeds each are {runs} runs; at most {MOST_RUNS} are allowed: write \
-             shorter lists, or fewer `runs`"
+            "{} of {} with {} each are {runs} runs; at most {MOST_RUNS} are allowed: write shorter lists, or fewer `runs`",
+            counted(cases, "case"),
+            counted(arms, "arm"),
+            counted(seeds, "seed")
         )
     })
 }
@@ -134,7 +138,11 @@ impl Sweep<'_> {
             let mut own = Report::new(&self.text);
             self.plans(&changes, &mut own);
             let note = self.note(&chosen, |a| a == axis);
-            report.absorb(own, &note, |at, _| is_within_any(at, &changes));
+            for warning in report.absorb(own, &note, |at, _| is_within_any(at, &changes)) {
+                if !report.has_warning(&warning) {
+                    report.warn(format!("{warning}{note}"));
+                }
+            }
         }
         plans
     }
@@ -148,8 +156,9 @@ impl Sweep<'_> {
         if !own.is_clean() {
             self.plans(&[], &mut plain);
         }
-        let note = self.note(firsts, |_| true);
-        report.absorb(own, &note, |at, message| is_within_any(at, &changes) || plain.knows(at, message));
+        let (note, plain) = (self.note(firsts, |_| true), plain.known());
+        let speaks = |at: &At, message: &str| is_within_any(at, &changes) || plain.has(at, message);
+        report.absorb(own, &note, speaks).into_iter().for_each(|warning| report.warn(warning));
         plans
     }
 
@@ -166,24 +175,42 @@ impl Sweep<'_> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// The plans of all arms with `changes` made in each.
+    /// The plans of all arms with `changes` made in each. What a swept value does to some arms only is told with the
+    /// first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
-        let mut trees = Vec::new();
+        let several = self.arms.len() > 1;
+        let mut plans = Vec::new();
+        let mut reports = Vec::new();
         for arm in &self.arms {
+            let mut own = Report::new(&self.text);
             let mut tree = arm.tree.clone();
             for change in changes {
-                if let Err((at, message)) = crate::changes::apply(&mut tree, change) {
-                    report.error(&at, "sweep", message);
+                if let Err((at, message)) = apply(&mut tree, change) {
+                    own.error(&at, "sweep", message);
                 }
             }
-            trees.push((arm.name.as_str(), tree));
+            plans.push(elaborate::plan(&arm.name, &tree, self.limits, &self.traces, &mut own));
+            if let (Some(Some(plan)), true) = (plans.last(), own.is_clean()) {
+                for warning in warnings::of(plan) {
+                    own.warn(if several { format!("arm \"{}\": {warning}", arm.name) } else { warning });
+                }
+            }
+            reports.push(own);
         }
-        elaborate::plans(&trees, self.limits, &self.traces, report)
+        let known: Vec<_> = reports.iter().map(Report::known).collect();
+        for (arm, own) in self.arms.iter().zip(reports) {
+            let everywhere = |at: &At, message: &str| known.iter().all(|k| k.has(at, message));
+            let warnings = report.absorb(own, &format!(" (arm \"{}\")", arm.name), |at, message| {
+                !is_within_any(at, changes) || everywhere(at, message)
+            });
+            warnings.into_iter().for_each(|warning| report.warn(warning));
+        }
+        plans.into_iter().collect()
     }
 }
 
 /// Is the place that of a swept value, which tells of itself which one it is?
-pub(super) fn is_within_any(at: &tree::At, changes: &[&Change]) -> bool {
-    let inside = |outer: &tree::At| outer.start <= at.start && at.end <= outer.end;
+pub(super) fn is_within_any(at: &At, changes: &[&Change]) -> bool {
+    let inside = |outer: &At| outer.start <= at.start && at.end <= outer.end;
     changes.iter().any(|change| inside(&change.node.at) || inside(&change.key_at))
 }
