@@ -2,6 +2,7 @@
 
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
+from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics import scaling as _scaling
@@ -37,4 +38,4 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_control, _flow, _phenomena, _queue, _scaling, _thresholds)
+_ = (_control, _flow, _oscillation, _phenomena, _queue, _scaling, _thresholds)

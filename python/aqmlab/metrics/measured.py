@@ -234,12 +234,11 @@ class Measured:
 
         if self.experiment is None:
             return Samples(np.zeros(0), np.zeros(0))
-        quoted = "'" + queue.replace("'", "''") + "'"
         column, chosen = ("value", f" AND name = '{name}'") if table == "law" else (name, "")
         found = self.experiment.arrays(
             table,
             f"t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
-            f"WHERE queue = {quoted}{chosen} AND t_ns > 0 ORDER BY t_ns",
+            f"WHERE queue = {_quoted(queue)}{chosen} AND t_ns > 0 ORDER BY t_ns",
             [self.run],
         )
         return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
@@ -276,30 +275,56 @@ class Measured:
         """
         import numpy as np
 
-        if self.experiment is None or not _records_losses(self.run, queue):
+        if self.experiment is None or not _records(self.run, queue, {"drop", "mark"}, self.window):
             return None
-        quoted = "'" + queue.replace("'", "''") + "'"
         found = self.experiment.arrays(
             "packets",
             "t_ns / 1e9 AS t_s, flow",
-            f"WHERE place = {quoted} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
+            f"WHERE place = {_quoted(queue)} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
             " ORDER BY t_ns, flow",
             [self.run],
         )
         return np.asarray(found["t_s"]), np.asarray(found["flow"], dtype=np.int64)
 
+    def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
+        """Of each packet that a queue let in during a part of the run, in their order, whether it was marked.
 
-def _records_losses(run: Run, queue: str) -> bool:
-    """Whether each drop and mark of the measured interval at a queue is in the ``packets`` of the run."""
+        ``None`` where the packets of the queue were not recorded, or not all of their arrivals and fates.
+        """
+        import numpy as np
+
+        if self.experiment is None or not _records(self.run, queue, {"enqueue", "drop", "mark"}, window):
+            return None
+        found = self.experiment.arrays(
+            "packets",
+            "CASE event WHEN 'enqueue' THEN 0 WHEN 'mark' THEN 1 ELSE 2 END::INTEGER AS fate",
+            f"WHERE place = {_quoted(queue)} AND event IN ('enqueue', 'drop', 'mark')"
+            f" AND t_ns > {round(window.from_s * 1e9)} AND t_ns <= {round(window.until_s * 1e9)}",
+            [self.run],
+        )
+        fates = np.asarray(found["fate"])
+        # An arrival's row is followed by that of its fate, if it has one.
+        arrivals = np.flatnonzero(fates == 0)
+        fate = np.concatenate([fates, [0]])[arrivals + 1]
+        marked: npt.NDArray[np.bool_] = fate[fate != 2] == 1
+        return marked
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
+    """Whether each of these events at a queue in a part of the run is in the ``packets`` of the run."""
     from aqmlab.plan import seconds
 
     chosen = run.plan.get("record", {}).get("packets")
     if chosen is None or queue not in chosen["links"] or chosen["flows"] is not None:
         return False
-    whole = seconds(chosen["from"]) <= run.t0_ns / 1e9 and (
-        chosen["until"] is None or seconds(chosen["until"]) >= run.t1_ns / 1e9
+    whole = seconds(chosen["from"]) <= window.from_s and (
+        chosen["until"] is None or seconds(chosen["until"]) >= window.until_s
     )
-    return whole and {"drop", "mark"} <= set(chosen["events"])
+    return whole and events <= set(chosen["events"])
 
 
 @lru_cache(maxsize=4)

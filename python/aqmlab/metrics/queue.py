@@ -1,14 +1,14 @@
 """Metrics of a queue and its link.
 
-All come from exact counts and time integrals over the measured interval, none from samples. Percentiles come
-from histograms with bins of at most 1 %.
+All come from exact counts and time integrals over the measured interval, none from samples; of another part
+of the run, those that can tell come from samples. Percentiles come from histograms with bins of at most 1 %.
 """
 
 from __future__ import annotations
 
 import math
 
-from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
 
 _RFC7928 = "RFC 7928"
@@ -18,7 +18,7 @@ def _totals(run: Measured, queue: str, class_name: str) -> QueueTotals | None:
     return run.queues.get((queue, class_name))
 
 
-def _percentage(part: int, whole: int) -> float | None:
+def _percentage(part: float, whole: float) -> float | None:
     return 100.0 * part / whole if whole else None
 
 
@@ -43,9 +43,15 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     definition="share of the measured interval in which the link was busy sending",
     source="busy time; equals throughput by rate where the link layer adds no bytes",
     better="more",
+    windowed=True,
 )
-def utilisation(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Busy time by the measured interval."""
+def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Busy time by the measured interval; in a part of the run bytes sent by what the rate allows."""
+    if window != run.window:
+        from aqmlab.metrics.sampled import adds_bytes, counted
+
+        sent = None if adds_bytes(run, queue) else counted(run, queue, window, "departures_bytes")
+        return None if sent is None else 800.0 * sent / (run.run.rate_bps(queue) * window.length_s)
     totals = _totals(run, queue, EVERY_CLASS)
     return None if totals is None else _percentage(totals["busy_ns"], run.interval_ns)
 
@@ -57,9 +63,16 @@ def utilisation(run: Measured, queue: str, _class_name: str) -> float | None:
     definition="packets dropped at the queue for any reason, by packets that arrived at it",
     source=f"{_RFC7928}, section 2.2",
     better="less",
+    windowed=True,
 )
-def drop_percentage(run: Measured, queue: str, class_name: str) -> float | None:
-    """Packets dropped by packets arrived."""
+def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
+    """Packets dropped by packets arrived; of a class in the measured interval only."""
+    if window != run.window:
+        from aqmlab.metrics.sampled import DROPPED, counted
+
+        dropped = counted(run, queue, window, *DROPPED) if class_name == EVERY_CLASS else None
+        arrived = counted(run, queue, window, "arrivals_packets")
+        return None if dropped is None or arrived is None else _percentage(dropped, arrived)
     totals = _totals(run, queue, class_name)
     return (
         None
@@ -132,9 +145,13 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     definition="time-weighted mean of the packets that wait; the one in transmission is not among them",
     source="integral of the backlog over time",
     better="less",
+    windowed=True,
 )
-def backlog_mean(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Time-weighted mean of the backlog."""
+def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Time-weighted mean of the backlog; in a part of the run the mean of its samples."""
+    if window != run.window:
+        values = run.samples("queues", "backlog_packets", queue).within(window).values
+        return float(values.mean()) if len(values) else None
     totals = _totals(run, queue, EVERY_CLASS)
     return None if totals is None else totals["backlog_packets_integral_ns"] / run.interval_ns
 
@@ -146,9 +163,13 @@ def backlog_mean(run: Measured, queue: str, _class_name: str) -> float | None:
     definition="time-weighted standard deviation of the packets that wait",
     source="integrals of the backlog and of its square over time",
     better="less",
+    windowed=True,
 )
-def backlog_sd(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Time-weighted standard deviation of the backlog."""
+def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Time-weighted standard deviation of the backlog; in a part of the run that of its samples."""
+    if window != run.window:
+        values = run.samples("queues", "backlog_packets", queue).within(window).values
+        return float(values.std()) if len(values) else None
     totals = _totals(run, queue, EVERY_CLASS)
     if totals is None:
         return None

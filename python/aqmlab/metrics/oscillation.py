@@ -1,0 +1,145 @@
+"""Metrics of a queue that swings: seconds with losses or an idle link, a probability that moves.
+
+They are about the course of the run and are computed from samples, apart from the spread of the backlog over
+the whole measured interval, which is exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
+from aqmlab.metrics.queue import backlog_mean, backlog_sd
+from aqmlab.metrics.registry import Parameter, metric
+
+if TYPE_CHECKING:
+    # A run whose answer needs no sample is not to wait for NumPy.
+    import numpy as np
+    import numpy.typing as npt
+
+_BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
+_BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
+SHORT_PACKETS = 2.0
+"""Mean packets by which the link may fall short of its rate in a bin without having been idle: one is in
+transmission at each edge."""
+
+
+@metric(
+    "loss_bins_percent",
+    label="seconds with loss",
+    unit="%",
+    definition="share of the bins (1 s each unless told otherwise) in which the queue drops a packet",
+    source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
+    better="less",
+    windowed=True,
+    parameters=(_BIN,),
+)
+def loss_bins(
+    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
+) -> float | None:
+    """How much of the time has losses."""
+    from aqmlab.metrics.sampled import DROPPED, by_bins
+
+    drops = by_bins(run, queue, window, bin or 1.0, *DROPPED)
+    return 100.0 * float((drops > 0).mean()) if len(drops) else None
+
+
+@metric(
+    "idle_bins_percent",
+    label="seconds with an idle link",
+    unit="%",
+    definition="share of the bins (1 s each unless told otherwise) in which the link sends at least two mean"
+    " packets less than its rate allows; not defined where the link adds bytes of its own",
+    source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
+    better="less",
+    windowed=True,
+    parameters=(_BIN,),
+)
+def idle_bins(
+    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
+) -> float | None:
+    """How much of the time the link has nothing to send now and then."""
+    from aqmlab.metrics.sampled import adds_bytes, by_bins
+
+    bin_s = bin or 1.0
+    sent = by_bins(run, queue, window, bin_s, "departures_bytes")
+    arrived = run.samples("queues", "arrivals_packets", queue).within(window).values.sum()
+    if not len(sent) or not arrived or adds_bytes(run, queue):
+        return None
+    mean_packet = run.samples("queues", "arrivals_bytes", queue).within(window).values.sum() / arrived
+    full = run.run.rate_bps(queue) * bin_s / 8
+    return 100.0 * float((sent <= full - SHORT_PACKETS * mean_packet).mean())
+
+
+def _probability(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64]:
+    return run.samples("law", "p", queue).within(window).values
+
+
+@metric(
+    "probability_mean",
+    label="p, mean",
+    unit="",
+    definition="mean of the samples of the law's probability",
+    source=f"marking probability against time: {_BLUE}",
+    windowed=True,
+)
+def probability_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Where the probability stands."""
+    values = _probability(run, queue, window)
+    return float(values.mean()) if len(values) else None
+
+
+@metric(
+    "probability_short_sd",
+    label="p, sd over a second",
+    unit="",
+    definition="mean over bins (1 s each unless told otherwise) of the standard deviation of the law's"
+    " probability in a bin",
+    source=f"marking probability over short times: {_BLUE}; bins are ours",
+    better="less",
+    windowed=True,
+    parameters=(_BIN,),
+)
+def probability_short_sd(
+    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
+) -> float | None:
+    """How much the probability moves over short times."""
+    from aqmlab.metrics.sampled import spreads_by_bins
+
+    samples = run.samples("law", "p", queue).within(window)
+    spreads = spreads_by_bins(samples.values, samples.t_s, window.from_s, bin or 1.0)
+    return float(spreads.mean()) if len(spreads) else None
+
+
+@metric(
+    "backlog_spread_percent",
+    label="backlog, sd by mean",
+    unit="%",
+    definition="standard deviation of the packets that wait, by their mean",
+    source="coefficient of variation of the queue",
+    better="less",
+    windowed=True,
+)
+def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """How much the queue swings."""
+    mean = backlog_mean(run, queue, EVERY_CLASS, window)
+    spread = backlog_sd(run, queue, EVERY_CLASS, window)
+    return 100.0 * spread / mean if mean and spread is not None else None
+
+
+@metric(
+    "mark_gaps_p_value",
+    label="marks against a geometric law",
+    unit="",
+    definition="p-value of a chi-square test of the arrivals from one mark to the next against the geometric"
+    " distribution with the share of arrivals that were marked; arrivals, drops and marks of the queue must"
+    " be recorded one by one; not defined below 100 marks, and where nearly all arrivals are marked",
+    source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, classes of at least 20 are ours",
+    windowed=True,
+)
+def mark_gaps(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+    """Whether each arrival is marked for itself."""
+    from aqmlab.metrics.gaps import geometric_p_value
+
+    marked = run.marks_of_arrivals(queue, window)
+    return None if marked is None else geometric_p_value(marked)

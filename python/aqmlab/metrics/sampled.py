@@ -1,0 +1,58 @@
+"""What the samples of a queue say of a part of the run: sums of its counters, in one piece or by bins."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.metrics.measured import Measured, Window
+from aqmlab.plan import size_bytes
+
+Floats = npt.NDArray[np.float64]
+
+DROPPED = ("dropped_early_packets", "dropped_overflow_packets")
+"""Columns of ``queues`` that count drops: all reasons are in one of the two."""
+EDGE = 1e-6
+"""Times are whole nanoseconds divided by 1e9: so much of a bin's length is not to decide."""
+
+
+def adds_bytes(run: Measured, queue: str) -> bool:
+    """Whether the link behind a queue adds bytes to each packet, of which samples do not tell."""
+    return any(link["name"] == queue and size_bytes(link["overhead"]) > 0 for link in run.run.plan["links"])
+
+
+def counted(run: Measured, queue: str, window: Window, *columns: str) -> float | None:
+    """Sum of counters of ``queues`` over a part of the run; ``None`` without a sample in it.
+
+    A counter's sample has what happened since the one before, so the sum is exact where both edges are
+    instants of sampling, and off by at most what two intervals hold elsewhere.
+    """
+    parts = [run.samples("queues", column, queue).within(window).values for column in columns]
+    return float(np.sum(parts)) if len(parts[0]) else None
+
+
+def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: str) -> Floats:
+    """Sums of counters in each whole bin of a part of the run, from its begin on.
+
+    Empty where bins are finer than the samples, and where there are none.
+    """
+    samples = [run.samples("queues", column, queue).within(window) for column in columns]
+    times = samples[0].t_s
+    count = int(window.length_s / bin_s + EDGE)
+    if not count or len(times) < 2 or float(times[1] - times[0]) > bin_s * (1 + EDGE):
+        return np.zeros(0)
+    # A sample at the end of a bin tells of the time up to there.
+    bins = np.ceil((times - window.from_s) / bin_s - EDGE).astype(np.int64) - 1
+    values = np.sum([each.values for each in samples], axis=0)
+    sums: Floats = np.bincount(bins, weights=values, minlength=count)[:count].astype(np.float64)
+    return sums
+
+
+def spreads_by_bins(values: Floats, times: Floats, begin_s: float, bin_s: float) -> Floats:
+    """Standard deviation in each bin that has two values or more; the first begins at ``begin_s``."""
+    bins = np.ceil((times - begin_s) / bin_s - EDGE).astype(np.int64) - 1
+    number = np.bincount(bins)
+    means = np.bincount(bins, weights=values) / np.maximum(number, 1)
+    squares = np.bincount(bins, weights=(values - means[bins]) ** 2)
+    spreads: Floats = np.sqrt(squares[number > 1] / number[number > 1])
+    return spreads
