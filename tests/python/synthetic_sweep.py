@@ -26,6 +26,7 @@ RATES = ("5Mbit", "10Mbit", "20Mbit", "50Mbit")
 COUNTS = ("5", "20", "80")
 _DELAYS = {"DropTail": 2.0, "RED": 1.0, "PI": 0.5}
 _FEW_FLOWS = 5
+_TCP = {"mss": "960B", "max_window": 1000, "receive_window": "1GB"}
 _GOODPUTS = {"DropTail": 0.97, "RED": 0.96, "PI": 0.955}
 # Bins of 1 %, from a microsecond to ten seconds.
 _EDGES = np.unique(np.geomspace(1e3, 1e10, int(math.log(1e7) / math.log(1.01))).astype(np.int64))
@@ -73,7 +74,7 @@ def synthetic(
     lost = lost or {}
     numbers = range(1, seeds + 1)
     runs = {
-        (cell, seed): _run(cell, i, seed)
+        (cell, seed): _run(cell, i, seed, flows)
         for i, cell in enumerate(cells)
         for seed in numbers
         if (i, seed) not in lost
@@ -94,8 +95,27 @@ def synthetic(
     return results
 
 
-def _run(cell: Cell, number: int, seed: int) -> Run:
+def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
+    flows = {
+        "name": "ftp",
+        "count": given or _flows(cell),
+        "path": [QUEUE],
+        "return_path": ["reverse"],
+        "start": "0s",
+        "stop": None,
+        "access": {"rate": "100Mbit", "rtt": "80ms"},
+        "workload": {"kind": "bulk", "bytes": "endless", "tcp": _TCP},
+    }
+    link = {
+        "name": QUEUE,
+        "from": "left",
+        "to": "right",
+        "rate": f"{_rate_bps(cell) / 1e6:g}Mbit",
+        "delay": "10ms",
+        "queue": {"kind": cell.arm.lower(), "settings": {"limit": "500p"}},
+    }
     manifest = {
+        "title": "Synthetic",
         "aqmlab_version": "0.1.0",
         "results_version": 3,
         "arm": cell.arm,
@@ -103,7 +123,8 @@ def _run(cell: Cell, number: int, seed: int) -> Run:
         "t0_ns": T0_NS,
         "t1_ns": T1_NS,
         "links": [{"name": QUEUE, "rate_bps": int(_rate_bps(cell)), "delay_ns": 10**7}],
-        "plan": {"classes": []},
+        "plan_digest": f"{number:064x}",
+        "plan": {"nodes": ["left", "right"], "links": [link], "classes": [flows], "record": {"queues": "0s"}},
     }
     return Run(Path(f"{number}/{seed}"), manifest)
 

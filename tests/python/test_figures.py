@@ -122,12 +122,12 @@ def test_shades_grow_lighter():
 
 
 def page_of(figures):
-    charts, style = map(resource, ("charts.js", "style.css"))
+    csv, charts, style = map(resource, ("csv.js", "charts.js", "style.css"))
     places = "".join(f'<div class="chart"><div id="{place}"></div></div>' for place in figures)
     return (
         f'<!doctype html><meta charset="utf-8"><style>{style}</style><body><main>{places}</main>'
         f'<script type="application/json" id="charts">{json_in_html(charts_json(figures))}</script>'
-        f"<script>{bokehjs()}</script><script>{charts}</script></body>"
+        f"<script>{bokehjs()}</script><script>{csv}</script><script>{charts}</script></body>"
     )
 
 

@@ -364,7 +364,7 @@ def test_hostile_texts_stay_texts(chromium, tmp_path):
     )
     file = write_sweep_report(hostile, tmp_path / "evil.html")
     text = file.read_text(encoding="utf-8")
-    assert len(re.findall(r"<script", text)) == len(re.findall(r"</script>", text)) == 7
+    assert len(re.findall(r"<script", text)) == len(re.findall(r"</script>", text)) == 8
     shown = Watched(chromium, file)
     shown.page.locator('[data-figure="panels"] svg.plot').first.focus()
     shown.page.keyboard.press("ArrowRight")

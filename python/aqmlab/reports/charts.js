@@ -50,27 +50,21 @@ const charts = (function () {
     }
   }
 
-  function cell(value) {
-    if (typeof value === "number") return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : "";
-    const text = String(value);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  }
-
-  function csv(figure) {
+  function rowsOf(figure) {
     const title = figure.title === null ? "" : figure.title.text;
     const head = ["series", figure.below[0].axis_label ?? "x", figure.left[0].axis_label ?? (title || "y")];
     const rows = figure.renderers.flatMap(points);
     if (rows.some((row) => row.length > head.length)) head.push("value");
-    return [head, ...rows].map((row) => row.map(cell).join(",") + "\n").join("");
+    return [head, ...rows];
+  }
+
+  function csv(figure) {
+    return csvFile.text(rowsOf(figure));
   }
 
   function save(place, element) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv(model(place))], { type: "text/csv" }));
     const shown = element.dataset.shown ? `-${element.dataset.shown.replaceAll(/[^A-Za-z0-9]+/g, "-")}` : "";
-    link.download = `${place}${shown}.csv`;
-    link.click();
-    window.setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    csvFile.save(`${place}${shown}`, rowsOf(model(place)));
   }
 
   function addButtons() {

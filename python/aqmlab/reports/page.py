@@ -49,7 +49,7 @@ def page(
         loader=jinja2.FunctionLoader(resource),
     )
     environment.filters["code"] = _code
-    drawing = [bokehjs(), resource("charts.js")] if figures else []
+    drawing = [bokehjs(), resource("csv.js"), resource("charts.js")] if figures else []
     scripts = [*drawing, *scripts]
     frame = {
         "charts": Markup(json_in_html(charts_json(figures))) if figures else "",

@@ -1,4 +1,4 @@
-// Small charts in SVG: scales, axes, marks that pointer and arrow keys find, and their numbers as CSV.
+// Small charts in SVG: scales, axes, and marks that pointer and arrow keys find.
 // The choosers draw many panels anew at each change, which BokehJS would take seconds for; what is drawn here is
 // also reached by the keyboard and printed sharp. Knows nothing of sweeps.
 window.aqmlab = (function () {
@@ -192,18 +192,6 @@ window.aqmlab = (function () {
     box.style.top = `${y - height - 10 < 4 ? y + 14 : y - height - 10}px`;
   }
 
-  // Rows of texts and numbers become a file that the person keeps (RFC 4180).
-  function download(name, rows) {
-    const cell = (value) => {
-      const text = value === null || value === undefined ? "" : String(value);
-      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-    };
-    const text = rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
-    const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    element("a", { href: url, download: `${name}.csv` }).click();
-    window.setTimeout(() => URL.revokeObjectURL(url), 10000);
-  }
-
   // A list to choose from; options are [value, text].
   function chooser(label, options, chosen, changed) {
     const select = element("select", {}, ...options.map(([value, text]) => element("option", { value }, text)));
@@ -218,5 +206,5 @@ window.aqmlab = (function () {
     return element("label", {}, box, ` ${label}`);
   }
 
-  return { Chart, band, chooser, domain, download, element, linear, logarithmic, svg, tick };
+  return { Chart, band, chooser, domain, element, linear, logarithmic, svg, tick };
 })();

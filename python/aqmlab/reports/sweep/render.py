@@ -62,7 +62,7 @@ def render(results: Results) -> str:
         "path": results.path.name,
         "data": Markup(json_in_html(data)),
     }
-    scripts = [resource(f"sweep/{name}") for name in SCRIPTS]
+    scripts = [resource("csv.js"), *(resource(f"sweep/{name}") for name in SCRIPTS)]
     return page("sweep/page.html.j2", scripts, context, styles=["sweep/sweep.css"])
 
 

@@ -57,7 +57,7 @@
       this.bar.replaceChildren(...this.controls(this).filter((control) => control !== null));
       const button = page.element("button", { type: "button" }, "CSV");
       button.title = "The numbers of this figure as it is now";
-      button.addEventListener("click", () => page.download(`${this.name}`, this.rows));
+      button.addEventListener("click", () => csvFile.save(this.name, this.rows));
       this.bar.append(button);
       this.body.replaceChildren();
       this.rows = this.draw(this);

@@ -1,5 +1,5 @@
 // The table of cells: sorted by a column, filtered by words and labels, kept as CSV.
-(function (page) {
+(function () {
   "use strict";
   const table = document.getElementById("cells");
   if (table === null) return;
@@ -49,7 +49,7 @@
   form.querySelector("button").addEventListener("click", () => {
     const names = JSON.parse(table.dataset.columns);
     const lines = rows.filter((row) => !row.hidden).map((row) => [...row.cells].flatMap(numbers));
-    page.download("cells", [names, ...lines]);
+    csvFile.save("cells", [names, ...lines]);
   });
 
   // A label as it is; of a figure mean, half-width and how many values.
@@ -60,4 +60,4 @@
 
   document.documentElement.classList.add("scripted");
   filter();
-})(window.aqmlab);
+})();
