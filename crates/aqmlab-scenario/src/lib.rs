@@ -24,6 +24,7 @@ mod json;
 mod kind;
 pub mod language;
 mod names;
+mod part;
 mod pass;
 mod plan;
 mod queue;

@@ -12,6 +12,7 @@ use crate::delay;
 use crate::field::OURS;
 use crate::kind;
 use crate::language::{DEFAULT_QUEUE, MOST_PACKETS, QUEUE_KIND};
+use crate::part;
 use crate::pass::Pass;
 use crate::plan::{ClassPlan, DelayPlan, LinkPlan, Parameter, QueuePlan};
 use crate::suggest::{listed, no_such};
@@ -168,8 +169,13 @@ impl Pass<'_, '_> {
                 clean = false;
             }
             seen.push(param.name);
-            match self.parameter(&entry.node, &path, param) {
-                Some(value) => settings.set(param.name, value, Origin::Given),
+            let value = if part::is_part(&entry.node, param) {
+                self.part_of_buffer(table, params, &entry.node, &path, param)
+            } else {
+                self.parameter(&entry.node, &path, param).map(|value| (value, Origin::Given))
+            };
+            match value {
+                Some((value, origin)) => settings.set(param.name, value, origin),
                 None => clean = false,
             }
         }

@@ -255,3 +255,34 @@ fn a_file_full_of_mistakes_is_refused_in_time_that_grows_with_it() {
     assert_eq!(error.problems.len(), 40_000);
     assert_eq!(error.problems[39_999].line, 9 + 80_000);
 }
+
+#[test]
+fn a_part_of_the_buffer_moves_with_the_buffer() {
+    let queue = |settings: &str| {
+        let text = SMALL.replace("[[traffic]]", &format!("queue = {{ {settings} }}\n[[traffic]]"));
+        let plan = only(&text);
+        let settings = plan.links[0].queue.settings.clone();
+        ["min_th", "max_th"].map(|name| settings.size(name).expect("a threshold").to_string())
+    };
+    let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
+    assert_eq!(queue(&format!("{parts}, limit = \"36p\"")), ["9p", "27p"]);
+    // To the nearest packet; whatever stands first; by the limit's other names.
+    assert_eq!(queue(&format!("limit_ = \"50p\", {parts}")), ["13p", "38p"]);
+    assert_eq!(queue(&format!("{parts}, limit = \"100kB\", measure = \"bytes\"")), ["25kB", "75kB"]);
+    let bdp = queue("kind = \"red\", limit = \"2bdp\", min_th = \"0.25buffer\", max_th = \"0.5buffer\"");
+    assert_eq!(bdp, queue("kind = \"red\", limit = \"2bdp\", min_th = \"0.5bdp\", max_th = \"1bdp\""));
+}
+
+#[test]
+fn an_arm_that_changes_the_buffer_changes_its_parts() {
+    let text = SMALL.replace(
+        "[[traffic]]",
+        "queue = { kind = \"red\", limit = \"36p\", min_th = \"0.25buffer\", max_th = \"0.75buffer\" }\n[[traffic]]",
+    ) + "[[arm]]\nname = \"small\"\n\"topology.queue.limit\" = \"12p\"\n[[arm]]\nname = \"same\"\n\
+          \"topology.queue\" = { kind = \"red\", limit = \"36p\", min_th = \"9p\", max_th = \"27p\" }\n[[arm]]\nname = \"as it is\"\n";
+    let arms = read(&text).arms;
+    let min_th = |i: usize| arms[i].links[0].queue.settings.size("min_th").expect("a threshold").to_string();
+    assert_eq!(min_th(0), "3p");
+    // A part is what it comes to: written out, it is the same plan.
+    assert_eq!(arms[1].digest(), arms[2].digest());
+}

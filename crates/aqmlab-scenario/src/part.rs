@@ -1,0 +1,92 @@
+//! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its `limit`.
+//!
+//! The part is taken of `limit` as it is written, in its unit, before anything is resolved: an arm or a sweep that
+//! changes the buffer moves such thresholds with it.
+
+use aqmlab_params::{Kind, Origin, Param, Value};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets};
+
+use crate::kind;
+use crate::pass::Pass;
+use crate::tree::{Node, Table, Tree};
+
+const UNIT: &str = "buffer";
+const LIMIT: &str = "limit";
+/// More than any threshold: ten buffers.
+const MOST: f64 = 10.0;
+
+/// Whether a value is written as a part of the buffer: only sizes of queues can be.
+pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
+    matches!(param.kind, Kind::Size { .. })
+        && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
+}
+
+impl Pass<'_, '_> {
+    /// The value of `param`, written at `node` as a part of the buffer in the same table, and how it came about.
+    pub(crate) fn part_of_buffer(
+        &mut self,
+        table: &Table,
+        params: &'static [Param],
+        node: &Node,
+        path: &str,
+        param: &Param,
+    ) -> Option<(Value, Origin)> {
+        let value = self.share_of_buffer(node).and_then(|share| {
+            let buffer = self.written_buffer(table, params, param)?;
+            let rule = format!("{share} of `{LIMIT}`, `{buffer}`, rounded to the nearest");
+            let size = part(buffer, share, &param.kind)
+                .ok_or_else(|| format!("{share} of `{LIMIT}`, `{buffer}`, is too small"))?;
+            Ok((Value::Size(size), Origin::Derived(rule.into())))
+        });
+        value.map_err(|message| self.error(&node.at, path, message)).ok()
+    }
+
+    /// How much of the buffer is asked for.
+    fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
+        let Tree::Text(text) = &node.value else { unreachable!("`is_part` has seen a text") };
+        let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();
+        let plain = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match number.parse::<f64>() {
+            Ok(share) if plain && share > 0.0 && share <= MOST => Ok(share),
+            _ => Err(format!(
+                "`{}` is no part of the buffer; write one above 0, at most {MOST}, such as \"0.25buffer\"",
+                self.report.quote(&node.at).trim_matches(['"', '\''])
+            )),
+        }
+    }
+
+    /// The `limit` that is written in the same table.
+    fn written_buffer(
+        &self,
+        table: &Table,
+        params: &'static [Param],
+        asking: &Param,
+    ) -> Result<Size, String> {
+        if asking.name == LIMIT {
+            return Err("the buffer is no part of itself; write packets (\"36p\"), bytes (\"123kB\") or \
+                        bandwidth-delay products (\"1bdp\")"
+                .to_string());
+        }
+        let limit = params.iter().find(|p| p.name == LIMIT);
+        let written = limit.and_then(|limit| {
+            let entry = table.entries.iter().find(|e| limit.answers_to(&e.key))?;
+            kind::value(&entry.node, &limit.kind, "").ok()
+        });
+        match written {
+            Some(Value::Size(size)) => Ok(size),
+            _ => Err(format!("a part of the buffer needs `{LIMIT}` beside it; write one such as \"36p\"")),
+        }
+    }
+}
+
+/// So much of a buffer, to the nearest whole packet or byte; `None` if that is less than the parameter may be.
+fn part(buffer: Size, share: f64, kind: &Kind) -> Option<Size> {
+    let Kind::Size { min } = kind else { return None };
+    let whole = |n: u64| Some((share * n as f64 + 0.5) as u64).filter(|n| *n >= min.get());
+    match buffer {
+        Size::Packets(n) => whole(n.get()).map(|n| Size::Packets(Packets::new(n))),
+        Size::Bytes(n) => whole(n.get()).map(|n| Size::Bytes(Bytes::new(n))),
+        Size::Bdp(x) => Some(Size::Bdp(share * x)),
+    }
+}
