@@ -40,7 +40,8 @@ PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: 
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
 
 DISCIPLINES = ("droptail", "red", "ared")
-STARTUP_RUNS = 5
+STARTS = 10
+SEED_PAIRS = 5
 
 
 class Campaign:
@@ -265,7 +266,7 @@ class Campaign:
             file.write_text(EMPTY)
             run = [program, "run", str(file), "-q", "-o"]
             helps, runs, reports = [], [], []
-            for i in range(STARTUP_RUNS):
+            for i in range(STARTS):
                 helps.append(timed([program, "--help"]).cpu_s)
                 runs.append(timed([*run, f"{folder}/{i}", "--no-report"]).cpu_s)
                 reports.append(timed([*run, f"{folder}/{i}-reported"]).cpu_s)
@@ -284,7 +285,7 @@ class Campaign:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "seeds.toml"
             file.write_text(SEEDS)
-            for i in range(STARTUP_RUNS):
+            for i in range(SEED_PAIRS):
                 walls = []
                 for n in (1, 2):
                     command = [

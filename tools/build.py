@@ -1,5 +1,6 @@
 """Build the extension and install aqmlab into this interpreter's environment, if anything changed."""
 
+import compileall
 import subprocess
 import sys
 from pathlib import Path
@@ -15,4 +16,7 @@ installed = subprocess.run(
 )
 if installed.returncode != 0:
     command.remove("--skip-install")
-sys.exit(subprocess.run(command, cwd=root, check=False).returncode)
+status = subprocess.run(command, cwd=root, check=False).returncode
+# pip compiles the modules that it installs, but not those of an editable package.
+compiled = compileall.compile_dir(root / "python" / "aqmlab", quiet=1)
+sys.exit(status or not compiled)

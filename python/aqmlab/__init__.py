@@ -11,17 +11,18 @@ A scenario goes in, a recording comes out, and one set of metrics, statistics, f
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, plot_law, report, run, schema, show
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, ScenarioError, UsageError
-from aqmlab.recording import Experiment, Run
-from aqmlab.stats import Estimate
 
 if TYPE_CHECKING:
     from aqmlab.answers import Table, table
+    from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, plot_law, report, run, schema, show
     from aqmlab.comparison import Comparison, compare
+    from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results, load_results
+    from aqmlab.stats import Estimate
 
 __all__ = [
     "AqmlabError",
@@ -53,23 +54,27 @@ __all__ = [
     "table",
 ]
 
+# Imported as they are asked for: the answer to `--help` should wait for none of them.
+_NAMES = {
+    "aqmlab.answers": ("Table", "table"),
+    "aqmlab.api": (
+        *("aqm_check", "aqm_list", "aqm_show", "load", "plot", "plot_law"),
+        *("report", "run", "schema", "show"),
+    ),
+    "aqmlab.comparison": ("Comparison", "compare"),
+    "aqmlab.recording": ("Experiment", "Run"),
+    "aqmlab.results": ("Axis", "Cell", "Results", "load_results"),
+    "aqmlab.stats": ("Estimate",),
+    "aqmlab._core": ("__version__",),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module's attributes are of any type)
-    # These need NumPy, which an answer to `--help` should not wait for.
-    if name in ("Table", "table"):
-        from aqmlab import answers
+    if name not in _MODULES:
+        raise AttributeError(f"module `aqmlab` has no attribute `{name}`")
+    return getattr(import_module(_MODULES[name]), name)
 
-        return getattr(answers, name)
-    if name in ("Comparison", "compare"):
-        from aqmlab import comparison
 
-        return getattr(comparison, name)
-    if name in ("Axis", "Cell", "Results", "load_results"):
-        from aqmlab import results
-
-        return getattr(results, name)
-    if name == "__version__":
-        from aqmlab import _core
-
-        return _core.__version__
-    raise AttributeError(f"module `aqmlab` has no attribute `{name}`")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -40,15 +40,11 @@ def page(
     styles
         Names of style sheets of ours, besides the one of all pages.
     """
-    import jinja2
+    # Jinja takes a while to import, which only a page is worth.
+    from aqmlab.reports.templates import environment
 
-    environment = jinja2.Environment(
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        loader=jinja2.FunctionLoader(resource),
-    )
-    environment.filters["code"] = _code
+    templates = environment()
+    templates.filters["code"] = _code
     drawing = [bokehjs(), resource("csv.js"), resource("charts.js")] if figures else []
     scripts = [*drawing, *scripts]
     frame = {
@@ -57,7 +53,7 @@ def page(
         "style": Markup("".join(map(resource, ("style.css", *styles)))),
         "scripts": [Markup(script) for script in scripts],
     }
-    return environment.get_template(template).render({**frame, **context})
+    return templates.get_template(template).render({**frame, **context})
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:

@@ -1,0 +1,62 @@
+"""The templates of pages, compiled once as Python's modules are."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib.util import cache_from_source
+from io import BytesIO
+from os import getpid
+from pathlib import Path
+
+import jinja2
+from jinja2.bccache import Bucket
+
+_FOLDER = Path(__file__).parent
+
+
+def environment() -> jinja2.Environment:
+    """Where our templates are found, which escape all that is not :class:`markupsafe.Markup`."""
+    return jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        bytecode_cache=Compiled(_FOLDER),
+    )
+
+
+class Compiled(jinja2.BytecodeCache):
+    """Keeps what templates compile to beside the code of Python's modules, where Python may write there.
+
+    Parameters
+    ----------
+    folder
+        Where the templates are. The code is in ``__pycache__`` within it, or where ``PYTHONPYCACHEPREFIX``
+        says.
+    """
+
+    # Compiling takes as long as all else that is done to write a small report. Jinja compares a digest of the
+    # template's text, its own version and that of Python before it takes the code.
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _file(self, bucket: Bucket) -> Path:
+        return Path(cache_from_source(str(self._folder / f"{bucket.key}.py"))).with_suffix(".j2c")
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Take the code that was kept, if it is of this very text."""
+        with suppress(OSError, EOFError, ValueError, TypeError):
+            bucket.load_bytecode(BytesIO(self._file(bucket).read_bytes()))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep the code; where that is not possible, the template is compiled again the next time."""
+        if sys.dont_write_bytecode:
+            return
+        file = self._file(bucket)
+        partial = file.with_name(f".{file.name}.{getpid()}")
+        with suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            partial.write_bytes(bucket.bytecode_to_string())
+            partial.replace(file)
