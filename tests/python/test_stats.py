@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqmlab.stats import estimate, paired_difference, t_quantile
+from aqmlab.stats.student import within
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 
@@ -19,6 +20,25 @@ VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40)
 )
 def test_quantiles_are_those_of_the_printed_table(degrees, printed):
     assert round(t_quantile(0.95, degrees), 3) == printed
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.999])
+def test_quantiles_are_scipys(confidence):
+    for degrees in [*range(1, 60), 99, 100, 999, 1000, 9999, 1.5, 7.25]:
+        theirs = scipy.stats.t.ppf(0.5 + confidence / 2, degrees)
+        assert t_quantile(confidence, degrees) == pytest.approx(theirs, rel=1e-11), degrees
+        assert within(t_quantile(confidence, degrees), degrees) == pytest.approx(confidence, abs=1e-12)
+
+
+def test_students_distribution_by_hand():
+    # One degree: 2 atan(t) / pi; two: t / sqrt(2 + t^2).
+    assert within(1.0, 1) == pytest.approx(0.5)
+    assert within(1.0, 2) == pytest.approx(3**-0.5)
+    assert within(0.0, 7) == t_quantile(0.0, 7) == 0.0
+    with pytest.raises(ValueError, match="at least 1 degree"):
+        within(1.0, 0)
+    with pytest.raises(ValueError, match="below 1"):
+        t_quantile(1.0, 3)
 
 
 def test_an_interval_by_hand():

@@ -3,7 +3,7 @@
 Every seed is one independent replication, and arms share their arrivals seed by seed.
 
 =================  =====================================================================
-``intervals``      means: Student's t
+``intervals``      means: Student's t (``student``)
 ``paired``         differences between arms, seed by seed; relative changes
 ``unpaired``       differences where seeds make no pairs: Welch
 ``sentence``       what such a difference says
@@ -21,7 +21,8 @@ The names below are those that a table of results needs; the rest is imported fr
 
 from __future__ import annotations
 
-from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate, t_quantile
+from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 from aqmlab.stats.paired import paired_difference
+from aqmlab.stats.student import quantile as t_quantile
 
 __all__ = ["CONFIDENCE", "Estimate", "Interval", "estimate", "paired_difference", "t_quantile"]

@@ -15,19 +15,16 @@ Statistics 12 (1941); Fishman, Management Science 24 (1978), who judges batches 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 BATCHES = 20
 LEAST_IN_A_BATCH = 5
-_LEVEL = 0.95
-"""Of the one-sided test that batches do not follow each other."""
+_Z_OF_LEVEL = 1.6448536269514722
+"""The normal quantile of 0.95: the level of the one-sided test that batches do not follow each other."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class BatchMeans:
 
 
 def batch_means(
-    series: npt.NDArray[np.float64], batches: int = BATCHES, confidence: float = CONFIDENCE
+    series: Sequence[float], batches: int = BATCHES, confidence: float = CONFIDENCE
 ) -> BatchMeans:
     """Mean of one run's measured interval, with an interval from batches.
 
@@ -84,21 +81,19 @@ def batch_means(
     confidence
         Nominal coverage.
     """
-    import numpy as np
-
     size = len(series) // batches
     if size < LEAST_IN_A_BATCH:
         return BatchMeans(None, batches, size, 0.0, False)
-    whole = np.asarray(series[len(series) - size * batches :], dtype=np.float64)
-    means = whole.reshape(batches, size).mean(axis=1)
-    about = means - means.mean()
-    squares = float(about @ about)
-    if squares == 0:
-        return BatchMeans(estimate(means.tolist(), confidence), batches, size, 0.0, True)
-    steps = np.diff(means)
-    lag1 = 1.0 - float(steps @ steps) / (2.0 * squares)
+    begin = len(series) - size * batches
+    means = [math.fsum(series[i : i + size]) / size for i in range(begin, len(series), size)]
+    middle = math.fsum(means) / batches
+    squares = math.fsum((mean - middle) ** 2 for mean in means)
+    if min(means) == max(means):
+        return BatchMeans(estimate(means, confidence), batches, size, 0.0, True)
+    steps = math.fsum((after - before) ** 2 for before, after in pairwise(means))
+    lag1 = 1.0 - steps / (2.0 * squares)
     independent = lag1 <= _greatest_by_chance(batches)
-    return BatchMeans(estimate(means.tolist(), confidence), batches, size, lag1, independent)
+    return BatchMeans(estimate(means, confidence), batches, size, lag1, independent)
 
 
 def _greatest_by_chance(count: int) -> float:
@@ -106,6 +101,4 @@ def _greatest_by_chance(count: int) -> float:
 
     It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """
-    from scipy.special import ndtri
-
-    return float(ndtri(_LEVEL)) * math.sqrt((count - 2) / (count**2 - 1))
+    return _Z_OF_LEVEL * math.sqrt((count - 2) / (count**2 - 1))

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from aqmlab.stats.student import quantile
+
 CONFIDENCE = 0.95
 
 
@@ -83,21 +85,6 @@ class Estimate:
         return self.half_width is not None and abs(self.mean) > self.half_width
 
 
-def t_quantile(confidence: float, degrees: float) -> float:
-    """Two-sided quantile of Student's t distribution.
-
-    Parameters
-    ----------
-    confidence
-        Probability between ``-t`` and ``t``.
-    degrees
-        Degrees of freedom, at least 1; need not be whole.
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.5 + confidence / 2.0))
-
-
 def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Estimate | None:
     """Mean and t interval of the values that are there.
 
@@ -124,7 +111,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
         # No rounding of the mean is to look like a spread.
         return Estimate(there[0], 0.0, n, confidence)
     variance = math.fsum((value - middle) ** 2 for value in there) / (n - 1)
-    half_width = t_quantile(confidence, n - 1) * math.sqrt(variance / n)
+    half_width = quantile(confidence, n - 1) * math.sqrt(variance / n)
     return Estimate(middle, half_width, n, confidence)
 
 

@@ -14,7 +14,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate, t_quantile
+from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
+from aqmlab.stats.student import quantile, within
 
 Values = Mapping[int, float | None]
 """Value by seed; ``None`` or NaN where the metric is not defined."""
@@ -115,10 +116,8 @@ def p_value(found: Estimate, degrees: float) -> float | None:
         return None
     if found.half_width == 0:
         return 1.0 if found.mean == 0 else 0.0
-    from scipy.special import stdtr
-
-    t = found.mean * t_quantile(found.confidence, degrees) / found.half_width
-    return float(2.0 * stdtr(degrees, -abs(t)))
+    t = abs(found.mean) * quantile(found.confidence, degrees) / found.half_width
+    return max(0.0, 1.0 - within(t, degrees))
 
 
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
@@ -139,7 +138,7 @@ def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> In
         return Interval(change, None, None, n, confidence, method, "one pair: no interval")
     if len(set(xs)) == len(set(ys)) == 1:
         return Interval(change, change, change, n, confidence, method)
-    weight = t_quantile(confidence, n - 1) ** 2 / (n * (n - 1))
+    weight = quantile(confidence, n - 1) ** 2 / (n * (n - 1))
     xx = weight * math.fsum((x - mean_x) ** 2 for x in xs)
     yy = weight * math.fsum((y - mean_y) ** 2 for y in ys)
     xy = weight * math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))

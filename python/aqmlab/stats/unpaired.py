@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, t_quantile
+from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval
 from aqmlab.stats.paired import Difference, Values, defined, p_value
+from aqmlab.stats.student import quantile
 
 
 def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Difference:
@@ -39,7 +40,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
         found, degrees = Estimate(mean, 0.0, count, confidence), 1.0
     else:
         degrees = square**2 / (error_x**2 / (len(xs) - 1) + error_y**2 / (len(ys) - 1))
-        found = Estimate(mean, t_quantile(confidence, degrees) * math.sqrt(square), count, confidence)
+        found = Estimate(mean, quantile(confidence, degrees) * math.sqrt(square), count, confidence)
     return Difference(found, relative, p_value(found, degrees), unpaired=sizes)
 
 

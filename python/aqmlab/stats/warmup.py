@@ -9,12 +9,9 @@ chance. If the least value is found there or at its edge, the series is too shor
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 GROUP = 5
 LEAST_GROUPS = 10
@@ -40,7 +37,7 @@ class Truncation:
     mean: float
 
 
-def mser(series: npt.NDArray[np.float64], group: int = GROUP) -> Truncation | None:
+def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
     """The truncation point of a series by MSER.
 
     Parameters
@@ -55,19 +52,20 @@ def mser(series: npt.NDArray[np.float64], group: int = GROUP) -> Truncation | No
     Truncation or None
         ``None`` for a series of less than ten groups.
     """
-    import numpy as np
-
     count = len(series) // group
     if count < LEAST_GROUPS:
         return None
-    groups = np.asarray(series[: count * group], dtype=np.float64).reshape(count, group).mean(axis=1)
+    groups = [math.fsum(series[i * group : (i + 1) * group]) / group for i in range(count)]
     # Sums from each point to the end, about the overall mean so that no digits are lost.
-    centre = groups.mean()
-    about = (groups - centre)[::-1]
-    left = np.arange(1, count + 1)
-    sums, squares = np.cumsum(about), np.cumsum(about * about)
-    statistic = np.maximum(squares - sums * sums / left, 0.0) / left**2
-    by_cut = statistic[::-1]
+    centre = math.fsum(groups) / count
+    best, least, total, squares = count, math.inf, 0.0, 0.0
     half = count // 2
-    best = int(np.argmin(by_cut[: half + 1]))
-    return Truncation(best * group, best < half, float(groups[best:].mean()))
+    for cut in range(count - 1, -1, -1):
+        about, left = groups[cut] - centre, count - cut
+        total += about
+        squares += about * about
+        statistic = max(squares - total * total / left, 0.0) / left**2
+        if cut <= half and statistic <= least:
+            best, least = cut, statistic
+    rest = groups[best:]
+    return Truncation(best * group, best < half, math.fsum(rest) / len(rest))
