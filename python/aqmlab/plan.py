@@ -73,6 +73,15 @@ def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] in OVER_TCP)
 
 
+def greedy_classes(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The classes whose flows always have something to send, and take what congestion control grants them."""
+    return [
+        entry
+        for entry in plan.get("classes", ())
+        if entry["workload"]["kind"] == BULK and entry["workload"]["bytes"] == "endless"
+    ]
+
+
 def network(plan: Mapping[str, Any]) -> Network:
     """The network of a plan."""
     links = tuple(

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,7 @@ from aqmlab.metrics import measure
 from aqmlab.plan import network
 from aqmlab.plots.draw import KINDS, STYLE, draw
 from aqmlab.plots.kinds import series
-from aqmlab.recording import load
 from aqmlab.reports.answer import answer, best_arm
-from aqmlab.reports.checks import check
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import content_security_policy
 from aqmlab.reports.render import command
@@ -123,28 +120,6 @@ def test_a_report_of_one_run_alone(experiment, tmp_path):
         "RED"
         not in Path(file).read_text(encoding="utf-8").split('<h2 id="parameters"')[0].split("</style>")[1]
     )
-
-
-def test_checks_pass_on_a_sound_experiment_and_name_what_is_wrong(experiment, small, tmp_path):
-    runs = measure(experiment)
-    findings = {entry.name: entry for entry in check(experiment, runs, "bottleneck")}
-    assert findings["books balance"].ok
-    assert findings["all runs finished"].ok
-    assert findings["delay distribution is whole"].ok
-    small |= {"runs": 1, "warmup": "100ms"}
-    small["traffic"] = [small["traffic"][1], small["traffic"][0] | {"count": 1, "start": "5.9s"}]
-    poor = aqmlab.run(small, output=tmp_path / "poor", report=False)
-    failed = {entry.name for entry in check(poor, measure(poor), "bottleneck") if not entry.ok}
-    assert failed == {"`bottleneck` is the bottleneck", "warm-up is over before measurement", "several seeds"}
-
-
-def test_missing_runs_are_found(experiment, tmp_path):
-    shutil.copytree(experiment.path, tmp_path / "copy")
-    shutil.rmtree(tmp_path / "copy" / "red-ecn" / "seed-2")
-    rest = load(tmp_path / "copy")
-    (complete, *_) = check(rest, measure(rest), "bottleneck")
-    assert not complete.ok
-    assert complete.finding == "1 of 4 are missing, the first: RED + ECN, seed 2"
 
 
 def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chance(experiment):

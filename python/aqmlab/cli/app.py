@@ -98,13 +98,9 @@ def run(
     for warning in experiment.warnings:
         say(f"warning: {warning}")
     from aqmlab.answers import table
-    from aqmlab.cli.tables import print_answer
+    from aqmlab.cli.tables import tell_answer
 
-    results = table(experiment)
-    if as_json:
-        tell_json(results.to_json())
-    else:
-        print_answer(results)
+    tell_answer(table(experiment), as_json=as_json)
     say(f"recording  {experiment.path}")
     if no_report:
         return
@@ -144,7 +140,7 @@ def report(
 ) -> None:
     """Print the answer of a recording and write its report."""
     from aqmlab.answers import table
-    from aqmlab.cli.tables import print_answer
+    from aqmlab.cli.tables import tell_answer
     from aqmlab.recording import load
     from aqmlab.reports import write_report
 
@@ -152,10 +148,7 @@ def report(
     experiment = load(path)
     results = table(experiment, metric, queue=queue, class_name=class_name)
     file = write_report(experiment, output)
-    if as_json:
-        tell_json(results.to_json())
-    else:
-        print_answer(results)
+    tell_answer(results, as_json=as_json)
     say(f"report     {file}")
 
 

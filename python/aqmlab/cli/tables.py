@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.cli.console import tell_json
 from aqmlab.figures import display_unit, estimate_parts
 
 if TYPE_CHECKING:
@@ -13,9 +14,42 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from aqmlab.answers import Table
+    from aqmlab.soundness import Check
 
 _NARROW = 100
 _PIPE_WIDTH = 160
+
+
+def tell_answer(results: Table, *, as_json: bool) -> None:
+    """The answer of an experiment and what speaks against believing it, as text or as JSON."""
+    from aqmlab.results import Results
+    from aqmlab.soundness import doubts, examine
+
+    found = Results.of_experiment(results.experiment)
+    if as_json:
+        tell_json(results.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found)]})
+        return
+    print_answer(results)
+    print_doubts(examine(found))
+
+
+def print_doubts(checks: Sequence[Check]) -> None:
+    """Reasons to distrust the answer, the most serious first; or how many were looked for in vain."""
+    from rich.text import Text
+
+    from aqmlab.soundness import ranked
+
+    console = answer_console()
+    console.print()
+    found = ranked(checks)
+    if not found:
+        console.print(f"no doubts: {len(checks)} checks passed", style="dim", markup=False)
+        return
+    table = plain_table("doubts", "")
+    for doubt in found:
+        style = {"serious": "bold red", "warning": "yellow", "note": "dim"}[doubt.severity]
+        table.add_row(Text(doubt.severity, style=style), Text(f"{doubt.sentence}: {doubt.remedy}"))
+    console.print(table)
 
 
 def print_answer(results: Table) -> None:

@@ -18,11 +18,12 @@ from aqmlab.recording import Experiment
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.best import best_arms
-from aqmlab.reports.checks import check
 from aqmlab.reports.figures import Figure
 from aqmlab.reports.network_svg import network_svg
 from aqmlab.reports.page import page, resource, unbroken
+from aqmlab.results import Results
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
+from aqmlab.soundness import examine
 
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
 
@@ -52,7 +53,7 @@ def render(experiment: Experiment) -> str:
         **_answer_table(results),
         "interval_note": _interval_note(results, runs),
         "other_queues": _other_queues(experiment, results, runs),
-        "checks": check(experiment, runs, results.queue),
+        "checks": examine(Results.of_experiment(experiment)),
         "overviews": list(overviews),
         "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
         "legend": [

@@ -1,0 +1,57 @@
+"""Reasons to distrust a result, looked for before anybody believes it.
+
+Each check asks one question of every cell; what it finds wrong is a :class:`Doubt`, merged over cells and
+told beside every answer: after the table of ``run`` and ``sweep``, in their JSON, in the report.
+
+A doubt is *serious* where the figures do not mean what they seem to mean, a *warning* where they may not,
+and a *note* where they do and one should know something besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aqmlab.soundness import books, bottleneck, flows, seeds, settled
+from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
+
+if TYPE_CHECKING:
+    from aqmlab.results import Results
+
+_CHECKS = (
+    seeds.finished,
+    books.balanced,
+    books.distributions,
+    bottleneck.is_the_bottleneck,
+    bottleneck.buffer_is_reached,
+    flows.limited_by_windows,
+    settled.flows_have_started,
+    settled.warm_up_is_long_enough,
+    seeds.differ,
+    seeds.enough,
+)
+
+
+def examine(results: Results) -> tuple[Check, ...]:
+    """All checks of some results, in the order of their questions.
+
+    Raises
+    ------
+    RecordingError
+        If a recording cannot be read.
+    """
+    return tuple(check(results) for check in _CHECKS)
+
+
+def doubts(results: Results) -> tuple[Doubt, ...]:
+    """What :func:`examine` finds wrong, the most serious first."""
+    return ranked(examine(results))
+
+
+def ranked(checks: Sequence[Check]) -> tuple[Doubt, ...]:
+    """The doubts of some checks, the most serious first."""
+    found = [doubt for check in checks for doubt in check.doubts]
+    return tuple(sorted(found, key=lambda doubt: SEVERITIES.index(doubt.severity)))
+
+
+__all__ = ["Check", "Doubt", "Severity", "doubts", "examine", "ranked"]

@@ -1,0 +1,63 @@
+"""Whether the counts agree with each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aqmlab.metrics import EVERY_CLASS
+from aqmlab.soundness.doubt import Check, Finding, merged
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import Measured, QueueTotals
+    from aqmlab.results import Results
+
+_REPORT_IT = "do not use these figures; the recording is damaged, or this is a defect worth reporting"
+
+
+def balanced(results: Results) -> Check:
+    """Every queue: what was there and what arrived is what left, what was dropped and what is there."""
+    kind, findings, packets = "books", [], 0
+    for cell in results.cells:
+        wrong = []
+        for run in results.measured(cell):
+            packets += sum(totals["arrivals_packets"] for totals in _queues(run).values())
+            if run.run.manifest.get("books_balanced") is False:
+                wrong.append(f"those of seed {run.run.seed}, as its manifest says")
+            wrong += [
+                f"not at `{queue}`, seed {run.run.seed}"
+                for queue, totals in _queues(run).items()
+                if not _balances(totals)
+            ]
+        if wrong:
+            sentence = f"books do not balance: {wrong[0]}"
+            findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
+    finding = f"each of {packets:,} arrivals has one fate".replace(",", " ")
+    return Check(kind, "books balance", finding, merged(kind, results, findings))
+
+
+def distributions(results: Results) -> Check:
+    """Histograms and sums are kept apart: they must tell the same number of packets."""
+    kind, findings = "distribution", []
+    for cell in results.cells:
+        wrong = [
+            (queue, run.run.seed)
+            for run in results.measured(cell)
+            for queue, totals in _queues(run).items()
+            if totals.sojourn.total != totals["sojourn_count"]
+        ]
+        if wrong:
+            queue, seed = wrong[0]
+            sentence = f"the delay distribution at `{queue}` lacks packets, seed {seed}"
+            findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
+    finding = "every departure is in it; percentiles are exact to 1 %"
+    return Check(kind, "delay distributions are whole", finding, merged(kind, results, findings))
+
+
+def _queues(run: Measured) -> dict[str, QueueTotals]:
+    return {name: totals for (name, of), totals in run.queues.items() if of == EVERY_CLASS}
+
+
+def _balances(totals: QueueTotals) -> bool:
+    came = totals["initial_backlog_packets"] + totals["arrivals_packets"]
+    went = totals["departures_packets"] + totals.sum_over_reasons("dropped")
+    return came == went + totals["final_backlog_packets"]

@@ -1,0 +1,154 @@
+"""Whether the queue under study is where packets wait, and its discipline has anything to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.metrics import EVERY_CLASS
+from aqmlab.plan import greedy_classes
+from aqmlab.soundness.doubt import Check, Finding, merged
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import Measured
+    from aqmlab.results import Cell, Results
+
+BUSY_PERCENT = 90.0
+"""A link that is busy less than this is named (ours): it is not what holds greedy flows back."""
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """What one queue did in all runs of a cell."""
+
+    busy_percent: float
+    most_waiting: int
+    interventions: int
+    overflows: int
+
+
+def is_the_bottleneck(results: Results) -> Check:
+    """Arms that differ in a queue that never has to decide differ in nothing."""
+    kind, findings, idlest, names = "bottleneck", [], 100.0, set()
+    for cell in _with_runs(results):
+        name = results.queue_of(cell)
+        names.add(name)
+        runs = results.measured(cell)
+        queues = {queue: found for queue in _names(runs) if (found := _totals(runs, queue)) is not None}
+        if name in queues:
+            idlest = min(idlest, queues[name].busy_percent)
+            finding = _doubted(cell, name, queues, runs)
+            if finding is not None:
+                findings.append(finding)
+    text = f"busy {idlest:.1f} % of the time or more, and it drops or marks"
+    which = f"`{names.pop()}`" if len(names) == 1 else "the queue of each cell"
+    return Check(kind, f"{which} is the bottleneck", text, merged(kind, results, findings))
+
+
+def _doubted(cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence[Measured]) -> Finding | None:
+    queue = queues[name]
+    busy = f"busy {queue.busy_percent:.1f} % of the time"
+    idle = 100.0 - queue.busy_percent
+    greedy = any(greedy_classes(run.run.plan) for run in runs)
+    if queue.most_waiting <= 1:
+        sentence = (
+            f"`{name}` never had more than one packet waiting ({busy}): its discipline has no part in this"
+        )
+        return Finding(cell, "serious", sentence, _elsewhere(name, queues), idle)
+    if queue.interventions == 0:
+        sentence = f"`{name}` neither dropped nor marked a packet ({busy}): its discipline decided nothing"
+        return Finding(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
+    if queue.busy_percent < BUSY_PERCENT and greedy:
+        sentence = f"`{name}` was {busy}, though there are flows that always have something to send"
+        return Finding(cell, "warning", sentence, _WHY_IDLE, idle)
+    if queue.busy_percent < BUSY_PERCENT:
+        sentence = f"`{name}` was {busy}: the load does not fill it"
+        return Finding(cell, "note", sentence, _MORE_LOAD, idle)
+    return None
+
+
+_WHY_IDLE = (
+    "see whether the discipline drops too much, the buffer is too small, or the flows are limited elsewhere"
+)
+_MORE_LOAD = "raise the load, or lower the rate, if the queue is the question"
+
+
+def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
+    """Where the bottleneck is instead, if anywhere."""
+    others = {queue: found for queue, found in queues.items() if queue != name and found.interventions}
+    if not others:
+        return "raise the load, or lower the rate of its link"
+    busiest = max(others, key=lambda queue: others[queue].busy_percent)
+    return (
+        f"look at `{busiest}` (busy {others[busiest].busy_percent:.1f} %, it drops or marks),"
+        f" or lower the rate of `{name}`"
+    )
+
+
+def buffer_is_reached(results: Results) -> Check:
+    """Where the size of the buffer is the question, it should be full at times."""
+    kind, findings, question = "buffer", [], "the buffer is reached where its size is the question"
+    if not _asks_for_the_buffer(results):
+        return Check(kind, question, "its size is not what is compared")
+    for cell in _with_runs(results):
+        name = results.queue_of(cell)
+        runs = results.measured(cell)
+        queue = _totals(runs, name)
+        if queue is not None and queue.overflows == 0:
+            limit = _limit(runs[0], name)
+            sentence = (
+                f"no packet found the buffer of `{name}` full ({limit}, at most {queue.most_waiting} packets"
+                " waited): its size decides nothing here"
+            )
+            remedy = "a greater buffer would give the same; ask for smaller ones, or for more load"
+            findings.append(Finding(cell, "note", sentence, remedy, -queue.most_waiting))
+    return Check(kind, question, "it was full at times in each cell", merged(kind, results, findings))
+
+
+def _asks_for_the_buffer(results: Results) -> bool:
+    """Whether limits are swept, or some arms' queues differ in nothing else."""
+    if any(key.rsplit(".", 1)[-1] == "limit" for axis in results.axes for key in axis.keys):
+        return True
+    if results.axes:
+        return False
+    limits: dict[str, set[str]] = {}
+    for cell in _with_runs(results):
+        plan = _queue_plan(results.measured(cell)[0], results.queue_of(cell))
+        rest = {name: value for name, value in plan["settings"].items() if name != "limit"}
+        limits.setdefault(f"{plan['kind']} {rest}", set()).add(str(plan["settings"].get("limit")))
+    return any(len(different) > 1 for different in limits.values())
+
+
+def _with_runs(results: Results) -> Iterator[Cell]:
+    return (cell for cell in results.cells if results.runs(cell))
+
+
+def _names(runs: Sequence[Measured]) -> list[str]:
+    return sorted({queue for run in runs for queue, _ in run.queues})
+
+
+def _totals(runs: Sequence[Measured], name: str) -> _Queue | None:
+    parts = [run.queues[name, EVERY_CLASS] for run in runs if (name, EVERY_CLASS) in run.queues]
+    measured_ns = sum(run.interval_ns for run in runs if (name, EVERY_CLASS) in run.queues)
+    if not parts or not measured_ns:
+        return None
+    return _Queue(
+        busy_percent=100.0 * sum(part["busy_ns"] for part in parts) / measured_ns,
+        most_waiting=max(part["backlog_packets_max"] for part in parts),
+        interventions=sum(
+            part.sum_over_reasons("dropped") + part.sum_over_reasons("marked") for part in parts
+        ),
+        overflows=sum(part["dropped_overflow_packets"] for part in parts),
+    )
+
+
+def _queue_plan(run: Measured, name: str) -> Mapping[str, Any]:
+    links = run.run.plan["links"]
+    found: Mapping[str, Any] = next(link["queue"] for link in links if link["name"] == name)
+    return found
+
+
+def _limit(run: Measured, name: str) -> str:
+    limit = _queue_plan(run, name)["settings"].get("limit")
+    return "no limit" if limit is None else f"limit {limit}"

@@ -1,0 +1,77 @@
+"""Whether the network holds the flows back, and not they themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.metrics import EVERY_CLASS
+from aqmlab.plan import greedy_classes, size_bytes
+from aqmlab.soundness.doubt import Check, Finding, merged
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import FlowTotals, Measured
+    from aqmlab.results import Results
+
+FILLED = 0.9
+"""A flow that keeps this much of its window under way on average is limited by it (ours)."""
+
+
+def limited_by_windows(results: Results) -> Check:
+    """A flow that may not send more does not react to the queue: whatever the queue does, it looks good."""
+    kind, findings = "window", []
+    for cell in results.cells:
+        limited, greedy, largest = 0, 0, ""
+        for run in results.measured(cell):
+            for entry in greedy_classes(run.run.plan):
+                window = _window_bytes(entry)
+                delay_s = _queueing_delay_s(run, entry)
+                flows = [flow for flow in run.flows if flow.class_name == entry["name"]]
+                greedy += len(flows)
+                held = sum(_under_way(flow, run, delay_s) >= FILLED * window for flow in flows)
+                limited += held
+                if held:
+                    largest = f"{_window_text(entry)} of `{entry['name']}`"
+        if limited:
+            percent = 100.0 * limited / greedy
+            sentence = (
+                f"{limited} of {greedy} greedy flows ({percent:.0f} %, all runs together) are limited by"
+                f" their window, {largest}, not by the network"
+            )
+            remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless that is the question"
+            findings.append(Finding(cell, "warning", sentence, remedy, percent))
+    finding = "no greedy flow fills its window limit"
+    return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))
+
+
+def _window_bytes(entry: Mapping[str, Any]) -> float:
+    """What may be under way at most: whole segments, for senders avoid partial ones (RFC 9293, 3.8.6.2.1)."""
+    tcp = entry["workload"]["tcp"]
+    mss = size_bytes(tcp["mss"])
+    return mss * min(int(tcp["max_window"]), max(1, math.floor(size_bytes(tcp["receive_window"]) / mss)))
+
+
+def _window_text(entry: Mapping[str, Any]) -> str:
+    tcp = entry["workload"]["tcp"]
+    by_segments = tcp["max_window"] * size_bytes(tcp["mss"]) <= size_bytes(tcp["receive_window"])
+    return f"the {tcp['max_window']} segments" if by_segments else f"the {tcp['receive_window']}"
+
+
+def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> float:
+    """Bytes of a flow that are on their way on average: Little's law, its goodput by its round-trip time."""
+    measured_s = (run.run.t1_ns - max(run.run.t0_ns, flow.start_ns)) / 1e9
+    if measured_s <= 0:
+        return 0.0
+    return flow.measured_delivered_bytes / measured_s * (flow.base_rtt_ns / 1e9 + queueing_delay_s)
+
+
+def _queueing_delay_s(run: Measured, entry: Mapping[str, Any]) -> float:
+    """Mean time that packets wait on the way there and back."""
+    path: Sequence[str] = [*entry["path"], *entry["return_path"]]
+    total = 0.0
+    for name in path:
+        totals = run.queues.get((name, EVERY_CLASS))
+        if totals is not None and totals["sojourn_count"]:
+            total += totals["sojourn_sum_ns"] / totals["sojourn_count"] / 1e9
+    return total

@@ -1,0 +1,111 @@
+"""Whether there are enough independent runs: all of them finished, and none a copy of another."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from aqmlab.figures import estimate_text
+from aqmlab.soundness.course import courses
+from aqmlab.soundness.doubt import Check, Finding, counted, merged
+from aqmlab.stats.batch_means import batch_means
+from aqmlab.stats.student import quantile
+from aqmlab.stats.verdict import LEAST_SEEDS
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import Measured
+    from aqmlab.results import Cell, Results
+
+PLENTY = 10
+"""Seeds with which the width of few is compared; by then t is within a seventh of the normal quantile."""
+
+
+def finished(results: Results) -> Check:
+    """What is missing is seldom missing by chance: the runs that failed may be the interesting ones."""
+    kind, asked = "finished", len(results.seeds)
+    total = len(results.cells) * asked
+    findings = []
+    for cell in results.cells:
+        lost = [run for run in results.missing if run.cell == cell]
+        if lost:
+            verb = "is" if len(lost) == 1 else "are"
+            sentence = (
+                f"{len(lost)} of {counted(asked, 'run')} {verb} missing, the first of seed {lost[0].seed}"
+                f" ({lost[0].reason})"
+            )
+            findings.append(Finding(cell, "serious", sentence, _RUN_AGAIN, len(lost)))
+    return Check(kind, "all runs finished", f"{total} of {total}", merged(kind, results, findings))
+
+
+_RUN_AGAIN = "run what is missing: what has finished is a selection, not a sample"
+
+
+def enough(results: Results) -> Check:
+    """One run has no interval, and few have wide ones."""
+    kind, findings, counts = "seeds", [], []
+    for cell in results.cells:
+        n = len(results.runs(cell))
+        counts.append(n)
+        if n == 1:
+            sentence = f"one run: no interval over seeds{_by_batches(results, cell)}"
+            findings.append(Finding(cell, "warning", sentence, _MORE_SEEDS))
+        elif 1 < n < LEAST_SEEDS:
+            sentence = (
+                f"{n} seeds: intervals are {_width(n) / _width(PLENTY):.1f} times as wide as with {PLENTY},"
+                f" and no claim is decided with fewer than {LEAST_SEEDS}"
+            )
+            findings.append(Finding(cell, "note", sentence, _MORE_SEEDS, -n))
+    least = min((n for n in counts if n), default=0)
+    finding = f"{least} {'in each cell' if len(counts) > 1 else ''}".strip()
+    return Check(kind, "there are several seeds", finding, merged(kind, results, findings))
+
+
+_MORE_SEEDS = f"set `runs` to {LEAST_SEEDS} or more"
+
+
+def _by_batches(results: Results, cell: Cell) -> str:
+    """What a run says of its own spread, where it is the only one."""
+    if len(results.cells) > 1:
+        return ""
+    for course in courses(results, cell)[:1]:
+        after = math.ceil(results.runs(cell)[0].t0_ns / 1e9 / course.step_s)
+        found = batch_means(course.values[after:])
+        if found.estimate is not None and found.independent:
+            text = estimate_text(found.estimate, "packets")
+            return f"; by batch means its mean backlog is {text} packets"
+    return ""
+
+
+def _width(n: int) -> float:
+    """Width of a t interval by the spread of its values."""
+    return quantile(0.95, n - 1) / math.sqrt(n)
+
+
+def differ(results: Results) -> Check:
+    """Runs that are the same run again make intervals that look like certainty."""
+    kind, findings, compared = "chance", [], 0
+    for cell in results.cells:
+        runs = results.measured(cell)
+        if len(runs) < 2:
+            continue
+        compared += 1
+        copies = _copies(runs)
+        if len(copies) == len(runs):
+            sentence = f"all {len(runs)} seeds gave exactly the same: nothing in it is random"
+            remedy = "one run says as much; for intervals let something vary, as the flows' `start` or `rtt`"
+            findings.append(Finding(cell, "warning", sentence, remedy, len(runs)))
+        elif copies:
+            sentence = f"the seeds {' and '.join(map(str, copies))} gave exactly the same"
+            remedy = "look whether chance has any part in it: such runs are not independent"
+            findings.append(Finding(cell, "warning", sentence, remedy, len(copies)))
+    finding = "no two runs are alike" if compared else "one run: nothing to compare"
+    return Check(kind, "seeds differ", finding, merged(kind, results, findings))
+
+
+def _copies(runs: tuple[Measured, ...]) -> list[int]:
+    """The seeds of the first set of runs in which each count of each queue and flow is the same."""
+    for i, first in enumerate(runs):
+        same = [run.run.seed for run in runs[i:] if run.queues == first.queues and run.flows == first.flows]
+        if len(same) > 1:
+            return same
+    return []

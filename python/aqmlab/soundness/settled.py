@@ -1,0 +1,130 @@
+"""Whether the beginning is over when measurement begins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aqmlab.plan import greedy_classes
+from aqmlab.soundness.course import Course, courses
+from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.stats.intervals import estimate
+from aqmlab.stats.warmup import mser
+
+if TYPE_CHECKING:
+    from aqmlab.results import Cell, Results
+
+SETTLING_RTTS = 10
+"""Round trips that a flow is granted after its start before it should be measured (ours)."""
+LEAST_BIAS = 0.01
+BIAS_OF_ONE_RUN = 0.05
+"""What the beginning may change a mean by, relative to it, before it is told; the latter for a single run,
+which has no interval that says what matters (ours)."""
+
+
+def flows_have_started(results: Results) -> Check:
+    """Measurement should begin when the flows that start with the run have found their rate."""
+    kind, findings = "start", []
+    latest = begin = 0.0
+    for cell in results.cells:
+        late, last = 0, 0.0
+        for run in results.measured(cell):
+            begin = run.run.t0_ns / 1e9
+            # Transfers that arrive during the whole run are a workload, not a beginning.
+            long_lived = {entry["name"] for entry in greedy_classes(run.run.plan)}
+            for flow in run.flows:
+                if flow.class_name in long_lived:
+                    last = max(last, flow.start_ns / 1e9)
+                    late += flow.start_ns + SETTLING_RTTS * flow.base_rtt_ns > run.run.t0_ns
+        latest = max(latest, last)
+        if late:
+            sentence = (
+                f"the last flow starts at {last:.2f} s, measured from {begin:g} s: {late} flows, all runs"
+                f" together, have less than {SETTLING_RTTS} round trips to settle"
+            )
+            findings.append(Finding(cell, "warning", sentence, "make `warmup` longer", last))
+    finding = (
+        f"the last flow starts at {latest:.2f} s, measured from {begin:g} s"
+        if latest
+        else f"measured from {begin:g} s; no greedy flow starts later than the run"
+    )
+    return Check(kind, "flows have started before measurement", finding, merged(kind, results, findings))
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """What leaving out more of a run would change in the mean of a series."""
+
+    cut_s: float
+    settled: bool
+    bias: float
+    mean: float
+
+
+def warm_up_is_long_enough(results: Results) -> Check:
+    """MSER-5 on the mean over seeds of backlog and throughput, against the warm-up that was configured.
+
+    A later cut than the configured one is told only where it matters: where it would move the mean by more
+    than the half-width of its interval over seeds.
+    """
+    kind, findings, seen = "warm-up", [], 0
+    for cell in results.cells:
+        found = []
+        for course in courses(results, cell):
+            t0_s = results.runs(cell)[0].t0_ns / 1e9
+            seen += 1
+            beginning = _beginning(course, t0_s)
+            if beginning is not None and _matters(beginning, course, results, cell):
+                found.append(_told(cell, beginning, course, t0_s))
+        findings += [max(found, key=lambda told: told.badness)] if found else []
+    finding = (
+        "MSER-5 would begin no later, or it would change nothing"
+        if seen
+        else "no samples of the queue: MSER-5 has nothing to look at"
+    )
+    return Check(kind, "the warm-up is long enough", finding, merged(kind, results, findings))
+
+
+def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Finding:
+    change = beginning.bias / beginning.mean if beginning.mean else math.inf
+    if abs(change) < 1:
+        instead = f"{100 * abs(change):.2g} % {'higher' if change > 0 else 'lower'}"
+    else:
+        instead = f"{1 + change:.2g} times as high"
+    if beginning.settled:
+        sentence = (
+            f"MSER-5 would measure {course.what} from {beginning.cut_s:.3g} s on, not from {t0_s:g} s,"
+            f" which makes its mean {instead}"
+        )
+        remedy = "make `warmup` longer"
+    else:
+        sentence = (
+            f"MSER-5 finds no steady state in {course.what}: measured from {t0_s:g} s its mean is {instead}"
+            f" {'than' if abs(change) < 1 else 'as'} from {beginning.cut_s:.3g} s on"
+        )
+        remedy = "make the run longer, or say that it is about a transient"
+    return Finding(cell, "warning", sentence, remedy, abs(change))
+
+
+def _beginning(course: Course, t0_s: float) -> _Beginning | None:
+    """What MSER-5 says about a series; nothing if it would begin no later than the warm-up ends."""
+    found = mser(course.values)
+    if found is None or found.cut * course.step_s <= t0_s:
+        return None
+    configured = course.values[math.ceil(t0_s / course.step_s) :]
+    rest = course.values[found.cut :]
+    if not configured or not rest:
+        return None
+    mean = math.fsum(rest) / len(rest)
+    bias = math.fsum(configured) / len(configured) - mean
+    return _Beginning(found.cut * course.step_s, found.settled, bias, mean)
+
+
+def _matters(beginning: _Beginning, course: Course, results: Results, cell: Cell) -> bool:
+    """Whether the beginning moves the mean by more than chance does."""
+    bias = abs(beginning.bias)
+    over_seeds = estimate(results.values(course.metric, cell).values())
+    if over_seeds is None or over_seeds.half_width is None:
+        return bias > max(course.trifle, BIAS_OF_ONE_RUN * abs(beginning.mean))
+    return bias > max(course.trifle, LEAST_BIAS * abs(beginning.mean), over_seeds.half_width)

@@ -1,0 +1,320 @@
+"""Checks that stop bad science: for each a scenario that raises the doubt, beside one that does not."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+
+import pytest
+
+import aqmlab
+from aqmlab.recording import load
+from aqmlab.results import Axis, Cell, Results
+from aqmlab.soundness import doubts, examine
+from aqmlab.soundness.doubt import Finding, merged
+
+SOUND = {
+    "title": "Sound",
+    "duration": "25s",
+    "warmup": "5s",
+    "seed": 1,
+    "runs": 5,
+    "topology": {
+        "kind": "dumbbell",
+        "rate": "2Mbit",
+        "delay": "5ms",
+        "access_rate": "20Mbit",
+        "queue": {"kind": "droptail", "limit": "30p"},
+    },
+    "traffic": [
+        {"name": "ftp", "kind": "bulk", "count": 4, "rtt": "30ms", "start": {"uniform": ["0s", "300ms"]}}
+    ],
+    "record": {"queues": "20ms", "flows": "0s"},
+    "arm": [
+        {"name": "DropTail"},
+        {"name": "RED", "topology.queue": {"kind": "red", "limit": "30p"}},
+    ],
+}
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Run the sound scenario with changes; what its checks say, by kind."""
+
+    def asked(runs=5, arms=(0,), **changes):
+        scenario = copy.deepcopy(SOUND) | {"runs": runs}
+        scenario["arm"] = [SOUND["arm"][i] for i in arms]
+        for path, value in changes.items():
+            where, *rest = path.split("__")
+            if rest:
+                inner = scenario[where][0] if where == "traffic" else scenario[where]
+                inner[rest[0]] = value
+            else:
+                scenario[where] = value
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        made = aqmlab.run(scenario, output=folder, jobs=2, report=False)
+        return {check.kind: check for check in examine(Results.of_experiment(made))}
+
+    return asked
+
+
+def only(check):
+    (doubt,) = check.doubts
+    return doubt
+
+
+def test_a_sound_experiment_leaves_no_doubt(ask):
+    checks = ask(arms=(0, 1))
+    assert [check.doubts for check in checks.values()] == [()] * 10
+    assert checks["finished"].finding == "10 of 10"
+    assert checks["bottleneck"].question == "`bottleneck` is the bottleneck"
+    assert checks["seeds"].finding == "5 in each cell"
+    assert checks["books"].finding.startswith("each of ")
+
+
+def test_a_queue_where_nothing_waits_has_no_part_in_the_result(ask):
+    access = ask(runs=1, topology__access_rate="1Mbit", traffic__count=1)
+    doubt = only(access["bottleneck"])
+    assert (doubt.severity, doubt.kind) == ("serious", "bottleneck")
+    assert doubt.sentence.startswith("`bottleneck` never had more than one packet waiting (busy ")
+    assert doubt.remedy == "raise the load, or lower the rate of its link"
+
+
+def test_the_queue_that_is_the_bottleneck_instead_is_named(tmp_path):
+    """A hop that is narrower than the one under study."""
+    scenario = copy.deepcopy(SOUND) | {"runs": 1, "arm": [{"name": "DropTail"}]}
+    queue = {"kind": "droptail", "limit": "30p"}
+    scenario["topology"] = {"kind": "graph", "access_rate": "20Mbit"}
+    scenario["node"] = [{"name": name} for name in ("a", "b", "c")]
+    scenario["link"] = [
+        {"name": "narrow", "from": "a", "to": "b", "rate": "1Mbit", "delay": "2ms", "queue": queue},
+        {"name": "bottleneck", "from": "b", "to": "c", "rate": "2Mbit", "delay": "2ms", "queue": queue},
+    ]
+    scenario["traffic"][0] |= {"from": "a", "to": "c"}
+    made = aqmlab.run(scenario, output=tmp_path / "narrow", report=False)
+    checks = {check.kind: check for check in examine(Results.of_experiment(made))}
+    doubt = only(checks["bottleneck"])
+    assert doubt.severity == "serious"
+    assert doubt.remedy.startswith("look at `narrow` (busy ")
+
+
+def test_a_discipline_that_never_acts_is_told(ask):
+    """A window limit keeps the backlog far from the buffer; with greedy flows that is a warning."""
+    doubt = only(ask(runs=1, traffic__tcp={"max_window": 6})["bottleneck"])
+    assert doubt.severity == "warning"
+    assert "neither dropped nor marked a packet" in doubt.sentence
+    poisson = [{"name": "calls", "kind": "poisson", "rate": "1500kbit", "size": "500B"}]
+    open_loop = only(
+        ask(runs=1, traffic=poisson, topology__queue={"kind": "droptail", "limit": "900p"})["bottleneck"]
+    )
+    assert open_loop.severity == "note"
+
+
+def test_a_link_that_idles_is_told(ask):
+    """Two packets of buffer cost a greedy flow much of the link; on-off traffic just does not fill it."""
+    tight = only(
+        ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
+    )
+    assert tight.severity == "warning"
+    assert "though there are flows that always have something to send" in tight.sentence
+    percent = float(tight.sentence.split("busy ")[1].split(" %")[0])
+    assert 20 < percent < 90
+    poisson = [{"name": "calls", "kind": "poisson", "rate": "1500kbit", "size": "500B"}]
+    light = only(
+        ask(runs=1, traffic=poisson, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
+    )
+    assert (light.severity, "the load does not fill it" in light.sentence) == ("note", True)
+
+
+def test_flows_that_their_window_limits_do_not_ask_the_queue(ask):
+    limited = only(ask(runs=2, traffic__tcp={"max_window": 6})["window"])
+    assert limited.severity == "warning"
+    assert limited.sentence == (
+        "8 of 8 greedy flows (100 %, all runs together) are limited by their window, the 6 segments of"
+        " `ftp`, not by the network"
+    )
+    by_buffer = only(ask(runs=1, traffic__count=1, traffic__tcp={"receive_window": "30kB"})["window"])
+    assert "the 30kB of `ftp`" in by_buffer.sentence
+    assert ask(runs=1, traffic__tcp={"max_window": 200})["window"].doubts == ()
+
+
+def test_the_buffer_is_asked_for_where_arms_differ_in_nothing_else(ask, tmp_path):
+    scenario = copy.deepcopy(SOUND) | {"runs": 1}
+    scenario["traffic"][0] |= {"count": 1, "tcp": {"max_window": 25}}
+    limits = ("4p", "40p", "80p")
+    scenario["arm"] = [{"name": limit, "topology.queue.limit": limit} for limit in limits]
+    made = aqmlab.run(scenario, output=tmp_path / "buffers", report=False)
+    checks = {check.kind: check for check in examine(Results.of_experiment(made))}
+    doubt = only(checks["buffer"])
+    assert (doubt.severity, [cell.arm for cell in doubt.cells]) == ("note", ["40p", "80p"])
+    assert doubt.sentence.startswith("with 40p and 80p, at worst with ")
+    assert "its size decides nothing here" in doubt.sentence
+    assert ask(runs=1, arms=(0, 1))["buffer"].finding == "its size is not what is compared"
+
+
+def test_a_warm_up_that_ends_while_flows_start_is_too_short(ask):
+    early = only(ask(warmup="200ms")["start"])
+    assert early.severity == "warning"
+    assert early.sentence.startswith("the last flow starts at 0.")
+    assert "less than 10 round trips to settle" in early.sentence
+
+
+def joining(late):
+    """Flows whose windows keep the backlog at a level, and others that join them and raise it."""
+    few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
+    return [few, few | {"name": "late", "bytes": "100MB"} | late]
+
+
+BIG = {"kind": "droptail", "limit": "90p"}
+
+
+def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
+    """Four flows join at 9 s, measured from 3 s: the backlog until then is not that of the rest."""
+    doubt = only(ask(traffic=joining({"start": "9s"}), warmup="3s", topology__queue=BIG)["warm-up"])
+    assert doubt.severity == "warning"
+    assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
+    from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
+    assert 9 <= from_s <= 10.5
+    # 4 flows with 6 segments each, 7 of them on the wire: 17 wait before, 41 after: 24 less in 6 of 22 s.
+    assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
+    late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
+    assert late["warm-up"].doubts == ()
+
+
+def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
+    growing = {"start": {"spread": ["0s", "25s"]}, "count": 12}
+    doubt = only(ask(traffic=joining(growing), topology__queue=BIG)["warm-up"])
+    assert doubt.sentence.startswith("MSER-5 finds no steady state in the backlog")
+    assert doubt.remedy.startswith("make the run longer")
+
+
+def test_without_samples_mser_says_that_it_saw_nothing(ask):
+    assert "nothing to look at" in ask(runs=1, record={"queues": "0s", "flows": "0s"})["warm-up"].finding
+
+
+def test_seeds_that_change_nothing_are_told(ask):
+    still = only(ask(runs=3, traffic__start="0s")["chance"])
+    assert still.severity == "warning"
+    assert still.sentence == "all 3 seeds gave exactly the same: nothing in it is random"
+    assert ask(runs=1, traffic__start="0s")["chance"].doubts == ()
+
+
+def test_few_seeds_are_told_with_what_they_cost(ask):
+    one = only(ask(runs=1)["seeds"])
+    assert one.severity == "warning"
+    assert one.sentence.startswith("one run: no interval over seeds; by batch means its mean backlog is ")
+    assert float(one.sentence.split(" is ")[1].split()[0]) == pytest.approx(20, abs=10)
+    three = only(ask(runs=3)["seeds"])
+    # t(2) / sqrt(3) = 4.303 / 1.732 = 2.484 against t(9) / sqrt(10) = 2.262 / 3.162 = 0.715
+    assert three.sentence.startswith("3 seeds: intervals are 3.5 times as wide as with 10")
+    assert three.severity == "note"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    scenario = copy.deepcopy(SOUND) | {"runs": 2, "duration": "6s", "warmup": "2s"}
+    return aqmlab.run(scenario, output=tmp_path_factory.mktemp("sound") / "whole", report=False)
+
+
+@pytest.fixture
+def damaged(whole, tmp_path):
+    shutil.copytree(whole.path, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def checks_of(path):
+    return {check.kind: check for check in examine(Results.of_experiment(load(path)))}
+
+
+def test_missing_runs_are_serious(damaged):
+    shutil.rmtree(damaged / "red" / "seed-2")
+    doubt = only(checks_of(damaged)["finished"])
+    assert doubt.severity == "serious"
+    assert doubt.sentence == "with RED: 1 of 2 runs is missing, the first of seed 2 (not run)"
+    assert [cell.arm for cell in doubt.cells] == ["RED"]
+    assert doubts(Results.of_experiment(load(damaged)))[0] == doubt  # the most serious first
+
+
+def rewrite(file, expression):
+    """Replace a table's rows by what a SELECT makes of them."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute(f"CREATE TABLE t AS SELECT {expression} FROM read_parquet('{file}')")
+        connection.execute(f"COPY t TO '{file}' (FORMAT parquet)")
+
+
+def test_books_that_do_not_balance_are_serious(damaged):
+    rewrite(
+        damaged / "droptail" / "seed-1" / "summary.parquet",
+        "* REPLACE (CASE WHEN queue = 'bottleneck' AND class = '*' THEN arrivals_packets + 1"
+        " ELSE arrivals_packets END AS arrivals_packets)",
+    )
+    doubt = only(checks_of(damaged)["books"])
+    assert doubt.severity == "serious"
+    assert doubt.sentence == "with DropTail: books do not balance: not at `bottleneck`, seed 1"
+
+
+def test_a_manifest_that_denies_its_books_is_believed(damaged):
+    file = damaged / "red" / "seed-1" / "manifest.json"
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(manifest | {"books_balanced": False}))
+    assert "as its manifest says" in only(checks_of(damaged)["books"]).sentence
+
+
+def test_a_distribution_that_lacks_packets_is_serious(damaged):
+    rewrite(
+        damaged / "red" / "seed-2" / "histograms.parquet",
+        "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
+    )
+    checks = checks_of(damaged)
+    if not checks["distribution"].doubts:  # no packet waited for nothing: take any bin
+        rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
+        checks = checks_of(damaged)
+    assert "lacks packets, seed 2" in only(checks["distribution"]).sentence
+
+
+def grid():
+    """Results of two arms and three rates, without runs: for the words."""
+    axis = Axis("topology.rate", "rate", ("topology.rate",), ("5Mbit", "10Mbit", "20Mbit"))
+    cells = tuple(Cell((("topology.rate", label),), arm) for label in axis.labels for arm in ("A", "B"))
+    return Results(
+        title="", question="", path="nowhere", arms=("A", "B"), cells=cells, seeds=(1,), runs={}, axes=(axis,)
+    )
+
+
+def test_one_doubt_about_several_cells_is_told_once_in_the_words_of_the_worst():
+    results = grid()
+    parts = [Finding(cell, "warning", f"busy {i} %", "do", -i) for i, cell in enumerate(results.cells)]
+    (doubt,) = merged("bottleneck", results, parts[1:4])
+    assert doubt.sentence == "in 3 of 6 cells, at worst in B, rate 5Mbit: busy 1 %"
+    (single,) = merged("bottleneck", results, parts[:1])
+    assert single.sentence == "in A, rate 5Mbit: busy 0 %"
+    same = [Finding(cell, "note", "three seeds", "more") for cell in results.cells]
+    assert merged("seeds", results, same)[0].sentence == "three seeds"
+    assert merged("seeds", results, same[:2])[0].sentence == "in 2 of 6 cells: three seeds"
+    assert len(merged("mixed", results, parts[:2] + same[:2])) == 2
+    assert doubt.to_json()["cells"][0] == {"arm": "B", "settings": {"topology.rate": "5Mbit"}}
+
+
+def test_the_command_line_and_the_report_tell_the_same_doubts(small_file, aqmlab_cli, tmp_path):
+    told = aqmlab_cli("run", small_file, "--runs", "1", "-o", tmp_path / "out", "-q")
+    assert "one run: no interval over seeds" in told.stdout
+    as_json = json.loads(aqmlab_cli("report", tmp_path / "out", "--json", "-q").stdout)
+    kinds = {doubt["kind"] for doubt in as_json["doubts"]}
+    assert "seeds" in kinds
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    results = Results.of_experiment(load(tmp_path / "out"))
+    for check in examine(results):
+        for doubt in check.doubts:
+            assert f"<b>{doubt.severity}</b>" in page
+    assert page.count('<li class="passed">') == sum(not check.doubts for check in examine(results))
+
+
+def test_nothing_to_say_is_said_in_a_line(tmp_path, aqmlab_cli):
+    import tomli_w
+
+    (tmp_path / "sound.toml").write_text(tomli_w.dumps(SOUND))
+    told = aqmlab_cli("run", tmp_path / "sound.toml", "-o", tmp_path / "out", "-q", "--no-report")
+    assert told.stdout.endswith("no doubts: 10 checks passed\n")
