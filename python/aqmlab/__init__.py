@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results, load_results
     from aqmlab.stats import Estimate
+    from aqmlab.sweeps.forecast import forecast
+    from aqmlab.sweeps.merge import merge
+    from aqmlab.sweeps.query import query
+    from aqmlab.sweeps.sweep import Sweep, sweep
 
 __all__ = [
     "AqmlabError",
@@ -37,20 +41,25 @@ __all__ = [
     "Run",
     "RunError",
     "ScenarioError",
+    "Sweep",
     "Table",
     "UsageError",
     "aqm_check",
     "aqm_list",
     "aqm_show",
     "compare",
+    "forecast",
     "load",
     "load_results",
+    "merge",
     "plot",
     "plot_law",
+    "query",
     "report",
     "run",
     "schema",
     "show",
+    "sweep",
     "table",
 ]
 
@@ -65,6 +74,10 @@ _NAMES = {
     "aqmlab.recording": ("Experiment", "Run"),
     "aqmlab.results": ("Axis", "Cell", "Results", "load_results"),
     "aqmlab.stats": ("Estimate",),
+    "aqmlab.sweeps.forecast": ("forecast",),
+    "aqmlab.sweeps.merge": ("merge",),
+    "aqmlab.sweeps.query": ("query",),
+    "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
     "aqmlab._core": ("__version__",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

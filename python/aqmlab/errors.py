@@ -65,6 +65,10 @@ class HostError(AqmlabError):
     exit_code = 3
 
 
+class MemoryCapError(HostError):
+    """A run that needs more memory than it was allowed."""
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """A name that is not there, with the nearest one, or all that are.
 

@@ -78,7 +78,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
 
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
-    _check_metrics(plan["metrics"], name)
+    check_metrics(plan["metrics"], name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = job_count(jobs)
@@ -189,7 +189,7 @@ def describe(
     }
 
 
-def _check_metrics(names: Sequence[str], file: str) -> None:
+def check_metrics(names: Sequence[str], file: str) -> None:
     """A wrong name is told before the runs, not after them."""
     if names:
         from aqmlab.metrics import find
@@ -204,11 +204,13 @@ def _check_metrics(names: Sequence[str], file: str) -> None:
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:
     """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all plans and seeds."""
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-    title = (
-        re.sub(r"[^a-z0-9]+", "-", str(about["title"]).lower()).strip("-")[:40].rstrip("-") or "experiment"
-    )
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
-    return f"{stamp}-{title}-{sha256(named.encode()).hexdigest()[:8]}"
+    return f"{stamp}-{slug(about['title'])}-{sha256(named.encode()).hexdigest()[:8]}"
+
+
+def slug(title: str) -> str:
+    """A title as part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
 def _free_directory(about: Mapping[str, Any]) -> Path:

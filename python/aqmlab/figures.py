@@ -47,3 +47,8 @@ def estimate_text(est: Estimate | None, unit: str) -> str:
     """``38.72 ± 0.21``, or the mean alone where there is no interval."""
     mean, half = estimate_parts(est, unit)
     return f"{mean} ± {half}" if half else mean
+
+
+def counted(count: int, what: str) -> str:
+    """``1 run``, ``2 runs``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

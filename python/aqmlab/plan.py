@@ -68,6 +68,15 @@ def size_bytes(text: str) -> float:
     return float(text.removesuffix(unit)) * _BYTES[unit]
 
 
+_BITS_PER_SECOND = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
+
+
+def bits_per_second(text: str) -> float:
+    """Bit/s of a rate as plans have it: ``10Mbit``, ``1544kbit``."""
+    number = text.rstrip("bitkMGT")
+    return float(number) * _BITS_PER_SECOND[text[len(number) :]]
+
+
 def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
     """Names of the classes whose flows react to congestion: those that send over TCP."""
     return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] in OVER_TCP)

@@ -209,12 +209,12 @@ def load(path: Path | str) -> Experiment:
 
 
 def _load_experiment(path: Path) -> Experiment:
-    about = _read_json(path / "experiment.json")
+    about = read_json(path / "experiment.json")
     try:
         arms = tuple(str(arm["name"]) for arm in about["arms"])
         seeds = tuple(int(seed) for seed in about["seeds"])
         folders = [path / str(arm["slug"]) / f"seed-{seed}" for arm in about["arms"] for seed in seeds]
-        runs = tuple(_load_run(folder) for folder in folders if (folder / "manifest.json").is_file())
+        runs = tuple(load_run(folder) for folder in folders if (folder / "manifest.json").is_file())
         return Experiment(
             path=path,
             title=str(about["title"]),
@@ -232,7 +232,7 @@ def _load_experiment(path: Path) -> Experiment:
 
 
 def _load_single(path: Path) -> Experiment:
-    run = _load_run(path)
+    run = load_run(path)
     return Experiment(
         path=path,
         title=str(run.manifest["title"]),
@@ -259,9 +259,23 @@ _REQUIRED: dict[str, type] = {
 """What a manifest must hold to be read."""
 
 
-def _load_run(path: Path) -> Run:
+def load_run(path: Path, plans: dict[str, dict[str, Any]] | None = None) -> Run:
+    """Open the recording of one run.
+
+    Parameters
+    ----------
+    path
+        Its directory.
+    plans
+        By digest, those of runs opened before: many seeds have one plan, which is then checked and kept once.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is incomplete, corrupt or of a later format.
+    """
     file = path / "manifest.json"
-    manifest = _read_json(file)
+    manifest = read_json(file)
     version = manifest.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise RecordingError(
@@ -272,17 +286,27 @@ def _load_run(path: Path) -> Run:
             raise RecordingError(f"`{file}` is incomplete: `{key}` is missing")
         if not isinstance(manifest[key], kind):
             raise RecordingError(f"`{file}` is corrupt: `{key}` is no {kind.__name__}")
-    try:
-        network(manifest["plan"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"`{file}` is incomplete in its plan: {_words(error)}") from error
+    known = {} if plans is None else plans
+    if manifest["plan_digest"] not in known:
+        try:
+            network(manifest["plan"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordingError(f"`{file}` is incomplete in its plan: {_words(error)}") from error
+    manifest["plan"] = known.setdefault(manifest["plan_digest"], manifest["plan"])
     for table in manifest["tables"]:
         if not (path / f"{table}.parquet").is_file():
             raise RecordingError(f"`{path}` is incomplete: `{table}.parquet` is missing")
     return Run(path, manifest)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a recording.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read, or holds something else.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -298,16 +322,24 @@ def _unreadable(
     connection: duckdb.DuckDBPyConnection, files: Iterable[str], error: Exception
 ) -> RecordingError:
     """Name the file that is to blame: a query over many does not always say."""
+    for file in files:
+        reason = damage(connection, file)
+        if reason:
+            return RecordingError(reason)
+    return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
+
+
+def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
+    """What is wrong with one Parquet file, which is read to its end; empty if nothing is."""
     import duckdb
 
-    for file in files:
-        try:
-            connection.execute(
-                "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": file}
-            )
-        except duckdb.Error as cause:
-            return RecordingError(f"`{file}` is corrupt: {_first_line(cause)}")
-    return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
+    try:
+        connection.execute(
+            "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": str(file)}
+        )
+    except duckdb.Error as cause:
+        return f"`{file}` is corrupt: {_first_line(cause)}"
+    return ""
 
 
 def _first_line(error: Exception) -> str:

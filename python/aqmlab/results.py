@@ -6,6 +6,7 @@ seed. An experiment without a sweep has one case, without settings.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,13 +15,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aqmlab.answers import bottleneck
-from aqmlab.errors import UsageError, unknown
+from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS, Measured, Window, find, measure
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.recording import Experiment, Run, load
+from aqmlab.sweeps.store import SWEEP_FILE
 
 RUNS_READ_TOGETHER = 500
-"""Runs whose tables one query reads; what a few such queries found is kept, so that memory has a bound."""
+"""Runs whose tables one query reads."""
+RUNS_KEPT = 4 * RUNS_READ_TOGETHER
+"""Runs of which counts and distributions are kept in memory."""
+NOT_RUN = "not run"
 
 Value = float | None
 
@@ -135,6 +140,7 @@ class Results:
         metrics: Iterable[str] = (),
         missing: Iterable[Missing] = (),
         warnings: Iterable[str] = (),
+        reader: Reader | None = None,
     ) -> None:
         self.title = title
         self.question = question
@@ -151,13 +157,14 @@ class Results:
             cell: tuple(runs[cell, seed] for seed in self.seeds if (cell, seed) in runs)
             for cell in self.cells
         }
+        self._reader = Reader() if reader is None else reader
         self._values: dict[_Asked, Mapping[int, Value]] = {}
 
     @staticmethod
     def of_experiment(experiment: Experiment) -> Results:
         """The results of ``aqmlab run``: no axes, one case."""
         cells = {arm: Cell((), arm) for arm in experiment.arms}
-        results = Results(
+        return Results(
             title=experiment.title,
             question=experiment.question,
             path=experiment.path,
@@ -167,13 +174,10 @@ class Results:
             runs={(cells[run.arm], run.seed): run for run in experiment.runs},
             claims=experiment.details.get("claims", ()),
             metrics=experiment.metrics,
-            missing=[Missing(cells[arm], seed, "not run") for arm, seed in experiment.missing],
+            missing=[Missing(cells[arm], seed, NOT_RUN) for arm, seed in experiment.missing],
             warnings=experiment.warnings,
+            reader=Reader(experiment),
         )
-        if len(experiment.runs) <= RUNS_READ_TOGETHER:
-            # Whoever has measured the experiment itself has read all that is needed here.
-            results._readers = _Readers((experiment,))
-        return results
 
     def axis(self, name: str) -> Axis:
         """An axis by its name, or by any tail of it that no other axis has.
@@ -221,7 +225,7 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
-        return tuple(map(self._readers.measured, self._runs[cell]))
+        return tuple(map(self._measured, self._runs[cell]))
 
     def values(  # noqa: PLR0913 (keyword arguments)
         self,
@@ -306,29 +310,93 @@ class Results:
             return "bottleneck"
         return bottleneck([run for cell in self.cells for run in self.measured(cell)])
 
-    @cached_property
-    def _readers(self) -> _Readers:
-        # Cells may share a run: two settings that come to the same plan.
-        distinct = list({run.path: run for runs in self._runs.values() for run in runs}.values())
-        parts = (distinct[i : i + RUNS_READ_TOGETHER] for i in range(0, len(distinct), RUNS_READ_TOGETHER))
-        return _Readers(
-            Experiment(self.path, self.title, self.question, self.arms, self.seeds, tuple(part))
-            for part in parts
+    def sound(self) -> Results:
+        """The same without the runs whose counts cannot be read: they are missing, and the file is named."""
+        broken: dict[Path, str] = {}
+        for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
+            together = self._distinct[i : i + RUNS_READ_TOGETHER]
+            try:
+                self._reader.read(together)
+            except RecordingError:
+                broken |= self._reader.unreadable(together)
+        if not broken:
+            return self
+        every = [(cell, run) for cell, runs in self._runs.items() for run in runs]
+        return Results(
+            title=self.title,
+            question=self.question,
+            path=self.path,
+            arms=self.arms,
+            cells=self.cells,
+            seeds=self.seeds,
+            runs={(cell, run.seed): run for cell, run in every if run.path not in broken},
+            axes=self.axes,
+            claims=self.claims,
+            metrics=self.metrics,
+            missing=[
+                *self.missing,
+                *(Missing(cell, run.seed, broken[run.path]) for cell, run in every if run.path in broken),
+            ],
+            warnings=self.warnings,
+            reader=self._reader,
         )
 
+    def _measured(self, run: Run) -> Measured:
+        i = self._places[run.path]
+        return self._reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
 
-class _Readers:
-    """What metrics need of runs, read for many of them at a time as the first of them is asked for."""
+    @cached_property
+    def _distinct(self) -> list[Run]:
+        # Cells may share a run: two settings that come to the same plan.
+        return list({run.path: run for runs in self._runs.values() for run in runs}.values())
 
-    def __init__(self, experiments: Iterable[Experiment]) -> None:
-        self._place = {
-            run.path: (experiment, i) for experiment in experiments for i, run in enumerate(experiment.runs)
-        }
+    @cached_property
+    def _places(self) -> dict[Path, int]:
+        return {run.path: i for i, run in enumerate(self._distinct)}
 
-    def measured(self, run: Run) -> Measured:
-        experiment, i = self._place[run.path]
-        found = measure(experiment)[i]
+
+class Reader:
+    """Reads what metrics need of runs: of many at a time, and keeps what it found of the last few thousand.
+
+    Parameters
+    ----------
+    whole
+        An experiment whose runs they are, if there is one: who has measured it has read them.
+    """
+
+    def __init__(self, whole: Experiment | None = None) -> None:
+        self._whole = whole
+        self._kept: OrderedDict[Path, Measured] = OrderedDict()
+
+    def measured(self, run: Run, then: Sequence[Run]) -> Measured:
+        """The counts of one run; if it was not read before, then of others with it that will be asked for."""
+        if run.path not in self._kept:
+            self.read([run, *(other for other in then if other.path != run.path)])
+        found = self._kept[run.path]
         return found if found.run is run else replace(found, run=run)
+
+    def read(self, runs: Sequence[Run]) -> None:
+        """Read runs, unless they are kept."""
+        runs = [run for run in runs if run.path not in self._kept]
+        if not runs:
+            return
+        experiment = self._whole
+        if experiment is None or list(experiment.runs) != runs:
+            experiment = Experiment(Path(), "", "", (), (), tuple(runs))
+        for run, found in zip(runs, measure(experiment), strict=True):
+            self._kept[run.path] = found
+        while len(self._kept) > max(RUNS_KEPT, len(runs)):
+            self._kept.popitem(last=False)
+
+    def unreadable(self, runs: Sequence[Run]) -> dict[Path, str]:
+        """Which of some runs cannot be read, and why."""
+        found = {}
+        for run in runs:
+            try:
+                self.read([run])
+            except RecordingError as error:
+                found[run.path] = str(error)
+        return found
 
 
 def load_results(path: Path | str) -> Results:
@@ -344,6 +412,11 @@ def load_results(path: Path | str) -> Results:
     RecordingError
         If there is none, or it is incomplete, corrupt or of a later format.
     """
+    path = Path(path)
+    if (path / SWEEP_FILE).is_file():
+        from aqmlab.sweeps.directory import load_sweep
+
+        return load_sweep(path)
     return Results.of_experiment(load(path))
 
 
@@ -371,4 +444,4 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
     return found[0]
 
 
-__all__ = ["Axis", "Cell", "Missing", "Results", "load_results"]
+__all__ = ["NOT_RUN", "Axis", "Cell", "Missing", "Reader", "Results", "load_results", "short_names"]

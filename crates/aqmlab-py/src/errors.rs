@@ -9,9 +9,10 @@ mod python {
     pyo3::import_exception!(aqmlab.errors, UsageError);
     pyo3::import_exception!(aqmlab.errors, RecordingError);
     pyo3::import_exception!(aqmlab.errors, HostError);
+    pyo3::import_exception!(aqmlab.errors, MemoryCapError);
     pyo3::import_exception!(aqmlab.errors, RunError);
 }
-pub(crate) use python::{HostError, RecordingError, RunError as PythonRunError, UsageError};
+pub(crate) use python::{HostError, MemoryCapError, RecordingError, RunError as PythonRunError, UsageError};
 
 /// A scenario's problems: the text lists them all, the attribute `errors` has them apart.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioProblems) -> PyErr {

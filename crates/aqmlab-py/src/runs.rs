@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
-use crate::errors::{HostError, PythonRunError, RecordingError, UsageError, scenario_error};
+use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
 use crate::plans::slugs;
 use crate::pool::{Job, Outcome, Progress, run_all};
 
@@ -172,7 +172,7 @@ fn settled(outcome: Outcome) -> PyResult<Settled> {
         Outcome::Finished { wall_s, cpu_s, events } => {
             Ok(Settled::Finished(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events})))
         }
-        Outcome::Failed(error @ RunError::Memory { .. }) => Err(HostError::new_err(error.to_string())),
+        Outcome::Failed(error @ RunError::Memory { .. }) => Err(MemoryCapError::new_err(error.to_string())),
         Outcome::Unwritten(error) if error.is_host_limit() => Err(HostError::new_err(error.to_string())),
         Outcome::Unwritten(error) => Err(RecordingError::new_err(error.to_string())),
         Outcome::Failed(error) => Ok(Settled::Failed(error.to_string())),

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use crate::error::RecordingError;
 
@@ -12,6 +13,8 @@ use crate::error::RecordingError;
 pub(crate) struct Staged {
     temporary: PathBuf,
     target: PathBuf,
+    /// Those written so far, with the names that they will have.
+    files: Vec<(File, PathBuf)>,
     published: bool,
 }
 
@@ -26,22 +29,23 @@ impl Staged {
         }
         let temporary = temporary_name(target);
         fs::create_dir(&temporary).map_err(RecordingError::io("create directory", &temporary))?;
-        Ok(Staged { temporary, target: target.to_path_buf(), published: false })
+        Ok(Staged { temporary, target: target.to_path_buf(), files: Vec::new(), published: false })
     }
 
-    /// Writes one file and waits until it is on the disk.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
+    /// Writes one file.
+    pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
         let path = self.temporary.join(name);
         // The message names the file as it would be called: the temporary name is gone when it is read.
-        let failed = |source| RecordingError::Io { operation: "write", path: self.target.join(name), source };
-        let mut file = File::create(&path).map_err(failed)?;
-        file.write_all(bytes).map_err(failed)?;
-        file.sync_all().map_err(failed)
+        let target = self.target.join(name);
+        let mut file = File::create(&path).map_err(RecordingError::io("write", &target))?;
+        file.write_all(bytes).map_err(RecordingError::io("write", &target))?;
+        self.files.push((file, target));
+        Ok(())
     }
 
-    /// Gives the directory its name.
+    /// Waits until everything is on the disk, and gives the directory its name.
     pub(crate) fn publish(mut self) -> Result<(), RecordingError> {
-        sync_directory(&self.temporary).map_err(RecordingError::io("write", &self.target))?;
+        self.sync()?;
         // Renaming onto an empty directory would succeed; one with files in it refuses.
         fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
@@ -52,6 +56,29 @@ impl Staged {
         self.published = true;
         let parent = self.target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         sync_directory(parent).map_err(RecordingError::io("write", parent))
+    }
+
+    /// Waits for all files and the directory side by side: what is asked for at one time, a journalling file
+    /// system writes in one go. One after the other takes ten times as long.
+    fn sync(&mut self) -> Result<(), RecordingError> {
+        let temporary = &self.temporary;
+        let files = std::mem::take(&mut self.files);
+        thread::scope(|scope| {
+            let waits: Vec<_> = files
+                .iter()
+                .map(|(file, _)| thread::Builder::new().spawn_scoped(scope, move || file.sync_all()))
+                .collect();
+            let directory = sync_directory(temporary).map_err(RecordingError::io("write", &self.target));
+            for (wait, (file, target)) in waits.into_iter().zip(&files) {
+                let synced = match wait {
+                    Ok(wait) => wait.join().expect("to wait for the disk does not panic"),
+                    // The system has no thread to spare.
+                    Err(_) => file.sync_all(),
+                };
+                synced.map_err(RecordingError::io("write", target))?;
+            }
+            directory
+        })
     }
 }
 

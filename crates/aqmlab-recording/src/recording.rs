@@ -31,7 +31,7 @@ impl Recording {
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first: whatever fails there fails before the disk is touched.
         let files = self.encode()?;
-        let staged = Staged::create(dir)?;
+        let mut staged = Staged::create(dir)?;
         for (name, bytes) in &files {
             staged.write(name, bytes)?;
         }

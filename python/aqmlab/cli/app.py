@@ -26,6 +26,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.words import read_quickly
 
 app = typer.Typer(
@@ -150,6 +151,11 @@ def report(
     file = write_report(experiment, output)
     tell_answer(results, as_json=as_json)
     say(f"report     {file}")
+
+
+app.command()(sweep)
+app.command()(merge)
+app.command()(query)
 
 
 @app.command()

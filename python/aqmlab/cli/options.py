@@ -35,3 +35,7 @@ Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
+StorePath = Annotated[
+    Path | None,
+    typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
+]

@@ -92,6 +92,23 @@ def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
     return " · ".join(parts)
 
 
+def sweep_text(now: Mapping[str, Any], elapsed_s: float) -> str:
+    """``runs 120/240 · 14/s · 9 s to go · widest ±12 % (goodput, RED, rate 5Mbit) · failed: 2 crash``."""
+    done = now["runs_present"] + now["runs_done"]
+    parts = [f"runs {done}/{now['runs_total']}"]
+    if elapsed_s > 0 and now["runs_done"]:
+        parts.append(f"{now['runs_done'] / elapsed_s:.3g}/s")
+    if now["to_go_s"] is not None and elapsed_s >= _SECONDS_BEFORE_ETA:
+        parts.append(f"{duration_text(now['to_go_s'])} to go")
+    if now["widest"] is not None:
+        of = now["widest"]
+        where = ", ".join([of["arm"], *of["settings"].values()])
+        parts.append(f"widest ±{100 * of['relative']:.2g} % ({of['metric']}: {where})")
+    if now["failures"]:
+        parts.append("failed: " + ", ".join(f"{count} {cause}" for cause, count in now["failures"].items()))
+    return " · ".join(parts)
+
+
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 

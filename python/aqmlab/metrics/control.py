@@ -33,6 +33,7 @@ def _against_target(
     unit="%",
     definition="time-weighted mean of the packets that wait less the law's q_ref, by q_ref",
     source="steady-state error of a controller: Hollot, Misra, Towsley, Gong 2001",
+    from_samples=True,
 )
 def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     """Mean backlog less q_ref by q_ref, from exact integrals."""
@@ -50,6 +51,7 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     " 20 % of q_ref",
     source="rise time of a controller; window and band are ours",
     better="less",
+    from_samples=True,
 )
 def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     """When the queue comes to q_ref."""
@@ -66,6 +68,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     " 20 % of q_ref to the end; not defined where it does not, or for less than 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
+    from_samples=True,
 )
 def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
     """From when on the queue stays at q_ref."""
@@ -82,6 +85,7 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     " by its mean",
     source="stability of the marking probability: Feng, Kandlur, Saha, Shin 2002",
     better="less",
+    from_samples=True,
 )
 def probability_spread(run: Measured, queue: str, _class_name: str) -> float | None:
     """How much the probability still moves once there has been time to find it."""

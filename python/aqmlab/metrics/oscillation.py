@@ -33,6 +33,7 @@ transmission at each edge."""
     better="less",
     windowed=True,
     parameters=(_BIN,),
+    from_samples=True,
 )
 def loss_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
@@ -54,6 +55,7 @@ def loss_bins(
     better="less",
     windowed=True,
     parameters=(_BIN,),
+    from_samples=True,
 )
 def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
@@ -82,6 +84,7 @@ def _probability(run: Measured, queue: str, window: Window) -> npt.NDArray[np.fl
     definition="mean of the samples of the law's probability",
     source=f"marking probability against time: {_BLUE}",
     windowed=True,
+    from_samples=True,
 )
 def probability_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Where the probability stands."""
@@ -99,6 +102,7 @@ def probability_mean(run: Measured, queue: str, _class_name: str, window: Window
     better="less",
     windowed=True,
     parameters=(_BIN,),
+    from_samples=True,
 )
 def probability_short_sd(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
@@ -136,6 +140,7 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
     " be recorded one by one; not defined below 100 marks, and where nearly all arrivals are marked",
     source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, classes of at least 20 are ours",
     windowed=True,
+    from_samples=True,
 )
 def mark_gaps(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Whether each arrival is marked for itself."""

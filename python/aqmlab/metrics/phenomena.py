@@ -35,6 +35,7 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
     source="lockout: RFC 2309, section 2 (a few flows monopolize queue space); window and bound are ours",
     better="less",
     windowed=True,
+    from_samples=True,
 )
 def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How often a few flows have it all."""
@@ -56,6 +57,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,
+    from_samples=True,
 )
 def starved(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How many get next to nothing for how long."""
@@ -75,6 +77,7 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     " delay) from its first loss; needs the queue's drops and marks in `packets` of [record]",
     source="global synchronization ratio: RFC 7928, section 2.4",
     better="less",
+    from_samples=True,
 )
 def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     """How many of the flows a loss event hits."""
@@ -101,6 +104,7 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     " section 3",
     better="less",
     windowed=True,
+    from_samples=True,
 )
 def window_correlation(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Whether windows rise and fall together."""
@@ -154,6 +158,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     " analysis of AQM mechanisms; by the mean is ours",
     better="less",
     windowed=True,
+    from_samples=True,
 )
 def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How far apart the first and the last are at the end."""

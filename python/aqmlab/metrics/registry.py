@@ -75,6 +75,9 @@ class Metric:
         where the window is the measured interval.
     parameters
         What it can be told.
+    from_samples
+        Whether it is computed from samples rather than counts: that takes a query for each run, and longer
+        than all of those that are counted together.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Metric:
     code: Definition
     windowed: bool = False
     parameters: tuple[Parameter, ...] = ()
+    from_samples: bool = False
 
     def compute(
         self,
@@ -158,13 +162,16 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     better: str = "",
     windowed: bool = False,
     parameters: tuple[Parameter, ...] = (),
+    from_samples: bool = False,
 ) -> Callable[[F], F]:
     """Register the decorated function as a metric."""
 
     def register(code: F) -> F:
         if name in _METRICS:
             raise ValueError(f"metric `{name}` is defined twice")
-        _METRICS[name] = Metric(name, label, unit, definition, source, better, code, windowed, parameters)
+        _METRICS[name] = Metric(
+            name, label, unit, definition, source, better, code, windowed, parameters, from_samples
+        )
         return code
 
     return register

@@ -103,6 +103,7 @@ def of_arrivals(run: Measured, queue: str) -> VarianceTime | None:
     definition="1 + slope / 2 of the variance-time plot of arrivals, at scales from 1/400 to 1/20 of the"
     " measured interval; not defined below 400 samples of the queue",
     source="Leland, Taqqu, Willinger, Wilson 1994, section 3.2",
+    from_samples=True,
 )
 def hurst(run: Measured, queue: str, _class_name: str) -> float | None:
     """The Hurst parameter of what arrives."""

@@ -87,6 +87,7 @@ def _within(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64
     definition="mean of the samples of the law's average queue",
     source="average queue: Floyd, Jacobson 1993, section 4",
     windowed=True,
+    from_samples=True,
 )
 def average_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Where the average stands."""
@@ -102,6 +103,7 @@ def average_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     source=f"variation of the average: {_MISKOVIC}",
     better="less",
     windowed=True,
+    from_samples=True,
 )
 def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """How much the average moves."""
@@ -118,6 +120,7 @@ def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     better="more",
     windowed=True,
     parameters=_BAND,
+    from_samples=True,
 )
 def average_in_band(
     run: Measured,
@@ -145,6 +148,7 @@ def average_in_band(
     source=f"average brought within the thresholds: {_MISKOVIC}; at a stretch is ours",
     better="more",
     windowed=True,
+    from_samples=True,
 )
 def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """How long the law keeps its average."""
@@ -167,6 +171,7 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     source=f"convergence of Adaptive RED: {_MISKOVIC}-C; 10 s are ours",
     better="less",
     parameters=(Parameter("hold", "s", "how long at a stretch", HOLD_S),),
+    from_samples=True,
 )
 def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
     """When the law has brought its average to where it can steer it."""

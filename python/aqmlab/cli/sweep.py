@@ -1,0 +1,252 @@
+"""The commands over many runs: ``sweep``, ``merge``, ``query``."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aqmlab.cli.console import interruptible, say, set_quiet, tell_json
+from aqmlab.cli.options import AsJson, Jobs, Quiet, Runs, ScenarioFile, Seed, StorePath
+from aqmlab.cli.progress import ProgressLine, sweep_text
+from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.progress import Progress
+    from aqmlab.sweeps.sweep import Sweep
+
+EVENTS_VERSION = 1
+_SECONDS_BETWEEN_EVENTS = 1.0
+
+
+def sweep(
+    scenario: ScenarioFile,
+    store: StorePath = None,
+    seed: Seed = None,
+    runs: Runs = None,
+    jobs: Jobs = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Only the K-th of N equal parts of the runs.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Do runs again that are in the store.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what there is to do, and what it would take.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print events, a JSON object a line, instead of a table.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run every cell of a scenario with every seed, unless the store has it; print and keep the answer."""
+    set_quiet(quiet)
+    if dry_run:
+        _forecast(scenario, store, seed, runs, jobs, shard, as_json)
+        return
+    from aqmlab.sweeps.sweep import sweep as begin
+
+    events = _Events(enabled=as_json)
+    failure: AqmlabError | None = None
+    with interruptible(), ProgressLine(enabled=not quiet, text=sweep_text) as line:
+
+        def watch(now: Progress) -> None:
+            line.update(now.to_json())
+            events.progress(now)
+
+        under_way = begin(
+            scenario,
+            store=store,
+            seed=seed,
+            runs=runs,
+            jobs=jobs,
+            shard=shard,
+            force=force,
+            progress=watch,
+        )
+        with under_way:
+            events.begin(under_way)
+            if as_json:
+                for ended in under_way:
+                    events.run(ended)
+            try:
+                under_way.wait()
+            except HostError:
+                raise
+            except (RunError, RecordingError) as error:
+                failure = error
+    for warning in under_way.cases.about["warnings"]:
+        say(f"warning: {warning}")
+    events.end(under_way)
+    if not as_json:
+        _print(under_way, whole=shard is None)
+    say(f"sweep      {under_way.path}")
+    if failure is not None:
+        raise failure
+
+
+def _print(under_way: Sweep, *, whole: bool) -> None:
+    from aqmlab.cli.sweep_tables import print_sweep
+
+    results = under_way.results
+    if whole or not results.missing:
+        print_sweep(results)
+    else:
+        asked = len(results.cells) * len(results.seeds)
+        say(
+            f"{asked - len(results.missing)} of {asked} runs are there; when all shards are,"
+            " `aqmlab merge` makes the tables"
+        )
+
+
+def _forecast(
+    scenario: Path,
+    store: Path | None,
+    seed: int | None,
+    runs: int | None,
+    jobs: int | None,
+    shard: str | None,
+    as_json: bool,
+) -> None:
+    from aqmlab.cli.sweep_tables import print_forecast
+    from aqmlab.sweeps.forecast import forecast
+
+    found = forecast(scenario, store=store, seed=seed, runs=runs, jobs=jobs, shard=shard)
+    if as_json:
+        tell_json({"format_version": 1, **found.to_json()})
+    else:
+        print_forecast(found)
+
+
+class _Events:
+    """What happens, a JSON object a line on stdout; two threads have something to tell."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        self._enabled = enabled
+        self._lock = threading.Lock()
+        self._told_s = 0.0
+
+    def begin(self, under_way: Sweep) -> None:
+        about = under_way.cases.about
+        self._tell(
+            "begin",
+            lambda: {
+                "format_version": EVENTS_VERSION,
+                "title": about["title"],
+                "path": str(under_way.path),
+                "cells": len(under_way.cases.cells),
+                "seeds": under_way.cases.seeds,
+                "workers": under_way.workers,
+                **under_way.progress.to_json(),
+            },
+        )
+
+    def run(self, ended: Any) -> None:  # noqa: ANN401 (a dataclass)
+        from dataclasses import asdict
+
+        self._tell("run", lambda: asdict(ended))
+
+    def progress(self, now: Progress) -> None:
+        if now.elapsed_s - self._told_s >= _SECONDS_BETWEEN_EVENTS:
+            self._told_s = now.elapsed_s
+            self._tell("progress", now.to_json)
+
+    def end(self, under_way: Sweep) -> None:
+        now = under_way.progress
+        self._tell(
+            "end",
+            lambda: {
+                "path": str(under_way.path),
+                "workers": under_way.workers,
+                **now.to_json(),
+                "missing": [
+                    {
+                        "settings": dict(missing.cell.settings),
+                        "arm": missing.cell.arm,
+                        "seed": missing.seed,
+                        "reason": missing.reason,
+                    }
+                    for missing in under_way.results.missing
+                ],
+            },
+        )
+
+    def _tell(self, event: str, content: Callable[[], dict[str, Any]]) -> None:
+        if self._enabled:
+            text = json.dumps({"event": event, **content()}, ensure_ascii=False)
+            with self._lock:
+                sys.stdout.write(text + "\n")
+                sys.stdout.flush()
+
+
+def merge(
+    stores: Annotated[list[Path], typer.Argument(metavar="DIR...", help="The stores to merge.")],
+    store: StorePath = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bring the runs of several stores into one, and make the tables of their sweeps."""
+    from aqmlab.cli.sweep_tables import print_sweep
+    from aqmlab.figures import counted
+    from aqmlab.sweeps.merge import merge as bring_together
+
+    set_quiet(quiet)
+    merged = bring_together(stores, store)
+    if as_json:
+        tell_json(
+            {
+                "format_version": 1,
+                "store": str(merged.store.path),
+                "added": merged.added,
+                "present": merged.present,
+                "sweeps": [
+                    {"path": str(sweep.path), "missing": len(sweep.missing)} for sweep in merged.sweeps
+                ],
+            }
+        )
+    else:
+        for results in merged.sweeps:
+            print_sweep(results)
+    say(f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were there")
+    for results in merged.sweeps:
+        lacking = len(results.missing)
+        say(f"sweep      {results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One statement that reads.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A store, or the directory of a sweep, an experiment or a run.", show_default=False
+        ),
+    ] = None,
+    store: StorePath = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask all recordings of a store a question in SQL: tables are `runs`, `cells`, `summary`, `flows`, ..."""
+    from aqmlab.sweeps.query import query as ask
+
+    answer = ask(sql, path or store)
+    if as_json:
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        tell_json({"format_version": 1, "rows": rows, "skipped": list(answer.skipped)})
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+    else:
+        from aqmlab.cli.sweep_tables import print_rows
+
+        print_rows(answer.columns, answer.rows)
+    if answer.skipped:
+        from aqmlab.figures import counted
+
+        for reason in answer.skipped:
+            say(f"left out: {reason}")
+        raise RecordingError(f"{counted(len(answer.skipped), 'file')} could not be read and were left out")

@@ -1,0 +1,90 @@
+"""Answers over many runs as tables on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from aqmlab.cli.progress import duration_text
+from aqmlab.cli.tables import answer_console, plain_table
+from aqmlab.figures import counted, display_unit, estimate_parts
+
+if TYPE_CHECKING:
+    from aqmlab.results import Results
+    from aqmlab.sweeps.forecast import Forecast
+
+MOST_ROWS = 60
+SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_percent")
+"""What is printed of a sweep whose scenario names no metrics."""
+
+
+def print_sweep(results: Results) -> None:
+    """A row a cell: mean and interval of the scenario's metrics, or of :data:`SHORT`."""
+    from rich.text import Text
+
+    from aqmlab.metrics import find
+    from aqmlab.stats import estimate
+    from aqmlab.sweeps.tables import ANSWER_FILE
+
+    console = answer_console()
+    console.print(results.title, style="bold", markup=False)
+    if results.question:
+        console.print(results.question, markup=False)
+    console.print()
+    metrics = [find(name) for name in results.metrics or SHORT]
+    table = plain_table(*(axis.short for axis in results.axes), "arm")
+    for metric in metrics:
+        unit = display_unit(metric.unit)
+        table.add_column(Text(f"{metric.label} [{unit}]" if unit else metric.label), justify="right")
+    for cell in results.cells[:MOST_ROWS]:
+        row = [*(label for _, label in cell.settings), cell.arm]
+        for metric in metrics:
+            mean, half = estimate_parts(estimate(results.values(metric.name, cell).values()), metric.unit)
+            row.append(f"{mean} ±{half}" if half else mean)
+        table.add_row(*map(Text, row))
+    console.print(table)
+    console.print(_footnote(results), style="dim", markup=False)
+    left = len(results.cells) - MOST_ROWS
+    if left > 0:
+        console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
+
+
+def _footnote(results: Results) -> str:
+    seeds = results.seeds
+    missing = len(results.missing)
+    lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
+    cells = counted(len(results.cells), "cell")
+    if len(seeds) == 1:
+        return f"{cells}; one run each (seed {seeds[0]}): no interval{lost}"
+    return f"{cells}; mean ± 95 % t interval over {len(seeds)} seeds ({seeds[0]} to {seeds[-1]}){lost}"
+
+
+def print_forecast(found: Forecast) -> None:
+    """What there is to do, and what it would take."""
+    console = answer_console()
+    table = plain_table("", "")
+    table.show_header = False
+    product = " × ".join(
+        [counted(found.cases, "case"), counted(found.arms, "arm"), counted(found.seeds, "seed")]
+    )
+    table.add_row("sweep", f"{product} = {found.cases * found.arms * found.seeds} runs")
+    if found.runs != found.cases * found.arms * found.seeds:
+        table.add_row("asked for", counted(found.runs, "run"))
+    table.add_row("in the store", str(found.present))
+    table.add_row("to do", str(found.runs - found.present))
+    if found.wall_s is not None:
+        table.add_row("time", f"about {duration_text(found.wall_s)}")
+    if found.bytes is not None:
+        table.add_row("disk", f"about {found.bytes / 1e6:.3g} MB")
+    console.print(table)
+    console.print(found.how, style="dim", markup=False)
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """The answer to a query."""
+    from rich.text import Text
+
+    table = plain_table(*columns)
+    for row in rows:
+        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    answer_console().print(table)

@@ -1,0 +1,143 @@
+"""Which recordings there are to ask, and what is known of each: of a store, a sweep or an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import RecordingError
+from aqmlab.recording import load, read_json
+from aqmlab.results import Cell, short_names
+from aqmlab.sweeps.directory import SweepFile, store_of
+from aqmlab.sweeps.store import SWEEP_FILE, Store
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A recording.
+
+    Attributes
+    ----------
+    path
+        Its directory.
+    digest
+        Of the run; of a run that is in no store the digest of its plan, and its seed.
+    cell
+        The swept values and the arm: as the first sweep has them that the run belongs to.
+    seed
+        The seed.
+    manifest
+        The content of ``manifest.json``.
+    """
+
+    path: Path
+    digest: str
+    cell: Cell
+    seed: int
+    manifest: Mapping[str, Any]
+
+
+@dataclass
+class Catalogue:
+    """The recordings of a directory.
+
+    Attributes
+    ----------
+    root
+        Where all their files are.
+    entries
+        The recordings, each once.
+    cells
+        Sweep, cell, seed and digest of each run of each sweep, there or not.
+    skipped
+        What could not be read, with the reason.
+    """
+
+    root: Path
+    entries: list[Entry] = field(default_factory=list)
+    cells: list[tuple[str, Cell, int, str]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def axes(self) -> dict[str, str]:
+        """Short name of each axis by its name."""
+        cells = [entry.cell for entry in self.entries] + [cell for _, cell, _, _ in self.cells]
+        names = list(dict.fromkeys(name for cell in dict.fromkeys(cells) for name, _ in cell.settings))
+        return dict(zip(names, short_names(names), strict=True))
+
+    def files(self) -> dict[str, list[tuple[Path, str]]]:
+        """By table, its files, each with the digest of its run."""
+        found: dict[str, list[tuple[Path, str]]] = {}
+        for entry in self.entries:
+            for table in entry.manifest["tables"]:
+                found.setdefault(table, []).append((entry.path / f"{table}.parquet", entry.digest))
+        return found
+
+
+def catalogue(path: Path) -> Catalogue:
+    """What there is at a path: a store, the directory of a sweep, of an experiment or of a run.
+
+    Raises
+    ------
+    RecordingError
+        If it is none of them, or of a later format.
+    """
+    if (path / SWEEP_FILE).is_file():
+        return _of_sweeps(store_of(path), [path], only=True)
+    if (path / "store.json").is_file():
+        store = Store(path)
+        return _of_sweeps(store, store.sweeps(), only=False)
+    if (path / "experiment.json").is_file() or (path / "manifest.json").is_file():
+        return _of_experiment(path)
+    raise RecordingError(f"`{path}` is no store, and no directory of a sweep, an experiment or a run")
+
+
+def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue:
+    found = Catalogue(store.path / "runs")
+    for path in sweeps:
+        try:
+            runs = list(SweepFile(path))
+        except RecordingError as error:
+            found.skipped.append(str(error))
+            continue
+        found.cells += [(path.name, cell, seed, digest) for cell, seed, digest in runs]
+    known: dict[str, Cell] = {}
+    for _, cell, _, digest in found.cells:
+        known.setdefault(digest, cell)
+    for digest in [digest for digest in known if store.has(digest)] if only else store.digests():
+        _add(found, store.path_of(digest), known.get(digest), digest)
+    return found
+
+
+def _of_experiment(path: Path) -> Catalogue:
+    found = Catalogue(path)
+    for run in load(path).runs:
+        _add(found, run.path, None, f"{run.manifest['plan_digest']}-{run.seed}")
+    return found
+
+
+def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
+    try:
+        manifest = read_json(path / "manifest.json")
+        cell = cell or Cell((), str(manifest["arm"]))
+        entry = Entry(path, digest, cell, int(manifest["seed"]), manifest)
+        lacking = [table for table in manifest["tables"] if not (path / f"{table}.parquet").is_file()]
+    except RecordingError as error:
+        found.skipped.append(str(error))
+    except (KeyError, TypeError, ValueError) as error:
+        found.skipped.append(f"`{path / 'manifest.json'}` is incomplete: {error!r}")
+    else:
+        if lacking:
+            found.skipped.append(f"`{path}` is incomplete: `{lacking[0]}.parquet` is missing")
+        else:
+            found.entries.append(entry)
+
+
+def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
+    """The labels of a cell on all axes, also on those that its own sweep has not got."""
+    own = dict(cell.settings)
+    return (own.get(name) for name in axes)
+
+
+__all__ = ["Catalogue", "Entry", "catalogue", "labels"]

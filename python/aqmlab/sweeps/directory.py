@@ -1,0 +1,261 @@
+"""What a sweep leaves beside its runs: ``sweeps/<name>/`` of a store.
+
+``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs. Both are
+there before the first run. No file depends on when, where or in how many goes the runs were done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from aqmlab.errors import RecordingError
+from aqmlab.recording import Run, load_run, read_json
+from aqmlab.results import NOT_RUN, Axis, Cell, Missing, Reader, Results
+from aqmlab.sweeps.cases import Cases
+from aqmlab.sweeps.store import SWEEP_FILE, Store, write_whole, writing
+
+FORMAT_VERSION = 1
+
+_ABOUT = ("title", "question", "metrics", "warnings", "arms", "axes", "claims")
+
+
+def describe(cases: Cases, failed: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    """The content of ``sweep.json``.
+
+    Parameters
+    ----------
+    cases
+        What was asked for.
+    failed
+        By digest, why there is no recording of a run.
+    """
+    about = {
+        "format_version": FORMAT_VERSION,
+        "results_version": cases.results_version,
+        **{key: cases.about[key] for key in _ABOUT},
+        "seeds": cases.seeds,
+        "cells": [
+            {
+                "labels": list(cell.labels),
+                "arm": cell.arm,
+                "plan_digest": cell.plan_digest,
+                "runs": cases.digests(cell),
+            }
+            for cell in cases.cells
+        ],
+    }
+    return with_failed(about, failed)
+
+
+def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str, Any]:
+    """The content of ``sweep.json`` with other failures, which are in the order of the runs."""
+    runs = dict.fromkeys(digest for cell in about["cells"] for digest in cell["runs"])
+    named = [{"run": digest, "reason": failed[digest]} for digest in runs if digest in failed]
+    return {**about, "failed": named}
+
+
+def write_about(directory: Path, scenario: str, about: Mapping[str, Any]) -> None:
+    """Write the scenario and ``sweep.json``, unless they are there already with that content.
+
+    Raises
+    ------
+    HostError
+        If they cannot be written.
+    """
+    content = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    with writing(directory.parent.parent):
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in (("scenario.toml", scenario), (SWEEP_FILE, content)):
+            file = directory / name
+            if not file.exists() or file.read_bytes() != text.encode():
+                write_whole(file, text)
+
+
+def update_about(
+    directory: Path, store: Store, cases: Cases, tried: Container[str], failed: Mapping[str, str]
+) -> None:
+    """Write both files, and keep what others have found to fail; to be called alone in the directory.
+
+    Parameters
+    ----------
+    directory
+        The sweep's.
+    store
+        Where its runs are.
+    cases
+        What was asked for.
+    tried
+        Digests of the runs that the caller has tried, or is going to try.
+    failed
+        Those of them that have failed, with the reason.
+    """
+    reasons = dict(failed)
+    if (directory / SWEEP_FILE).exists():
+        others = SweepFile(directory).failed
+        reasons |= {digest: why for digest, why in others.items() if digest not in tried}
+    lacking = {digest: why for digest, why in reasons.items() if not store.has(digest)}
+    write_about(directory, cases.text, describe(cases, lacking))
+
+
+class SweepFile:
+    """``sweep.json``, opened.
+
+    Parameters
+    ----------
+    path
+        The sweep's directory.
+
+    Raises
+    ------
+    RecordingError
+        If it is missing, incomplete, corrupt or of a later format.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.about = read_json(path / SWEEP_FILE)
+        version = self.about.get("format_version")
+        if not isinstance(version, int) or version > FORMAT_VERSION:
+            raise RecordingError(
+                f"`{path / SWEEP_FILE}` has the format version `{version}`; this aqmlab reads up to"
+                f" {FORMAT_VERSION}"
+            )
+        try:
+            about = self.about
+            self.seeds = tuple(int(seed) for seed in about["seeds"])
+            self.axes = tuple(
+                Axis(str(a["name"]), str(a["short"]), tuple(a["keys"]), tuple(map(str, a["labels"])))
+                for a in about["axes"]
+            )
+            self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
+            self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
+            self.texts = {key: str(about[key]) for key in ("title", "question")}
+            self.names = {key: tuple(map(str, about[key])) for key in ("arms", "metrics", "warnings")}
+            self.claims: Sequence[Mapping[str, Any]] = tuple(about["claims"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordingError(f"`{path / SWEEP_FILE}` is incomplete: {error!r}") from error
+
+    def _cell(self, entry: Mapping[str, Any]) -> Cell:
+        labels = zip(self.axes, entry["labels"], strict=True)
+        return Cell(tuple((axis.name, str(label)) for axis, label in labels), str(entry["arm"]))
+
+    def __iter__(self) -> Iterator[tuple[Cell, int, str]]:
+        """Cell, seed and digest of each run."""
+        for cell, digests in self.runs.items():
+            for seed, digest in zip(self.seeds, digests, strict=True):
+                yield cell, seed, digest
+
+
+class Recordings:
+    """The recordings of a sweep's runs, each opened once, however often one looks.
+
+    Parameters
+    ----------
+    store
+        Where they are.
+    file
+        Which they are.
+    """
+
+    def __init__(self, store: Store, file: SweepFile) -> None:
+        self._store = store
+        self.file = file
+        self._runs: dict[tuple[Cell, int], Run] = {}
+        self._plans: dict[str, dict[str, Any]] = {}
+        self._reader = Reader()
+
+    def results(self, among: Container[str] | None = None) -> Results:
+        """What is there now.
+
+        Parameters
+        ----------
+        among
+            Digests of the runs that may be there; all are looked for if not given.
+        """
+        missing = [
+            Missing(cell, seed, reason)
+            for cell, seed, digest in self.file
+            if (cell, seed) not in self._runs
+            and (reason := self._opened(cell, seed, digest) if among is None or digest in among else NOT_RUN)
+        ]
+        return Results(
+            title=self.file.texts["title"],
+            question=self.file.texts["question"],
+            path=self.file.path,
+            arms=self.file.names["arms"],
+            cells=tuple(self.file.runs),
+            seeds=self.file.seeds,
+            runs=self._runs,
+            axes=self.file.axes,
+            claims=self.file.claims,
+            metrics=self.file.names["metrics"],
+            missing=missing,
+            warnings=self.file.names["warnings"],
+            reader=self._reader,
+        )
+
+    def damaged(self, results: Results) -> tuple[Missing, ...]:
+        """What is missing from results though there is a recording: it cannot be read."""
+        digests = {(cell, seed): digest for cell, seed, digest in self.file}
+        return tuple(m for m in results.missing if self._store.has(digests[m.cell, m.seed]))
+
+    def _opened(self, cell: Cell, seed: int, digest: str) -> str:
+        """Open a recording; if that cannot be, say why."""
+        if not self._store.has(digest):
+            return self.file.failed.get(digest, NOT_RUN)
+        try:
+            run = load_run(self._store.path_of(digest), self._plans)
+        except RecordingError as error:
+            return str(error)
+        # The run may have been done for another scenario that calls it something else.
+        called = {"title": self.file.texts["title"], "arm": cell.arm}
+        self._runs[cell, seed] = replace(run, manifest=run.manifest | called)
+        return ""
+
+
+def store_of(directory: Path) -> Store:
+    """The store that a sweep's directory is in.
+
+    Raises
+    ------
+    RecordingError
+        If it is in none.
+    """
+    try:
+        return Store(directory.resolve().parent.parent)
+    except RecordingError as error:
+        raise RecordingError(f"the sweep `{directory}` has lost its runs: {error}") from error
+
+
+def load_sweep(path: Path | str) -> Results:
+    """Open what a sweep left: as far as it has come, if it has not ended.
+
+    Parameters
+    ----------
+    path
+        Its directory.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is incomplete, corrupt or of a later format.
+    """
+    path = Path(path)
+    return Recordings(store_of(path), SweepFile(path)).results()
+
+
+__all__ = [
+    "Recordings",
+    "SweepFile",
+    "describe",
+    "load_sweep",
+    "store_of",
+    "update_about",
+    "with_failed",
+    "write_about",
+]

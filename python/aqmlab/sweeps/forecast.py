@@ -1,0 +1,154 @@
+"""What a sweep would take: asked before it is begun."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab.experiment import job_count
+from aqmlab.scenario import Scenario
+from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
+from aqmlab.sweeps.store import Store, store_path
+
+_TRIAL_S = 2.0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Counts, and estimates of time and space.
+
+    Attributes
+    ----------
+    cases, arms, seeds
+        Their product are the runs of the sweep.
+    runs
+        Those of this shard.
+    present
+        Runs that are in the store already.
+    wall_s
+        For the others, so many side by side; ``None`` if nothing is known.
+    bytes
+        On the disk, for the others; ``None`` if no run was short enough to be tried to its end.
+    how
+        What the estimates are from.
+    """
+
+    cases: int
+    arms: int
+    seeds: int
+    runs: int
+    present: int
+    wall_s: float | None
+    bytes: int | None
+    how: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    weight: float
+    wall_s: float
+    bytes: int | None
+
+
+class _EnoughError(Exception):
+    """A trial has shown what it can in its time."""
+
+
+def forecast(  # noqa: PLR0913 (keyword arguments)
+    scenario: Scenario,
+    *,
+    store: Path | str | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    jobs: int | None = None,
+    shard: Shard | str | None = None,
+) -> Forecast:
+    """What is there, and what the rest would take.
+
+    One run of the cell whose links carry least and one of that whose links carry most are simulated, each for
+    two seconds at most; what others take is assumed to lie on the line between them, by the capacity of all
+    their links together times the simulated time.
+
+    Parameters
+    ----------
+    scenario, store, seed, runs, jobs, shard
+        As of :func:`aqmlab.sweeps.sweep.sweep`. Nothing is written.
+    """
+    workers = job_count(jobs)
+    part = Shard.parse(shard) if isinstance(shard, str) else shard
+    cases = Cases(scenario, seed=seed, runs=runs)
+    path = store_path(store)
+    there = Store(path) if path.exists() else None
+    asked = {digest: cell for cell, _, digest in cases if part is None or part.has(digest)}
+    todo = [cell for digest, cell in asked.items() if there is None or not there.has(digest)]
+    wall_s: float | None = None
+    size: int | None = None
+    how = "nothing is to be done"
+    if todo:
+        cells = sorted(todo, key=lambda cell: cell.weight)
+        ends = [cells[0]] if cells[0].weight == cells[-1].weight else [cells[0], cells[-1]]
+        trials = [_tried(cases, cell) for cell in ends]
+        wall_s = sum(_between(trials, cell.weight) for cell in cells) / min(workers, len(cells))
+        sizes = [trial.bytes for trial in trials if trial.bytes is not None]
+        size = round(sum(sizes) / len(sizes) * len(todo)) if sizes else None
+        how = _how(trials)
+    return Forecast(
+        cases=cases.case_count,
+        arms=len(cases.about["arms"]),
+        seeds=len(cases.seeds),
+        runs=len(asked),
+        present=len(asked) - len(todo),
+        wall_s=wall_s,
+        bytes=size,
+        how=how,
+    )
+
+
+def _how(trials: list[_Trial]) -> str:
+    tried = "one run" if len(trials) == 1 else "the run with the slowest links and that with the fastest"
+    cut = any(trial.bytes is None for trial in trials)
+    return f"from simulating {tried}{f', for at most {_TRIAL_S:.0f} s each' if cut else ''}"
+
+
+def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
+    """Simulate one run of a cell, as far as it gets in its time."""
+    from aqmlab import _core
+
+    task = cases.task(cell, cases.seeds[0])
+    begun = time.monotonic()
+    share = 0.0
+
+    def look(now: Mapping[str, float]) -> None:
+        nonlocal share
+        share = now["sim_done_s"] / now["sim_total_s"] if now["sim_total_s"] else 0.0
+        if share and time.monotonic() - begun >= _TRIAL_S:
+            raise _EnoughError
+
+    with tempfile.TemporaryDirectory(prefix="aqmlab-") as parent:
+        out = Path(parent) / "run"
+        try:
+            _core.run_one(task.toml, task.file_name, task.arm, task.seed, out, progress=look)
+        except _EnoughError:
+            return _Trial(cell.weight, (time.monotonic() - begun) / share, None)
+        size = sum(file.stat().st_size for file in out.iterdir())
+        return _Trial(cell.weight, time.monotonic() - begun, size)
+
+
+def _between(trials: list[_Trial], weight: float) -> float:
+    """Seconds that a run of a weight takes, on the line through the trials."""
+    first, last = trials[0], trials[-1]
+    if first.weight == last.weight:
+        return first.wall_s
+    slope = (last.wall_s - first.wall_s) / (last.weight - first.weight)
+    return first.wall_s + slope * (weight - first.weight)
+
+
+__all__ = ["Forecast", "forecast"]

@@ -1,0 +1,126 @@
+"""Merging stores: what was done in parts, on whatever machines, becomes one store with whole tables."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab.errors import RecordingError, UsageError
+from aqmlab.recording import read_json
+from aqmlab.results import Results
+from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
+from aqmlab.sweeps.store import SWEEP_FILE, Store, alone_in, store_path, writing
+from aqmlab.sweeps.tables import write_tables
+
+_NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge has brought together.
+
+    Attributes
+    ----------
+    store
+        Where.
+    added, present
+        Runs that it got, and runs that it had.
+    sweeps
+        The directories of the sweeps that the sources knew, with what is there of them now.
+    """
+
+    store: Store
+    added: int
+    present: int
+    sweeps: tuple[Results, ...]
+
+
+def merge(sources: Sequence[Path | str], store: Path | str | None = None) -> Merged:
+    """Bring whole runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
+
+    Files are linked where that is possible, else copied; the sources stay as they are.
+
+    Parameters
+    ----------
+    sources
+        Directories of stores.
+    store
+        The one to merge into, made if it is not there; ``AQMLAB_STORE``, or ``runs/store``, if not given.
+
+    Raises
+    ------
+    UsageError
+        If there are no sources, or the destination is one of them.
+    RecordingError
+        If there is no store, or two have a run of one digest with different results.
+    HostError
+        If the destination cannot be written.
+    """
+    if not sources:
+        raise UsageError("nothing to merge: name the stores")
+    opened = [Store(source) for source in sources]
+    into = Store.made(store_path(store))
+    if any(source.path.resolve() == into.path.resolve() for source in opened):
+        raise UsageError(f"`{into.path}` is to be merged into itself: name another destination")
+    added = present = 0
+    with into.staging() as staging:
+        for source in opened:
+            for digest in source.digests():
+                if into.has(digest):
+                    _check_equal(source, into, digest)
+                    present += 1
+                else:
+                    with writing(into.path):
+                        _copy(source.path_of(digest), staging / digest)
+                    added += into.put(staging / digest, digest)
+    names = dict.fromkeys(path.name for source in opened for path in source.sweeps())
+    sweeps = tuple(_rebuilt(into, name, opened) for name in names)
+    return Merged(into, added, present, sweeps)
+
+
+def _rebuilt(into: Store, name: str, sources: Iterable[Store]) -> Results:
+    """A sweep's directory with what its sources and the destination know together."""
+    directory = into.sweep_directory(name)
+    homes = [store.sweep_directory(name) for store in (into, *sources)]
+    files = [SweepFile(home) for home in homes if (home / SWEEP_FILE).is_file()]
+    failed: dict[str, str] = {}
+    for file in files:
+        failed |= {digest: why for digest, why in file.failed.items() if not into.has(digest)}
+    scenario = (files[-1].path / "scenario.toml").read_text(encoding="utf-8")
+    with writing(into.path):
+        directory.mkdir(parents=True, exist_ok=True)
+        with alone_in(directory):
+            write_about(directory, scenario, with_failed(files[-1].about, failed))
+            recordings = Recordings(into, SweepFile(directory))
+            results = recordings.results().sound()
+            write_tables(results, directory)
+    return results
+
+
+def _check_equal(source: Store, into: Store, digest: str) -> None:
+    """The same run has the same results, or something is wrong with one of the machines."""
+    tables = [read_json(store.path_of(digest) / "manifest.json").get("tables") for store in (source, into)]
+    if tables[0] != tables[1]:
+        raise RecordingError(
+            f"`{source.path_of(digest)}` and `{into.path_of(digest)}` are of one run, but differ"
+        )
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.mkdir()
+    for file in sorted(source.iterdir()):
+        try:
+            os.link(file, target / file.name)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            shutil.copyfile(file, target / file.name)
+            with (target / file.name).open("rb+") as copied:
+                os.fsync(copied.fileno())
+
+
+__all__ = ["Merged", "merge"]

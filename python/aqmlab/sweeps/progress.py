@@ -1,0 +1,118 @@
+"""How far a sweep is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aqmlab.results import Cell, Results
+from aqmlab.stats import estimate
+
+WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
+"""Metrics whose intervals are looked at while a sweep grows. All are well above zero where anything is sent:
+the relative width of one near zero says nothing."""
+
+
+@dataclass(frozen=True)
+class Widest:
+    """The interval that is widest for its mean.
+
+    Attributes
+    ----------
+    metric, cell
+        Of what and where.
+    relative
+        Half its width by the mean.
+    """
+
+    metric: str
+    cell: Cell
+    relative: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is.
+
+    Attributes
+    ----------
+    runs_total
+        Runs that were asked for, in this shard.
+    runs_present
+        Those that were in the store already.
+    runs_done
+        Those that have ended since, failed ones included.
+    failures
+        How many runs failed, by cause.
+    elapsed_s
+        Since it began.
+    to_go_s
+        What it will take still, as far as can be told.
+    cpu_s
+        Processor time of the runs since it began.
+    widest
+        Of the intervals of cells with two runs or more.
+    """
+
+    runs_total: int
+    runs_present: int = 0
+    runs_done: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    elapsed_s: float = 0.0
+    to_go_s: float | None = None
+    cpu_s: float = 0.0
+    widest: Widest | None = None
+
+    @property
+    def runs_per_s(self) -> float:
+        """Runs a second since it began."""
+        return self.runs_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data: what ``--json`` prints."""
+        return {
+            "runs_total": self.runs_total,
+            "runs_present": self.runs_present,
+            "runs_done": self.runs_done,
+            "failures": dict(self.failures),
+            "elapsed_s": round(self.elapsed_s, 3),
+            "runs_per_s": round(self.runs_per_s, 3),
+            "to_go_s": None if self.to_go_s is None else round(self.to_go_s, 1),
+            "cpu_s": round(self.cpu_s, 6),
+            "widest": self.widest
+            and {
+                "metric": self.widest.metric,
+                "arm": self.widest.cell.arm,
+                "settings": dict(self.widest.cell.settings),
+                "relative": self.widest.relative,
+            },
+        }
+
+
+class Intervals:
+    """The intervals of a sweep that grows: a cell is looked at again when it has more runs."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Cell, tuple[int, Widest | None]] = {}
+
+    def look(self, results: Results) -> Widest | None:
+        """The widest one, over all cells and the metrics :data:`WATCHED`."""
+        for cell in results.cells:
+            count = len(results.runs(cell))
+            if count > 1 and self._seen.get(cell, (0, None))[0] != count:
+                self._seen[cell] = (count, _widest(results, cell))
+        found = [widest for _, widest in self._seen.values() if widest is not None]
+        return max(found, key=lambda widest: widest.relative, default=None)
+
+
+def _widest(results: Results, cell: Cell) -> Widest | None:
+    found = []
+    for metric in WATCHED:
+        est = estimate(results.values(metric, cell).values())
+        if est is not None and est.half_width and est.mean:
+            found.append(Widest(metric, cell, est.half_width / abs(est.mean)))
+    return max(found, key=lambda widest: widest.relative, default=None)
+
+
+__all__ = ["WATCHED", "Intervals", "Progress", "Widest"]

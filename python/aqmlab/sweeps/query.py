@@ -1,0 +1,267 @@
+"""SQL over all recordings of a store: a view for each of their tables, with what was swept beside each row.
+
+DuckDB answers, in memory, and may read the recordings and nothing else. One statement that only reads is let
+through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError
+from aqmlab.recording import damage
+from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
+from aqmlab.sweeps.store import store_path
+
+if TYPE_CHECKING:
+    import duckdb
+
+_APART = "files"
+"""A schema of its own for what nobody asks for."""
+_RUN_COLUMNS = ("digest", "arm", "seed", "settings")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query.
+
+    Attributes
+    ----------
+    columns
+        Their names.
+    rows
+        Numbers, texts, ``None``; lists and dicts of them.
+    skipped
+        Files that could not be read and were left out, with the reason.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    skipped: tuple[str, ...] = ()
+
+
+def query(sql: str, path: Path | str | None = None) -> Answer:
+    """Ask a question in SQL.
+
+    There are a view for each table of recordings (``summary``, ``flows``, ``queues``, ...), whose rows have
+    the columns ``digest``, ``arm``, ``seed``, ``settings`` and one for each axis besides their own; ``runs``
+    with a row a recording; and ``cells`` with a row for each run of each sweep, there or not.
+
+    Parameters
+    ----------
+    sql
+        One ``SELECT``, or another statement that only reads.
+    path
+        A store, or the directory of a sweep, an experiment or a run; ``AQMLAB_STORE``, or ``runs/store``, if
+        not given.
+
+    Raises
+    ------
+    UsageError
+        If the statement is wrong, or does anything but read.
+    RecordingError
+        If there is nothing to ask, or it is of a later format.
+    """
+    import duckdb
+
+    _check(sql)
+    known = catalogue(store_path(path))
+    with duckdb.connect(":memory:", config=_SHUT) as connection:
+        # The views are made of what is here; nothing else may be read from then on.
+        connection.execute(f"SET allowed_directories = [{_text(f'{known.root.resolve()}/')}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        connection.execute(f"CREATE SCHEMA {_APART}")
+        _make_runs(connection, known)
+        files = {table: found for table, found in known.files().items() if _asked(table, known, sql)}
+        try:
+            columns, rows = _answer(connection, sql, files, known)
+        except duckdb.Error as error:
+            damaged = _damaged(connection, files)
+            if not damaged:
+                raise UsageError(f"the query fails: {error}") from error
+            known.skipped.extend(damaged.values())
+            files = {table: [f for f in found if f[0] not in damaged] for table, found in files.items()}
+            try:
+                columns, rows = _answer(connection, sql, files, known)
+            except duckdb.Error as again:
+                raise UsageError(f"the query fails: {again}") from again
+    return Answer(columns, rows, tuple(known.skipped))
+
+
+_SHUT = {
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    # No variable of the program that asks is to be taken for a table.
+    "python_enable_replacements": "false",
+}
+
+
+def _check(sql: str) -> None:
+    """Let one statement through that reads and does nothing else."""
+    import duckdb
+
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise UsageError(f"the query is no SQL: {error}") from error
+    if len(statements) != 1:
+        raise UsageError(f"a query is one statement, not {len(statements)}")
+    if statements[0].type != duckdb.StatementType.SELECT:
+        raise UsageError(f"a query only reads: `{statements[0].type.name}` is not let through")
+
+
+def _asked(table: str, known: Catalogue, sql: str) -> bool:
+    """Whether a query may need a table: it names it, or it names none, as ``SHOW TABLES`` does."""
+    words = set(re.findall(r"\w+", sql.lower()))
+    return table in words or not words & {"runs", "cells", *known.files()}
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    files: Mapping[str, Sequence[tuple[Path, str]]],
+    known: Catalogue,
+) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    for table, found in files.items():
+        _make_view(connection, table, found, known)
+    result = connection.execute(sql)
+    columns = tuple(str(column[0]) for column in result.description)
+    return columns, tuple(tuple(map(_plain, row)) for row in result.fetchall())
+
+
+def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
+    """The tables ``runs`` and ``cells``; ``runs`` is also what the views take their columns from."""
+    axes = known.axes()
+    entries = known.entries
+    manifests = [entry.manifest for entry in entries]
+    swept = [list(labels(entry.cell, axes)) for entry in entries]
+    settings = [dict(entry.cell.settings) for entry in entries]
+    _table(
+        connection,
+        "runs",
+        {
+            "digest": ("VARCHAR", [entry.digest for entry in entries]),
+            "arm": ("VARCHAR", [entry.cell.arm for entry in entries]),
+            "seed": ("BIGINT", [entry.seed for entry in entries]),
+            **_settings(settings),
+            **_axis_columns(axes, swept, _RUN_COLUMNS),
+            "title": ("VARCHAR", [str(m.get("title")) for m in manifests]),
+            "host": ("VARCHAR", [str(m.get("host")) for m in manifests]),
+            "plan_digest": ("VARCHAR", [str(m.get("plan_digest")) for m in manifests]),
+            "results_version": ("BIGINT", [m.get("results_version") for m in manifests]),
+            "t0_ns": ("BIGINT", [m.get("t0_ns") for m in manifests]),
+            "t1_ns": ("BIGINT", [m.get("t1_ns") for m in manifests]),
+            "stopped_by": ("VARCHAR", [m.get("stopped_by") for m in manifests]),
+            "events": ("BIGINT", [m.get("events") for m in manifests]),
+            "wall_s": ("DOUBLE", [m.get("wall_s") for m in manifests]),
+            "path": ("VARCHAR", [str(entry.path) for entry in entries]),
+        },
+    )
+    there = {entry.digest for entry in entries}
+    swept = [list(labels(cell, axes)) for _, cell, _, _ in known.cells]
+    _table(
+        connection,
+        "cells",
+        {
+            "sweep": ("VARCHAR", [sweep for sweep, _, _, _ in known.cells]),
+            "arm": ("VARCHAR", [cell.arm for _, cell, _, _ in known.cells]),
+            "seed": ("BIGINT", [seed for _, _, seed, _ in known.cells]),
+            **_settings([dict(cell.settings) for _, cell, _, _ in known.cells]),
+            **_axis_columns(axes, swept, ("sweep", *_RUN_COLUMNS, "finished")),
+            "digest": ("VARCHAR", [digest for _, _, _, digest in known.cells]),
+            "finished": ("BOOLEAN", [digest in there for _, _, _, digest in known.cells]),
+        },
+    )
+
+
+def _settings(settings: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, list[Any]]]:
+    return {"settings": ("MAP(VARCHAR, VARCHAR)", [dict(one) for one in settings])}
+
+
+def _axis_columns(
+    axes: Mapping[str, str], swept: Sequence[Sequence[str | None]], taken: Iterable[str]
+) -> dict[str, tuple[str, list[Any]]]:
+    """A column for each axis whose name is still free; SQL's names do not know upper and lower case."""
+    names = {name.lower() for name in taken}
+    found: dict[str, tuple[str, list[Any]]] = {}
+    for i, short in enumerate(axes.values()):
+        if short.lower() not in names:
+            names.add(short.lower())
+            found[short] = ("VARCHAR", [row[i] for row in swept])
+    return found
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, tuple[str, list[Any]]]
+) -> None:
+    # Whole columns as parameters: a statement a row would take longer than the query.
+    parts = [f"unnest(?::{kind}[]) AS {_name(column)}" for column, (kind, _) in columns.items()]
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {name} AS SELECT {', '.join(parts)}",
+        [values for _, values in columns.values()],
+    )
+
+
+def _make_view(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    files: Sequence[tuple[Path, str]],
+    known: Catalogue,
+) -> None:
+    if not files:
+        return
+    paths = [str(file.resolve()) for file, _ in files]
+    source = f"read_parquet([{', '.join(map(_text, paths))}], filename = true, union_by_name = true)"
+    _table(
+        connection,
+        f"{_APART}.{_name(table)}",
+        {"file": ("VARCHAR", paths), "digest": ("VARCHAR", [digest for _, digest in files])},
+    )
+    own = {str(row[0]).lower() for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
+    beside = [*_RUN_COLUMNS, *known.axes().values()]
+    columns = [f"r.{_name(column)}" for column in dict.fromkeys(beside) if column.lower() not in own]
+    connection.execute(
+        f"CREATE OR REPLACE VIEW {_name(table)} AS SELECT {', '.join(columns)}, t.* EXCLUDE (filename)"
+        f" FROM {source} AS t JOIN {_APART}.{_name(table)} AS f"
+        " ON t.filename = f.file JOIN runs AS r ON r.digest = f.digest"
+    )
+
+
+def _damaged(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[tuple[Path, str]]]
+) -> dict[Path, str]:
+    """The files that cannot be read, each with a sentence."""
+    every = [file for found in files.values() for file, _ in found]
+    checked = {file: damage(connection, file.resolve()) for file in every}
+    return {file: reason for file, reason in checked.items() if reason}
+
+
+def _plain(value: object) -> object:
+    """What JSON can hold: exact integrals and counts of any size as whole numbers."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value)
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+__all__ = ["Answer", "query"]

@@ -1,0 +1,318 @@
+"""Sweeps: every cell of a scenario with every seed, as far as the store does not have them already."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
+from aqmlab.experiment import job_count, memory_cap
+from aqmlab.figures import counted
+from aqmlab.results import Missing, Results
+from aqmlab.scenario import Scenario
+from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
+from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
+from aqmlab.sweeps.executor import Executor, LocalExecutor
+from aqmlab.sweeps.progress import Intervals, Progress
+from aqmlab.sweeps.store import Store, alone_in, store_path, writing
+from aqmlab.sweeps.tables import write_tables
+from aqmlab.sweeps.tally import Ended, Tally
+
+Watcher = Callable[[Progress], object]
+"""Told how far the runs are, about ten times a second."""
+
+_TICK_S = 0.1
+_TASKS_AHEAD = 256
+"""Tasks that wait at the executor, so that no worker waits while somebody looks at results."""
+_READ_AHEAD = 100
+"""New runs that are worth being read while others are done."""
+_LOOK_S = 5.0
+"""Between looks at the intervals, at least ..."""
+_SHARE_OF_LOOKING = 0.05
+"""... and so that no more of the time is spent on them."""
+
+
+class Sweep:
+    """A sweep that is under way, or has ended; :func:`sweep` makes one.
+
+    Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). As a context, it is cancelled
+    when the block is left by an exception.
+
+    Attributes
+    ----------
+    cases
+        What was asked for.
+    path
+        Its directory in the store.
+    workers
+        Runs side by side.
+    """
+
+    def __init__(  # noqa: PLR0913 (keyword arguments)
+        self,
+        cases: Cases,
+        store: Store,
+        *,
+        jobs: int,
+        shard: Shard | None = None,
+        force: bool = False,
+        watcher: Watcher | None = None,
+        executor: Callable[[int], Executor] | None = None,
+    ) -> None:
+        self.cases = cases
+        self.path = store.sweep_directory(cases.name)
+        self._store = store
+        self._force = force
+        self._watcher = watcher
+        self._executor = executor or self._local
+        cells: dict[str, tuple[PlannedCell, int]] = {}
+        for cell, seed, digest in cases:
+            if shard is None or shard.has(digest):
+                cells.setdefault(digest, (cell, seed))
+        todo = dict.fromkeys(digest for digest in cells if force or not store.has(digest))
+        self.workers = max(min(jobs, len(todo)), 1)
+        self._tally = Tally(cells, todo.keys())
+        with writing(store.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with alone_in(self.path):
+                self._update_about()
+        self._recordings = Recordings(store, SweepFile(self.path))
+        self._intervals = Intervals()
+        self._read, self._looked_s, self._look_took_s, self._told_s = 0, time.monotonic(), 0.0, 0.0
+        self._cancelled, self._over = threading.Event(), threading.Event()
+        self._error: BaseException | None = None
+        self._results: Results | None = None
+        self._damaged: tuple[Missing, ...] = ()
+        self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
+        self._thread.start()
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is now."""
+        return self._tally.progress()
+
+    @property
+    def results(self) -> Results:
+        """What is there now."""
+        if self._results is not None:
+            return self._results
+        return Recordings(self._store, SweepFile(self.path)).results(self._tally.there())
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._over.is_set()
+
+    def __iter__(self) -> Iterator[Ended]:
+        """Each run as it ends, from the first on; ends with the last one."""
+        return iter(self._tally)
+
+    def wait(self) -> Results:
+        """Wait until it has ended, tables included.
+
+        Raises
+        ------
+        RunError
+            If runs failed; the others are kept, and ``results`` has them.
+        RecordingError
+            If runs that were there cannot be read; ``results`` is without them.
+        HostError
+            If this machine cannot go on: no space, no permission. What is done is kept.
+        KeyboardInterrupt
+            If interrupted: the sweep is cancelled then. What is done is kept.
+        """
+        with self:
+            # Not by `join`: interrupted, it would take the thread for ended.
+            self._over.wait()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        failure = self._failure()
+        if failure is not None:
+            raise failure
+        return self.results
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Cancel it, if the block is left by an exception."""
+        if error is not None and not self.done:
+            self.cancel()
+            if isinstance(error, KeyboardInterrupt):
+                error.add_note(f"finished runs are kept in `{self._store.path}`: the same request goes on")
+
+    def cancel(self) -> None:
+        """End it now: runs in progress are dropped, finished ones kept."""
+        self._cancelled.set()
+        self._over.wait()
+        self._thread.join()
+
+    def _local(self, workers: int) -> Executor:
+        cap = memory_cap(workers)
+        return LocalExecutor(self._store.path, workers, memory_cap=cap, replace=self._force)
+
+    def _run(self) -> None:
+        try:
+            try:
+                if self._tally.todo:
+                    self._work()
+            finally:
+                self._tally.close()
+            if not self._cancelled.is_set():
+                self._finish()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._over.set()
+
+    def _work(self) -> None:
+        """Have all runs done that are to be done."""
+        tasks = (self.cases.task(*self._tally.cells[digest]) for digest in self._tally.todo)
+        executor = self._executor(self.workers)
+        waiting = 0
+        try:
+            _warm_up()
+            while not self._cancelled.is_set():
+                while waiting < _TASKS_AHEAD + self.workers and (task := next(tasks, None)) is not None:
+                    executor.submit(task)
+                    waiting += 1
+                if not waiting:
+                    break
+                outcome = executor.outcome(_TICK_S)
+                if outcome is not None:
+                    waiting -= 1
+                    if outcome.status == "machine":
+                        raise HostError(f"{outcome.reason}; finished runs are kept in `{self._store.path}`")
+                    self._tally.add(outcome)
+                self._look()
+        finally:
+            executor.close(now=waiting > 0)
+            # Workers that were ended have left what they were at.
+            self._store.sweep_out()
+
+    def _look(self) -> None:
+        """Tell how far it is; read new runs, while others are being done, and what intervals they make."""
+        now = time.monotonic()
+        if self._watcher is not None and now - self._told_s >= _TICK_S:
+            self._told_s = now
+            self._watcher(self.progress)
+        fresh = len(self._tally) - self._read
+        pause = max(_LOOK_S, self._look_took_s / _SHARE_OF_LOOKING)
+        if fresh >= _READ_AHEAD or (fresh and now - self._looked_s >= pause):
+            self._read += fresh
+            self._tally.widest = self._intervals.look(self._recordings.results(self._tally.there()).sound())
+            self._looked_s = time.monotonic()
+            self._look_took_s = self._looked_s - now
+
+    def _finish(self) -> None:
+        """Write the tables of all that is there, also of what other processes have done."""
+        with writing(self._store.path), alone_in(self.path):
+            self._update_about()
+            self._recordings.file = SweepFile(self.path)
+            results = self._recordings.results().sound()
+            write_tables(results, self.path)
+        self._damaged = self._recordings.damaged(results)
+        self._results = results
+
+    def _update_about(self) -> None:
+        """Say what the sweep consists of, and which runs fail."""
+        update_about(self.path, self._store, self.cases, self._tally.todo, self._tally.failed)
+
+    def _failure(self) -> AqmlabError | None:
+        """What the one who waits has to know."""
+        if self._damaged:
+            count = counted(len(self._damaged), "recording")
+            return RecordingError(
+                f"{count} cannot be read and left out, the first: {self._damaged[0].reason}; with `force`"
+                " runs are done again"
+            )
+        failed = self._tally.failed
+        if not failed:
+            return None
+        digest, reason = next(iter(failed.items()))
+        cell, seed = self._tally.cells[digest]
+        where = ", ".join([*cell.labels, cell.arm, f"seed {seed}"])
+        return RunError(
+            f"{len(failed)} of {counted(len(self._tally.todo), 'run')} failed; the others are kept; the"
+            f" first: {where}: {reason}"
+        )
+
+
+def _warm_up() -> None:
+    """Import what reading results takes, while workers start."""
+    import duckdb
+    import scipy.special
+
+    _ = (duckdb, scipy.special)
+
+
+def sweep(  # noqa: PLR0913 (keyword arguments)
+    scenario: Scenario,
+    *,
+    store: Path | str | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    jobs: int | None = None,
+    shard: Shard | str | None = None,
+    force: bool = False,
+    progress: Watcher | None = None,
+) -> Sweep:
+    """Run every cell of a scenario with every seed, as far as the store has not got them.
+
+    Runs are done in other processes, and the call returns when they have begun. They end with this process at
+    the latest: ``wait()`` for them.
+
+    Parameters
+    ----------
+    scenario
+        A TOML file, or its content as a dict.
+    store
+        The directory of the store; ``AQMLAB_STORE``, or ``runs/store``, if not given.
+    seed, runs
+        The first seed and how many in each cell; as in the scenario if not given.
+    jobs
+        Runs side by side; one a processor if not given. Results do not depend on it.
+    shard
+        ``"2/8"``: the second of eight parts of the runs; all of them if not given.
+    force
+        Whether to do runs again that are there.
+    progress
+        Told how far the runs are.
+
+    Returns
+    -------
+    Sweep
+        To be waited for, iterated, looked at or cancelled.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong, in whatever case; nothing is written then.
+    UsageError
+        If an argument makes no sense.
+    RecordingError
+        If the store is corrupt or of a later format.
+    HostError
+        If the store cannot be written.
+    """
+    part = Shard.parse(shard) if isinstance(shard, str) else shard
+    workers = job_count(jobs)
+    cases = Cases(scenario, seed=seed, runs=runs)
+    return Sweep(
+        cases,
+        Store.made(store_path(store)),
+        jobs=workers,
+        shard=part,
+        force=force,
+        watcher=progress,
+    )
+
+
+__all__ = ["Sweep", "Watcher", "sweep"]

@@ -1,0 +1,146 @@
+"""What has become of the runs of a sweep so far, for whoever looks while it grows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from aqmlab.sweeps.cases import PlannedCell
+from aqmlab.sweeps.executor import Outcome
+from aqmlab.sweeps.progress import Progress, Widest
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended.
+
+    Attributes
+    ----------
+    labels
+        The swept values, in the order of the axes.
+    arm, seed, digest
+        Which run.
+    status
+        ``finished``, ``present`` (somebody else has done it meanwhile) or ``failed``.
+    cause, reason
+        Of a failure: a word to count by, and a sentence.
+    wall_s, cpu_s, events
+        Of the run itself.
+    """
+
+    labels: tuple[str, ...]
+    arm: str
+    seed: int
+    digest: str
+    status: str
+    cause: str
+    reason: str
+    wall_s: float
+    cpu_s: float
+    events: int
+
+
+class Tally:
+    """Runs that have ended, and how long the others will take.
+
+    Parameters
+    ----------
+    cells
+        By digest the cell and seed of each run that was asked for.
+    todo
+        Those that are to be done.
+    """
+
+    def __init__(self, cells: Mapping[str, tuple[PlannedCell, int]], todo: Set[str]) -> None:
+        self.cells = cells
+        self.todo = todo
+        self.failed: dict[str, str] = {}
+        self.cpu_s = 0.0
+        self.widest: Widest | None = None
+        self._ended: list[Ended] = []
+        self._causes: Counter[str] = Counter()
+        self._weight = 0.0
+        self._weight_of_all = sum(cells[digest][0].weight for digest in todo)
+        self._begun = time.monotonic()
+        self._elapsed_s: float | None = None
+        self._changed = threading.Condition()
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep what became of a run."""
+        digest = outcome.task.digest
+        cell, seed = self.cells[digest]
+        ended = Ended(
+            labels=cell.labels,
+            arm=cell.arm,
+            seed=seed,
+            digest=digest,
+            status=outcome.status,
+            cause=outcome.cause,
+            reason=outcome.reason,
+            wall_s=outcome.wall_s,
+            cpu_s=outcome.cpu_s,
+            events=outcome.events,
+        )
+        with self._changed:
+            self._ended.append(ended)
+            if outcome.status == "failed":
+                self.failed[digest] = outcome.reason
+                self._causes[outcome.cause] += 1
+            self.cpu_s += outcome.cpu_s
+            self._weight += cell.weight
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """There will be no more."""
+        with self._changed:
+            self._elapsed_s = time.monotonic() - self._begun
+            self._changed.notify_all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether there will be no more."""
+        return self._elapsed_s is not None
+
+    def __len__(self) -> int:
+        return len(self._ended)
+
+    def __iter__(self) -> Iterator[Ended]:
+        """Each run as it ends, from the first on, until there will be no more."""
+        seen = 0
+        while True:
+            with self._changed:
+                while not self.closed and len(self._ended) == seen:
+                    self._changed.wait()
+                fresh = self._ended[seen:]
+            if not fresh:
+                return
+            yield from fresh
+            seen += len(fresh)
+
+    def there(self) -> Set[str]:
+        """Digests of the runs that are in the store: found there, or done since."""
+        with self._changed:
+            done = {ended.digest for ended in self._ended if ended.status != "failed"}
+        return (self.cells.keys() - self.todo) | done
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        with self._changed:
+            elapsed = time.monotonic() - self._begun if self._elapsed_s is None else self._elapsed_s
+            rest = self._weight_of_all - self._weight
+            return Progress(
+                runs_total=len(self.cells),
+                runs_present=len(self.cells) - len(self.todo),
+                runs_done=len(self._ended),
+                failures=dict(self._causes),
+                elapsed_s=elapsed,
+                to_go_s=elapsed * rest / self._weight if self._weight > 0 else None,
+                cpu_s=self.cpu_s,
+                widest=self.widest,
+            )
+
+
+__all__ = ["Ended", "Tally"]

@@ -1,0 +1,56 @@
+"""A sweep of twenty-four short runs, and what tests of sweeps ask of a store."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+TINY: dict[str, Any] = {
+    "title": "Tiny",
+    "question": "Which queue?",
+    "duration": "3s",
+    "warmup": "1s",
+    "runs": 3,
+    "topology": {
+        "kind": "dumbbell",
+        "rate": "2Mbit",
+        "delay": "5ms",
+        "access_rate": "20Mbit",
+        "queue": {"kind": "droptail", "limit": "20p"},
+    },
+    "traffic": [
+        {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "30ms", "start": {"uniform": ["0s", "300ms"]}}
+    ],
+    "record": {"queues": "100ms"},
+    "arm": [{"name": "DropTail"}, {"name": "RED", "topology.queue": {"kind": "red", "limit": "20p"}}],
+    "sweep": {"topology.rate": ["2Mbit", "4Mbit"], "traffic.ftp.count": [2, 4]},
+}
+RUNS = 24
+
+
+def tiny(**changes: Any) -> dict[str, Any]:
+    return copy.deepcopy(TINY) | changes
+
+
+def tables(directory: Path) -> dict[str, bytes]:
+    """The files of a sweep whose bytes depend on nothing but its runs."""
+    names = ("answer.csv", "results.csv", "scenario.toml", "sweep.json")
+    return {name: (directory / name).read_bytes() for name in names}
+
+
+def left_over(store: Path) -> list[Path]:
+    """What should not be in a store when nobody works on it."""
+    hidden = [path for path in store.rglob(".*") if path.name != ".lock"]
+    return [*(store / "tmp").iterdir(), *hidden]
+
+
+def manifests(store: Path) -> dict[str, dict[str, str]]:
+    """By digest of the run, the digests of its tables."""
+    import json
+
+    found = {}
+    for file in store.glob("runs/*/*/manifest.json"):
+        manifest = json.loads(file.read_text())
+        found[file.parent.name] = {name: facts["digest"] for name, facts in manifest["tables"].items()}
+    return found

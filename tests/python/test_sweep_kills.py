@@ -1,0 +1,277 @@
+"""Sweeps that are killed, run out of disk or may not write: what is done is kept, the rest done later."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+import aqmlab
+from aqmlab.sweeps.store import Store
+from sweeping import RUNS, left_over, manifests, tables, tiny
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    file = folder / "tiny.toml"
+    file.write_text(tomli_w.dumps(tiny()), encoding="utf-8")
+    sweep = aqmlab.sweep(file, store=folder / "store", jobs=2)
+    sweep.wait()
+    return file, sweep.path
+
+
+def command(file, store, *options):
+    return [
+        sys.executable,
+        "-m",
+        "aqmlab",
+        "sweep",
+        str(file),
+        "--store",
+        str(store),
+        "-q",
+        "-j",
+        "2",
+        *options,
+    ]
+
+
+def workers_of(store):
+    """Process ids of the workers that serve a store."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().decode().split("\0")
+            except OSError:
+                continue
+            if "aqmlab.sweeps.worker" in words and str(store) in words:
+                found.append(int(entry.name))
+    return found
+
+
+def wait_until(true, patience_s=20):
+    until = time.monotonic() + patience_s
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def check_whole(store, undisturbed):
+    file, path = undisturbed
+    done = subprocess.run(command(file, store), check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert tables(store / "sweeps" / path.name) == tables(path)
+    assert manifests(store) == manifests(path.parent.parent)
+    assert left_over(store) == []
+
+
+def kill_at_random(store, undisturbed, seed):
+    """Start the sweep; kill it, or one of its workers, as soon as a random number of runs is there."""
+    draw = random.Random(seed)
+    before = len(manifests(store))
+    process = subprocess.Popen(
+        command(undisturbed[0], store), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    after = before + draw.randrange(0, max(RUNS - before, 1))
+    wait_until(lambda: process.poll() is not None or len(list(store.glob("runs/*/*"))) >= after)
+    time.sleep(draw.uniform(0, 0.05))
+    workers = workers_of(store)
+    victim = "parent" if draw.random() < 0.5 or not workers else "worker"
+    target = process.pid if victim == "parent" else draw.choice(workers)
+    try:
+        os.kill(target, signal.SIGKILL)
+    except ProcessLookupError:
+        victim = "nobody"
+    _, errors = process.communicate(timeout=60)
+    wait_until(lambda: not workers_of(store))
+    if victim == "worker":
+        assert process.returncode == 0, errors
+    return victim
+
+
+def kills(store, undisturbed, seeds):
+    """Kill the sweep at random, and begin it anew when it has come to its end."""
+    found = []
+    for seed in seeds:
+        if len(manifests(store)) == RUNS:
+            check_whole(store, undisturbed)
+            shutil.rmtree(store)
+        victim = kill_at_random(store, undisturbed, seed)
+        found.append(victim)
+        sys.stdout.write(f"seed {seed}: {victim} killed, {len(manifests(store))} of {RUNS} runs are there\n")
+    check_whole(store, undisturbed)
+    return found
+
+
+def test_five_random_kills_lose_nothing(undisturbed, tmp_path):
+    kills(tmp_path / "store", undisturbed, range(5))
+
+
+@pytest.mark.slow
+def test_fifty_random_kills_lose_nothing(undisturbed, tmp_path):
+    found = kills(tmp_path / "store", undisturbed, range(100, 150))
+    assert {"parent", "worker"} <= set(found)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_sweep_ends_soon_and_goes_on(undisturbed, tmp_path, number, code):
+    store = tmp_path / "store"
+    process = subprocess.Popen(
+        command(undisturbed[0], store, "-j", "1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: len(list(store.glob("runs/*/*/manifest.json"))) >= 2)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert "finished runs are kept" in errors
+    assert "Traceback" not in errors
+    assert workers_of(store) == []
+    assert 2 <= len(manifests(store)) < RUNS
+    assert left_over(store) == []
+    check_whole(store, undisturbed)
+
+
+def in_a_namespace(script, **variables):
+    """Run a shell script where we may mount; skip where the system does not let us."""
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
+    try:
+        subprocess.run([*inside, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("user namespaces are not allowed here")
+    environment = os.environ | {name: str(value) for name, value in variables.items()}
+    return subprocess.run(
+        [*inside, script], check=False, capture_output=True, text=True, env=environment | {"NO_COLOR": "1"}
+    )
+
+
+def test_a_full_disk_ends_the_sweep_and_what_is_done_is_kept(undisturbed, tmp_path):
+    """A file system of one megabyte: some of the runs fit. Then there is space, and the sweep goes on."""
+    (tmp_path / "disk").mkdir()
+    file, path = undisturbed
+    done = in_a_namespace(
+        'mount -t tmpfs -o size=700k none "$DISK"; set +e\n'
+        '$SWEEP; echo "code $?"; ls -A "$DISK/store/tmp"\n'
+        'find "$DISK/store/runs" -name manifest.json | wc -l\n'
+        'mount -o remount,size=100m "$DISK"; $SWEEP >/dev/null; echo "code $?"; cp -r "$DISK/store" "$KEPT"',
+        DISK=tmp_path / "disk",
+        SWEEP=" ".join(command(file, tmp_path / "disk" / "store")),
+        KEPT=tmp_path / "kept",
+    )
+    words = done.stdout.split()
+    assert words[:2] == ["code", "3"], done.stderr
+    assert 0 < int(words[2]) < RUNS
+    assert words[3:] == ["code", "0"]
+    assert "the disk is full" in done.stderr
+    assert "finished runs are kept" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert tables(tmp_path / "kept" / "sweeps" / path.name) == tables(path)
+
+
+def test_a_read_only_store_is_refused_in_a_sentence_and_can_be_read(undisturbed):
+    file, path = undisturbed
+    store = path.parent.parent
+    done = in_a_namespace(
+        'mount --bind "$STORE" "$STORE"; mount -o remount,bind,ro "$STORE"; set +e\n'
+        '$SWEEP; echo "code $?"; $QUERY; echo "code $?"',
+        STORE=store,
+        SWEEP=" ".join(command(file, store)),
+        QUERY=f"{sys.executable} -m aqmlab query --csv from(cells) --store {store}",
+    )
+    assert done.stdout.startswith("code 3\n"), done.stderr
+    assert "cannot write the store" in done.stderr
+    assert "Read-only file system" in done.stderr
+    assert "it can still be read" in done.stderr
+    assert done.stdout.endswith("code 0\n")
+    assert len(done.stdout.splitlines()) == 3 + RUNS
+
+
+def test_files_that_may_not_grow_are_a_limit_of_the_machine(undisturbed, tmp_path):
+    """Where one cannot mount, a limit on the size of files does for a full disk."""
+    import resource
+
+    done = subprocess.run(
+        command(undisturbed[0], tmp_path / "store"),
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)),
+    )
+    assert done.returncode == 3
+    assert "File too large" in done.stderr
+    assert manifests(tmp_path / "store") == {}
+    assert left_over(tmp_path / "store") == []
+
+
+def test_what_dead_processes_left_is_swept_out_and_what_is_in_use_stays(tmp_path):
+    store = Store.made(tmp_path / "store")
+    script = (
+        "import os, sys, time; from aqmlab.sweeps.store import Store\n"
+        "with Store(sys.argv[1]).staging() as directory:\n"
+        "    (directory / 'half').write_text('x'); print(directory, flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, store.path], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    directory = Path(process.stdout.readline().strip())
+    assert store.sweep_out() == 0
+    assert (directory / "half").exists()
+    process.kill()
+    process.communicate()
+    with store.staging() as own:
+        assert store.sweep_out() == 1
+        assert not directory.exists()
+        assert own.exists()
+    assert left_over(store.path) == []
+
+
+def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "store.json").write_text('{"format_version": 2}')
+    with pytest.raises(aqmlab.RecordingError, match="format version `2`; this aqmlab reads up to 1"):
+        aqmlab.sweep(tiny(), store=tmp_path / "later")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "store.json").write_text("{}")
+    with pytest.raises(aqmlab.RecordingError, match=r"store.json` is corrupt"):
+        Store(tmp_path / "broken")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("Dear")
+    with pytest.raises(aqmlab.UsageError, match="is no store, and not empty"):
+        aqmlab.sweep(tiny(), store=tmp_path / "other")
+    with pytest.raises(aqmlab.RecordingError, match="no store at"):
+        Store(tmp_path / "nothing")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "later", "other"]
+
+
+def test_a_recording_that_is_not_whole_is_made_again(undisturbed, tmp_path):
+    path = undisturbed[1]
+    store = Path(shutil.copytree(path.parent.parent, tmp_path / "store"))
+    digest = Store(store).digests()[3]
+    (Store(store).path_of(digest) / "manifest.json").unlink()
+    check_whole(store, undisturbed)
+
+
+def test_a_corrupt_recording_is_named_left_out_and_made_again_by_force(undisturbed, tmp_path):
+    file, path = undisturbed
+    store = Path(shutil.copytree(path.parent.parent, tmp_path / "store"))
+    digest = Store(store).digests()[3]
+    broken = Store(store).path_of(digest) / "summary.parquet"
+    broken.write_bytes(broken.read_bytes()[:100])
+    done = subprocess.run(command(file, store), check=False, capture_output=True, text=True)
+    assert done.returncode == 4
+    assert "1 recording cannot be read and left out" in done.stderr
+    assert str(Path(digest) / "summary.parquet") in done.stderr
+    assert len((store / "sweeps" / path.name / "results.csv").read_text().splitlines()) == RUNS
+    assert subprocess.run(command(file, store, "--force"), check=False).returncode == 0
+    assert tables(store / "sweeps" / path.name) == tables(path)

@@ -1,0 +1,398 @@
+"""Sweeps: what is asked for is done once, and the tables depend on nothing else."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import threading
+import time
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import _core
+from aqmlab.answers import HEADLINE
+from aqmlab.metrics import all_metrics, measure
+from aqmlab.results import Cell, load_results
+from aqmlab.sweeps.cases import Cases, Shard, Task
+from aqmlab.sweeps.executor import LocalExecutor
+from aqmlab.sweeps.store import Store
+from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
+
+
+@pytest.fixture(scope="session")
+def swept(tmp_path_factory):
+    """A finished sweep, not to be changed."""
+    sweep = aqmlab.sweep(tiny(), store=tmp_path_factory.mktemp("swept") / "store", jobs=2)
+    sweep.wait()
+    return sweep
+
+
+@pytest.fixture
+def store_of(swept):
+    return swept.path.parent.parent
+
+
+def test_every_run_is_done_once_and_named_by_its_digest(swept, store_of):
+    assert (len(swept.cases), swept.progress.runs_done, swept.progress.runs_present) == (RUNS, RUNS, 0)
+    done = list(swept)
+    assert len({ended.digest for ended in done}) == RUNS
+    assert {ended.status for ended in done} == {"finished"}
+    assert {ended.digest for ended in done} == set(Store(store_of).digests())
+    for ended in done:
+        manifest = json.loads((Store(store_of).path_of(ended.digest) / "manifest.json").read_text())
+        named = f"{manifest['plan_digest']}\n{manifest['seed']}\n{_core.RESULTS_VERSION}\n"
+        assert sha256(named.encode()).hexdigest() == ended.digest
+        assert (manifest["arm"], manifest["seed"]) == (ended.arm, ended.seed)
+    assert left_over(store_of) == []
+
+
+def test_results_are_by_cell_in_the_order_of_the_scenario(swept):
+    results = load_results(swept.path)
+    assert [axis.short for axis in results.axes] == ["rate", "count"]
+    assert [(*(label for _, label in cell.settings), cell.arm) for cell in results.cells] == [
+        (rate, count, arm) for rate in ("2Mbit", "4Mbit") for count in "24" for arm in ("DropTail", "RED")
+    ]
+    assert (results.seeds, results.missing, results.question) == ((1, 2, 3), (), "Which queue?")
+    (cell,) = results.select("RED", {"rate": "4Mbit", "count": "2"})
+    assert [run.seed for run in results.runs(cell)] == [1, 2, 3]
+    assert {run.plan["links"][0]["rate"] for run in results.runs(cell)} == {"4Mbit"}
+
+
+def test_a_cell_has_the_same_values_as_an_experiment_of_its_own(swept, tmp_path):
+    alone = tiny()
+    del alone["sweep"]
+    alone["topology"]["rate"] = "4Mbit"
+    experiment = aqmlab.run(alone, output=tmp_path / "alone", report=False)
+    results = swept.results
+    for arm in ("DropTail", "RED"):
+        (cell,) = results.select(arm, {"rate": "4Mbit", "count": "2"})
+        table = aqmlab.table(experiment, HEADLINE)
+        for name in HEADLINE:
+            assert results.values(name, cell) == table.values[arm][name], name
+
+
+def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
+    rows, answer = (
+        list(csv.DictReader((swept.path / name).read_text().splitlines()))
+        for name in ("results.csv", "answer.csv")
+    )
+    assert (len(rows), len(answer)) == (RUNS, RUNS // 3)
+    assert list(rows[0])[:4] == ["rate", "count", "arm", "seed"]
+    results = swept.results
+    for i, cell in enumerate(results.cells):
+        values = results.values("goodput_bps", cell)
+        assert [float(row["goodput_bps"]) for row in rows[3 * i : 3 * i + 3]] == list(values.values())
+        assert float(answer[i]["goodput_bps"]) == pytest.approx(sum(values.values()) / 3, rel=1e-15)
+        assert answer[i]["goodput_bps_n"] == "3"
+    assert {row["mark_percent"] for row in rows} == {""}  # nothing may be marked: no value, no zero
+    assert {row["mark_percent_n"] for row in answer} == {"0"}
+
+
+def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, experiment):
+    """Those that say they are not from samples read none: else a table of a thousand runs takes minutes."""
+
+    class Unread:
+        def arrays(self, *_):
+            raise AssertionError("samples are read")
+
+    for run in measure(experiment):
+        for metric in all_metrics():
+            if not metric.from_samples:
+                metric.compute(replace(run, experiment=Unread()), "bottleneck", "*")
+    columns = (swept.path / "results.csv").read_text().splitlines()[0].split(",")
+    assert set(HEADLINE) < set(columns)
+    assert "hurst" not in columns
+
+
+def test_a_metric_that_the_scenario_names_is_in_the_tables(tmp_path):
+    sweep = aqmlab.sweep(tiny(runs=1, metrics=["backlog_settling_s"]), store=tmp_path / "store")
+    sweep.wait()
+    assert "backlog_settling_s" in (sweep.path / "results.csv").read_text().splitlines()[0]
+
+
+def test_what_is_there_is_not_done_again_unless_forced(swept, store_of, tmp_path):
+    before = tables(swept.path)
+    store_of = Path(shutil.copytree(store_of, tmp_path / "store"))
+    stamps = {path: path.stat().st_mtime_ns for path in store_of.glob("runs/*/*/manifest.json")}
+    again = aqmlab.sweep(tiny(), store=store_of, jobs=2)
+    again.wait()
+    assert (again.progress.runs_done, again.progress.runs_present) == (0, RUNS)
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    more = aqmlab.sweep(tiny(runs=4), store=store_of, jobs=2)  # another sweep, which shares most of its runs
+    more.wait()
+    assert (more.progress.runs_done, more.progress.runs_present) == (RUNS // 3, RUNS)
+    forced = aqmlab.sweep(tiny(), store=store_of, jobs=2, force=True)
+    forced.wait()
+    assert forced.progress.runs_done == RUNS
+    assert all(path.stat().st_mtime_ns > stamp for path, stamp in stamps.items())
+    assert tables(forced.path) == before
+    assert left_over(store_of) == []
+
+
+def test_tables_do_not_depend_on_workers_shards_or_the_store(swept, tmp_path):
+    whole = tables(swept.path)
+    for shard in ("2/3", "1/3", "3/3"):
+        part = aqmlab.sweep(tiny(), store=tmp_path / "parts", jobs=1, shard=shard)
+        part.wait()
+    assert tables(part.path) == whole
+    assert part.path.name == swept.path.name
+
+
+def test_two_at_once_in_one_store_do_every_run_once_in_the_end(swept, tmp_path):
+    """Both may do a run; one of the two recordings is kept."""
+    both = [aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2) for _ in range(2)]
+    for sweep in both:
+        sweep.wait()
+        assert tables(sweep.path) == tables(swept.path)
+    assert manifests(tmp_path / "store") == manifests(swept.path.parent.parent)
+    assert left_over(tmp_path / "store") == []
+    ended = [ended.status for sweep in both for ended in sweep]
+    assert len(ended) <= 2 * RUNS
+    assert set(ended) <= {"finished", "present"}
+
+
+def test_a_sweep_can_be_looked_at_while_it_grows(tmp_path):
+    told = []
+    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1, progress=told.append)
+    assert len(sweep.results.missing) == RUNS or not sweep.done
+    seen = []
+    for ended in sweep:
+        seen.append(ended)
+        if len(seen) == 5:
+            partial = sweep.results
+            assert 5 <= RUNS - len(partial.missing) <= RUNS
+            assert {missing.reason for missing in partial.missing} <= {"not run"}
+    results = sweep.wait()
+    assert sweep.done
+    assert len(seen) == RUNS
+    assert results.missing == ()
+    assert [now.runs_done for now in told] == sorted(now.runs_done for now in told)
+    assert told[-1].runs_total == RUNS
+
+
+def test_the_widest_interval_is_that_of_the_cell_with_most_spread(swept):
+    from aqmlab.stats import estimate
+    from aqmlab.sweeps.progress import WATCHED, Intervals
+
+    results = swept.results
+    relative = {}
+    for cell in results.cells:
+        for metric in WATCHED:
+            found = estimate(results.values(metric, cell).values())
+            relative[metric, cell] = found.half_width / found.mean
+    widest = Intervals().look(results)
+    assert (widest.metric, widest.cell) == max(relative, key=relative.get)
+    assert widest.relative == max(relative.values())
+
+
+def test_a_cancelled_sweep_keeps_what_is_done_and_goes_on_from_there(swept, tmp_path):
+    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1)
+    for done, _ in enumerate(sweep, 1):
+        if done == 3:
+            sweep.cancel()
+            break
+    assert sweep.done
+    kept = len(Store(tmp_path / "store").digests())
+    assert 3 <= kept < RUNS
+    assert left_over(tmp_path / "store") == []
+    again = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2)
+    again.wait()
+    assert again.progress.runs_done == RUNS - kept
+    assert tables(again.path) == tables(swept.path)
+
+
+def test_leaving_the_block_by_an_exception_cancels(tmp_path):
+    with pytest.raises(ZeroDivisionError), aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1) as sweep:
+        _ = 1 / 0
+    assert sweep.done
+    assert len(Store(tmp_path / "store").digests()) < RUNS
+
+
+def failing(**changes):
+    """The runs of one arm come to the limit of their trace."""
+    scenario = tiny(**changes)
+    scenario["arm"][1]["record.trace"] = ["ftp"]
+    scenario["arm"][1]["record.limit"] = 5
+    return scenario
+
+
+def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
+    sweep = aqmlab.sweep(failing(), store=tmp_path / "store", jobs=2)
+    with pytest.raises(
+        aqmlab.RunError, match=r"12 of 24 runs failed; the others are kept; the first: 2Mbit, 2, RED"
+    ):
+        sweep.wait()
+    assert sweep.progress.failures == {"RunError": 12}
+    results = sweep.results
+    assert {missing.cell.arm for missing in results.missing} == {"RED"}
+    assert all("has come to its limit of 5 rows" in missing.reason for missing in results.missing)
+    assert len((sweep.path / "results.csv").read_text().splitlines()) == 13
+    assert load_results(sweep.path).missing == results.missing
+    before = tables(sweep.path)
+    with pytest.raises(aqmlab.RunError, match="12 of 12 runs failed"):
+        aqmlab.sweep(failing(), store=tmp_path / "store", jobs=1).wait()
+    assert tables(sweep.path) == before
+
+
+def outcome_of(executor, patience_s=30):
+    until = time.monotonic() + patience_s
+    while (outcome := executor.outcome(0.1)) is None:
+        assert time.monotonic() < until
+    return outcome
+
+
+def some_tasks(count, **changes):
+    cases = Cases(tiny(**changes))
+    return [cases.task(cell, seed) for cell, seed, _ in cases][:count]
+
+
+def test_a_task_survives_its_journey_as_json():
+    (task,) = some_tasks(1)
+    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
+    assert "[sweep]" not in task.toml
+
+
+def test_a_task_that_makes_no_sense_costs_itself_only(tmp_path):
+    good, bad = some_tasks(2)
+    bad = Task(**(bad.to_json() | {"toml": bad.toml.replace("droptail", "dropfrog")}))
+    Store.made(tmp_path / "store")
+    executor = LocalExecutor(tmp_path / "store", 1)
+    try:
+        executor.submit(bad)
+        executor.submit(good)
+        first, second = outcome_of(executor), outcome_of(executor)
+    finally:
+        executor.close(now=False)
+    assert (first.task, first.status, first.cause) == (bad, "failed", "ScenarioError")
+    assert "dropfrog" in first.reason
+    assert (second.task, second.status) == (good, "finished")
+    assert second.cpu_s > 0
+    assert executor.pids() == []
+
+
+def test_a_run_that_outgrows_its_memory_cap_fails_alone(tmp_path):
+    (task,) = some_tasks(1, duration="300s")  # the cap is looked at every 65,536 events
+    Store.made(tmp_path / "store")
+    executor = LocalExecutor(tmp_path / "store", 1, memory_cap=1)
+    executor.submit(task)
+    outcome = outcome_of(executor)
+    executor.close(now=False)
+    assert (outcome.status, outcome.cause) == ("failed", "memory")
+    assert "memory cap" in outcome.reason
+
+
+def test_a_worker_that_dies_each_time_fails_its_run_with_its_last_words(tmp_path):
+    (task,) = some_tasks(1)
+    executor = LocalExecutor(tmp_path / "no store", 1)
+    executor.submit(task)
+    outcome = outcome_of(executor)
+    executor.close(now=False)
+    assert (outcome.status, outcome.cause) == ("failed", "crash")
+    assert "the worker ended with 1" in outcome.reason
+    assert "no store at" in outcome.reason
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_run_done(tmp_path):
+    tasks = some_tasks(6)
+    Store.made(tmp_path / "store")
+    executor = LocalExecutor(tmp_path / "store", 1)
+    for task in tasks:
+        executor.submit(task)
+    outcomes = [outcome_of(executor)]
+    killed = executor.pids()
+    os.kill(killed[0], 9)
+    outcomes += [outcome_of(executor) for _ in tasks[1:]]
+    executor.close(now=False)
+    assert [outcome.status for outcome in outcomes] == ["finished"] * len(tasks)
+    assert set(Store(tmp_path / "store").digests()) == {task.digest for task in tasks}
+    assert Store(tmp_path / "store").sweep_out() == 1  # the killed worker's directory
+    assert left_over(tmp_path / "store") == []
+
+
+def test_shards_are_a_partition_by_digest():
+    digests = [sha256(str(i).encode()).hexdigest() for i in range(1000)]
+    shards = [Shard(k, 7) for k in range(1, 8)]
+    parts = [[digest for digest in digests if shard.has(digest)] for shard in shards]
+    assert sorted(digest for part in parts for digest in part) == sorted(digests)
+    assert min(map(len, parts)) > 100
+    assert Shard.parse("2/7") == shards[1]
+    for text, message in (
+        ("0/3", "no shard `0/3`"),
+        ("4/3", "no shard"),
+        ("1", "is no shard"),
+        ("-1/2", "is no"),
+    ):
+        with pytest.raises(aqmlab.UsageError, match=message):
+            Shard.parse(text)
+
+
+def test_a_scenario_without_a_sweep_has_one_case(tmp_path):
+    plain = tiny(runs=1)
+    del plain["sweep"]
+    results = aqmlab.sweep(plain, store=tmp_path / "store").wait()
+    assert results.cells == (Cell((), "DropTail"), Cell((), "RED"))
+    assert results.axes == ()
+
+
+def test_a_wrong_value_in_any_case_is_told_before_anything_is_written(tmp_path):
+    wrong = tiny()
+    wrong["sweep"]["topology.rate"] = ["2Mbit", "frog"]
+    with pytest.raises(aqmlab.ScenarioError, match="frog"):
+        aqmlab.sweep(wrong, store=tmp_path / "store")
+    with pytest.raises(aqmlab.UsageError, match="goodput_bp"):
+        aqmlab.sweep(tiny(metrics=["goodput_bp"]), store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_clock_of_the_wall_decides_nothing(tmp_path, monkeypatch, swept):
+    """A clock that jumps back a day at each look, as one that is being set may."""
+    now = [4e9]
+
+    def jumping():
+        now[0] -= 86400
+        return now[0]
+
+    monkeypatch.setattr(time, "time", jumping)
+    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2)
+    sweep.wait()
+    assert tables(sweep.path) == tables(swept.path)
+    assert sweep.progress.elapsed_s > 0
+
+
+def test_no_thread_or_process_is_left(tmp_path):
+    before = threading.active_count()
+    aqmlab.sweep(tiny(runs=1), store=tmp_path / "store", jobs=2).wait()
+    assert threading.active_count() == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_forecast_counts_and_writes_nothing(tmp_path, store_of):
+    fresh = aqmlab.forecast(tiny(), store=tmp_path / "store", jobs=2)
+    assert (fresh.cases, fresh.arms, fresh.seeds, fresh.runs, fresh.present) == (4, 2, 3, RUNS, 0)
+    assert not (tmp_path / "store").exists()
+    known = aqmlab.forecast(tiny(), store=store_of)
+    assert (known.present, known.wall_s, known.bytes) == (RUNS, None, None)
+    sizes = [sum(f.stat().st_size for f in run.iterdir()) for run in store_of.glob("runs/*/*")]
+    assert RUNS * min(sizes) <= fresh.bytes <= RUNS * max(sizes)
+    assert 0 < fresh.wall_s < 60
+    part = aqmlab.forecast(tiny(), store=tmp_path / "store", shard="1/2")
+    assert part.runs == sum(Shard(1, 2).has(digest) for *_, digest in Cases(tiny()))
+
+
+def test_the_forecast_lies_on_the_line_between_its_trials():
+    from aqmlab.sweeps.forecast import _between, _Trial
+
+    trials = [_Trial(10.0, 1.0, None), _Trial(30.0, 2.0, None)]
+    assert [_between(trials, weight) for weight in (10.0, 20.0, 30.0)] == [1.0, 1.5, 2.0]
+    assert _between(trials[:1], 10.0) == 1.0
+
+
+def test_a_dict_is_not_changed_by_sweeping_it():
+    assert tiny() == TINY
