@@ -12,6 +12,7 @@ import aqmlab
 from aqmlab.recording import load
 from aqmlab.results import Axis, Cell, Results
 from aqmlab.soundness import doubts, examine
+from aqmlab.soundness.course import courses
 from aqmlab.soundness.doubt import Finding, merged
 
 SOUND = {
@@ -191,6 +192,35 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 def test_without_samples_mser_says_that_it_saw_nothing(ask):
     assert "nothing to look at" in ask(runs=1, record={"queues": "0s", "flows": "0s"})["warm-up"].finding
+
+
+def test_courses_do_not_depend_on_how_many_runs_are_read_together(whole, monkeypatch):
+    """And cells that share their runs, as two settings that come to the same plan, share their course."""
+    one = Results.of_experiment(whole)
+    axis = Axis("a", "a", ("a",), ("1", "2"))
+    twice = {Cell((("a", label),), cell.arm): one.runs(cell) for label in axis.labels for cell in one.cells}
+    results = Results(
+        title="",
+        question="",
+        path=whole.path,
+        arms=whole.arms,
+        cells=tuple(twice),
+        seeds=whole.seeds,
+        runs={(cell, run.seed): run for cell, runs in twice.items() for run in runs},
+        axes=(axis,),
+    )
+    together = courses(results)
+    assert list(together) == list(twice)
+    for cell in one.cells:
+        backlog, throughput = courses(one)[cell]
+        for label in axis.labels:
+            assert together[Cell((("a", label),), cell.arm)] == (backlog, throughput)
+        # The mean of the course is that of the metric: 4 s of 20 ms samples after a warm-up of 2 s.
+        after = throughput.values[100:]
+        seeds = one.values("throughput_bps", cell).values()
+        assert sum(after) / len(after) == pytest.approx(sum(seeds) / 2, rel=0.005)
+    monkeypatch.setattr("aqmlab.soundness.course.RUNS_READ_TOGETHER", 1)
+    assert courses(results) == together
 
 
 def test_seeds_that_change_nothing_are_told(ask):

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from aqmlab.plan import seconds
 from aqmlab.recording import Experiment
+from aqmlab.results import RUNS_READ_TOGETHER
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from aqmlab.recording import Run
     from aqmlab.results import Cell, Results
 
@@ -43,26 +46,60 @@ class Course:
     trifle: float = 0.0
 
 
-def courses(results: Results, cell: Cell) -> tuple[Course, ...]:
-    """Backlog and throughput of the queue of a cell; nothing if it has no runs, or they were not sampled."""
-    runs = results.runs(cell)
-    step = _step_ns(runs[0]) if runs else 0
-    if not step:
-        return ()
-    end = max(run.t1_ns for run in runs)
-    width = step * max(1, math.ceil(end / step / POINTS))
-    experiment = Experiment(results.path, results.title, results.question, results.arms, results.seeds, runs)
-    queue = results.queue_of(cell).replace("'", "''")
+def courses(results: Results) -> dict[Cell, tuple[Course, ...]]:
+    """Backlog and throughput of the queue of each cell; cells without runs or samples are left out."""
+    sampled = [cell for cell in results.cells if results.runs(cell) and _step_ns(results.runs(cell)[0])]
+    # Two settings that come to the same plan share their runs: each is read once.
+    distinct = list({_paths(results, cell): cell for cell in sampled}.values())
+    together = max(1, RUNS_READ_TOGETHER // max(1, len(results.seeds)))
+    found: dict[tuple[Path, ...], tuple[Course, ...]] = {}
+    for i in range(0, len(distinct), together):
+        found |= _read(results, distinct[i : i + together])
+    return {cell: found[_paths(results, cell)] for cell in sampled}
+
+
+def _paths(results: Results, cell: Cell) -> tuple[Path, ...]:
+    return tuple(run.path for run in results.runs(cell))
+
+
+def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[Course, ...]]:
+    """The courses of some cells by the places of their runs, in one query."""
+    runs = [run for cell in cells for run in results.runs(cell)]
+    of_run = [i for i, cell in enumerate(cells) for _ in results.runs(cell)]
+    steps = [_step_ns(results.runs(cell)[0]) for cell in cells]
+    ends = [max(run.t1_ns for run in results.runs(cell)) for cell in cells]
+    widths = [step * max(1, math.ceil(end / step / POINTS)) for step, end in zip(steps, ends, strict=True)]
+    queues = ["'" + results.queue_of(cell).replace("'", "''") + "'" for cell in cells]
+    experiment = Experiment(
+        results.path, results.title, results.question, results.arms, results.seeds, tuple(runs)
+    )
+
+    def by_run(of_cells: Sequence[object]) -> str:
+        """What belongs to the cell of a row's run, in SQL."""
+        return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
+
     # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
     rows = experiment.rows(
         "queues",
-        f"(t_ns - 1) // {width} AS bin, avg(backlog_packets), avg(departures_bytes)",
-        f"WHERE queue = '{queue}' AND t_ns > 0 GROUP BY bin ORDER BY bin",
+        f"{by_run(range(len(cells)))} AS cell, (t_ns - 1) // {by_run(widths)} AS bin,"
+        " avg(backlog_packets), avg(departures_bytes)",
+        f"WHERE queue = {by_run(queues)} AND t_ns > 0 GROUP BY cell, bin ORDER BY cell, bin",
     )
-    backlog, departures = [float(row[1]) for row in rows], [8e9 / step * float(row[2]) for row in rows]
+    by_cell: list[list[tuple[float, float]]] = [[] for _ in cells]
+    for i, _, backlog, departures in rows:
+        by_cell[i].append((float(backlog), float(departures)))
+    return {
+        _paths(results, cell): _courses(of_cell, step, width)
+        for cell, of_cell, step, width in zip(cells, by_cell, steps, widths, strict=True)
+    }
+
+
+def _courses(rows: Sequence[tuple[float, float]], step_ns: int, width_ns: int) -> tuple[Course, ...]:
+    width_s = width_ns / 1e9
+    throughput = [8e9 / step_ns * departures for _, departures in rows]
     return (
-        Course("the backlog", "backlog_mean_packets", backlog, width / 1e9, trifle=1.0),
-        Course("throughput", "throughput_bps", departures, width / 1e9),
+        Course("the backlog", "backlog_mean_packets", [waiting for waiting, _ in rows], width_s, trifle=1.0),
+        Course("throughput", "throughput_bps", throughput, width_s),
     )
 
 

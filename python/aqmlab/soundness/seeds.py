@@ -67,7 +67,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
     """What a run says of its own spread, where it is the only one."""
     if len(results.cells) > 1:
         return ""
-    for course in courses(results, cell)[:1]:
+    for course in courses(results).get(cell, ())[:1]:
         after = math.ceil(results.runs(cell)[0].t0_ns / 1e9 / course.step_s)
         found = batch_means(course.values[after:])
         if found.estimate is not None and found.independent:

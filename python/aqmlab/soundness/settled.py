@@ -69,10 +69,9 @@ def warm_up_is_long_enough(results: Results) -> Check:
     than the half-width of its interval over seeds.
     """
     kind, findings, seen = "warm-up", [], 0
-    for cell in results.cells:
-        found = []
-        for course in courses(results, cell):
-            t0_s = results.runs(cell)[0].t0_ns / 1e9
+    for cell, series in courses(results).items():
+        t0_s, found = results.runs(cell)[0].t0_ns / 1e9, []
+        for course in series:
             seen += 1
             beginning = _beginning(course, t0_s)
             if beginning is not None and _matters(beginning, course, results, cell):
