@@ -305,6 +305,32 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
     assert "lacks packets, seed 2" in only(checks["distribution"]).sentence
 
 
+def test_samples_that_cannot_be_read_are_a_doubt_and_no_end(damaged):
+    (damaged / "red" / "seed-2" / "queues.parquet").write_bytes(b"PAR1 and then nothing")
+    doubt = only(checks_of(damaged)["warm-up"])
+    assert doubt.severity == "serious"
+    assert "red/seed-2/queues.parquet` is corrupt" in doubt.sentence
+
+
+def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
+    """24 segments overflow the pipe and buffer of the slow link (5 + 15), not of the fast one (20 + 15)."""
+    import tomli_w
+
+    monkeypatch.setenv("AQMLAB_STORE", str(tmp_path / "store"))
+    scenario = copy.deepcopy(SOUND) | {"runs": 1, "arm": [{"name": "DropTail"}]}
+    scenario["sweep"] = {"topology.rate": ["2Mbit", "8Mbit"]}
+    scenario["topology"]["queue"]["limit"] = "15p"
+    scenario["traffic"][0] |= {"count": 1, "tcp": {"max_window": 24}}
+    (tmp_path / "swept.toml").write_text(tomli_w.dumps(scenario))
+    told = " ".join(aqmlab_cli("sweep", tmp_path / "swept.toml", "-q").stdout.split())
+    assert "one run: no interval over seeds: set `runs` to 5 or more" in told
+    assert "in DropTail, rate 8Mbit: 1 of 1 greedy flows (100 %, all runs together) are limited" in told
+    events = aqmlab_cli("sweep", tmp_path / "swept.toml", "--json", "-q").stdout.splitlines()
+    by_kind = {doubt["kind"]: doubt for doubt in json.loads(events[-1])["doubts"]}
+    assert by_kind["window"]["cells"] == [{"arm": "DropTail", "settings": {"topology.rate": "8Mbit"}}]
+    assert len(by_kind["seeds"]["cells"]) == 2
+
+
 def grid():
     """Results of two arms and three rates, without runs: for the words."""
     axis = Axis("topology.rate", "rate", ("topology.rate",), ("5Mbit", "10Mbit", "20Mbit"))

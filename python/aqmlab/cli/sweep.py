@@ -18,6 +18,7 @@ from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
 
 if TYPE_CHECKING:
+    from aqmlab.results import Results
     from aqmlab.sweeps.progress import Progress
     from aqmlab.sweeps.sweep import Sweep
 
@@ -103,6 +104,12 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         )
 
 
+def _doubts(results: Results) -> list[dict[str, Any]]:
+    from aqmlab.soundness import doubts
+
+    return [doubt.to_json() for doubt in doubts(results)]
+
+
 def _forecast(
     scenario: Path,
     store: Path | None,
@@ -172,6 +179,7 @@ class _Events:
                     }
                     for missing in under_way.results.missing
                 ],
+                "doubts": _doubts(under_way.results),
             },
         )
 
@@ -204,7 +212,8 @@ def merge(
                 "added": merged.added,
                 "present": merged.present,
                 "sweeps": [
-                    {"path": str(sweep.path), "missing": len(sweep.missing)} for sweep in merged.sweeps
+                    {"path": str(found.path), "missing": len(found.missing), "doubts": _doubts(found)}
+                    for found in merged.sweeps
                 ],
             }
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from aqmlab.cli.progress import duration_text
-from aqmlab.cli.tables import answer_console, plain_table
+from aqmlab.cli.tables import answer_console, plain_table, print_doubts
 from aqmlab.figures import counted, display_unit, estimate_parts
 
 if TYPE_CHECKING:
@@ -19,10 +19,11 @@ SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_p
 
 
 def print_sweep(results: Results) -> None:
-    """A row a cell: mean and interval of the scenario's metrics, or of :data:`SHORT`."""
+    """A row a cell: mean and interval of the scenario's metrics, or of :data:`SHORT`; then the doubts."""
     from rich.text import Text
 
     from aqmlab.metrics import find
+    from aqmlab.soundness import examine
     from aqmlab.stats import estimate
     from aqmlab.sweeps.tables import ANSWER_FILE
 
@@ -47,6 +48,7 @@ def print_sweep(results: Results) -> None:
     left = len(results.cells) - MOST_ROWS
     if left > 0:
         console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
+    print_doubts(examine(results))
 
 
 def _footnote(results: Results) -> str:

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from aqmlab.metrics import FlowTotals, Measured
     from aqmlab.results import Results
 
-FILLED = 0.9
-"""A flow that keeps this much of its window under way on average is limited by it (ours)."""
+FILLED = 0.85
+"""A flow that keeps this much of its window under way on average is limited by it (ours).
+
+Delayed acknowledgments take a segment or two of it; a window that losses halve is three quarters full.
+"""
 
 
 def limited_by_windows(results: Results) -> Check:

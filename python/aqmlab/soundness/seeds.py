@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from aqmlab.errors import RecordingError
 from aqmlab.figures import estimate_text
 from aqmlab.soundness.course import courses
 from aqmlab.soundness.doubt import Check, Finding, counted, merged
@@ -67,7 +68,11 @@ def _by_batches(results: Results, cell: Cell) -> str:
     """What a run says of its own spread, where it is the only one."""
     if len(results.cells) > 1:
         return ""
-    for course in courses(results).get(cell, ())[:1]:
+    try:
+        series = courses(results).get(cell, ())
+    except RecordingError:
+        return ""  # which the check of the warm-up tells
+    for course in series[:1]:
         after = math.ceil(results.runs(cell)[0].t0_ns / 1e9 / course.step_s)
         found = batch_means(course.values[after:])
         if found.estimate is not None and found.independent:

@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aqmlab.errors import RecordingError
 from aqmlab.plan import greedy_classes
 from aqmlab.soundness.course import Course, courses
-from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.soundness.doubt import Check, Doubt, Finding, merged
 from aqmlab.stats.intervals import estimate
 from aqmlab.stats.warmup import mser
 
@@ -69,7 +70,13 @@ def warm_up_is_long_enough(results: Results) -> Check:
     than the half-width of its interval over seeds.
     """
     kind, findings, seen = "warm-up", [], 0
-    for cell, series in courses(results).items():
+    question = "the warm-up is long enough"
+    try:
+        by_cell = courses(results)
+    except RecordingError as error:
+        unread = (Doubt(results.cells, "serious", kind, str(error), "run it again: `--force` in a sweep"),)
+        return Check(kind, question, "", unread)
+    for cell, series in by_cell.items():
         t0_s, found = results.runs(cell)[0].t0_ns / 1e9, []
         for course in series:
             seen += 1
@@ -82,7 +89,7 @@ def warm_up_is_long_enough(results: Results) -> Check:
         if seen
         else "no samples of the queue: MSER-5 has nothing to look at"
     )
-    return Check(kind, "the warm-up is long enough", finding, merged(kind, results, findings))
+    return Check(kind, question, finding, merged(kind, results, findings))
 
 
 def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Finding:
