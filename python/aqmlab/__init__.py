@@ -18,7 +18,19 @@ from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, Scen
 
 if TYPE_CHECKING:
     from aqmlab.answers import Table, table
-    from aqmlab.api import aqm_check, aqm_list, aqm_show, load, plot, plot_law, report, run, schema, show
+    from aqmlab.api import (
+        aqm_check,
+        aqm_list,
+        aqm_show,
+        load,
+        plot,
+        plot_law,
+        report,
+        run,
+        schema,
+        score_claims,
+        show,
+    )
     from aqmlab.comparison import Comparison, compare
     from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results, load_results
@@ -58,6 +70,7 @@ __all__ = [
     "report",
     "run",
     "schema",
+    "score_claims",
     "show",
     "sweep",
     "table",
@@ -68,7 +81,7 @@ _NAMES = {
     "aqmlab.answers": ("Table", "table"),
     "aqmlab.api": (
         *("aqm_check", "aqm_list", "aqm_show", "load", "plot", "plot_law"),
-        *("report", "run", "schema", "show"),
+        *("report", "run", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison", "compare"),
     "aqmlab.recording": ("Experiment", "Run"),

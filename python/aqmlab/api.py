@@ -13,6 +13,7 @@ from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
 if TYPE_CHECKING:
+    from aqmlab.claims import Scored
     from aqmlab.laws import Bench
 
 
@@ -51,6 +52,32 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     from aqmlab.reports import write_report
 
     return write_report(load(path), output)
+
+
+def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scored, ...]:
+    """Score claims by the runs of a recording or a sweep.
+
+    Parameters
+    ----------
+    path
+        Its directory.
+    file
+        A TOML file with the ``[[claim]]`` tables to score; those of the scenario if not given.
+
+    Returns
+    -------
+    tuple of aqmlab.claims.Scored
+        Each with its ``verdict`` and every comparison that was made.
+
+    Raises
+    ------
+    ScenarioError
+        If a claim of the file is wrong.
+    """
+    from aqmlab.claims import read_claims, score
+    from aqmlab.results import load_results
+
+    return score(load_results(path), None if file is None else read_claims(file))
 
 
 def plot(  # noqa: PLR0913 (keyword arguments)

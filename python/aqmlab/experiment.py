@@ -79,6 +79,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
     check_metrics(plan["metrics"], name)
+    _check_claims(plan, name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = job_count(jobs)
@@ -181,6 +182,7 @@ def describe(
         "title": plan["title"],
         "question": plan["question"],
         "metrics": plan["metrics"],
+        "claims": plan["claims"],
         "scenario_file": origin.file_name,
         "arms": [{key: arm[key] for key in kept} for arm in arms],
         "all_arms": [arm["name"] for arm in plan["arms"]],
@@ -199,6 +201,17 @@ def check_metrics(names: Sequence[str], file: str) -> None:
                 find(name)
             except UsageError as error:
                 raise UsageError(f"{file}: metrics: {error}") from error
+
+
+def _check_claims(plan: Mapping[str, Any], file: str) -> None:
+    """A claim that cannot be scored is told before the runs too."""
+    if plan["claims"]:
+        from aqmlab.claims import Names, check_claims
+        from aqmlab.plan import network
+
+        networks = [network(arm["plan"]) for arm in plan["arms"]]
+        names = Names.of_networks([arm["name"] for arm in plan["arms"]], (), networks)
+        check_claims(plan["claims"], names, file)
 
 
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:

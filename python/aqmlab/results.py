@@ -187,7 +187,7 @@ class Results:
         UsageError
             If there is none, with the nearest name, or more than one.
         """
-        return self.axes[_named([a.name for a in self.axes], name, [a.short for a in self.axes])]
+        return axis_named(self.axes, name)
 
     def select(
         self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
@@ -420,6 +420,17 @@ def load_results(path: Path | str) -> Results:
     return Results.of_experiment(load(path))
 
 
+def axis_named(axes: Sequence[Axis], name: str) -> Axis:
+    """An axis by its name, or by any tail of it that no other axis has.
+
+    Raises
+    ------
+    UsageError
+        If there is none, with the nearest name, or more than one.
+    """
+    return axes[_named([axis.name for axis in axes], name, [axis.short for axis in axes])]
+
+
 def short_names(names: Sequence[str]) -> list[str]:
     """Of each dotted name the shortest tail that is no tail of another."""
     return [_short(name, [other for other in names if other != name]) for name in names]
@@ -444,4 +455,14 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
     return found[0]
 
 
-__all__ = ["NOT_RUN", "Axis", "Cell", "Missing", "Reader", "Results", "load_results", "short_names"]
+__all__ = [
+    "NOT_RUN",
+    "Axis",
+    "Cell",
+    "Missing",
+    "Reader",
+    "Results",
+    "axis_named",
+    "load_results",
+    "short_names",
+]

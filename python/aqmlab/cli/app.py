@@ -9,6 +9,7 @@ import typer
 from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
+from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import (
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.add_typer(aqm, name="aqm")
 app.add_typer(plot, name="plot")
 app.command()(compare)
+app.command()(claims)
 
 
 def _version(wanted: bool) -> None:
@@ -81,7 +83,10 @@ def run(
     no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every arm of a scenario with every seed; print the answer, write a report."""
+    """Run every arm of a scenario with every seed; print the answer, write a report.
+
+    Ends with 1 if a firm claim of the scenario fails.
+    """
     from aqmlab import experiment as experiments
 
     set_quiet(quiet)
@@ -101,13 +106,17 @@ def run(
     from aqmlab.answers import table
     from aqmlab.cli.tables import tell_answer
 
-    tell_answer(table(experiment), as_json=as_json)
+    scored = scored_claims(experiment)
+    tell_answer(table(experiment), as_json=as_json, more=claims_json(scored))
+    if scored and not as_json:
+        print()
+        print_claims(scored)
     say(f"recording  {experiment.path}")
-    if no_report:
-        return
-    from aqmlab.reports import write_report
+    if not no_report:
+        from aqmlab.reports import write_report
 
-    say(f"report     {write_report(experiment)}")
+        say(f"report     {write_report(experiment)}")
+    end_with(scored)
 
 
 @app.command()

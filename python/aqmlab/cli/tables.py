@@ -20,14 +20,15 @@ _NARROW = 100
 _PIPE_WIDTH = 160
 
 
-def tell_answer(results: Table, *, as_json: bool) -> None:
-    """The answer of an experiment and what speaks against believing it, as text or as JSON."""
+def tell_answer(results: Table, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
+    """The answer of an experiment and what speaks against believing it, as text or as JSON with ``more``."""
     from aqmlab.results import Results
     from aqmlab.soundness import doubts, examine
 
     found = Results.of_experiment(results.experiment)
     if as_json:
-        tell_json(results.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found)]})
+        told = results.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found)]}
+        tell_json(told | dict(more or {}))
         return
     print_answer(results)
     print_doubts(examine(found))

@@ -9,6 +9,7 @@ other thresholds than its own (``parameters``)::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -106,8 +107,8 @@ class Metric:
         run, queue, class_name
             Of what; class ``*`` is everybody.
         window
-            Which part of the run; the measured interval if not given. Nothing is defined in a window that
-            the run did not live to see the end of.
+            Which part of the run; the measured interval if not given. An end that is infinite is that of the
+            measured interval. Nothing is defined in a window that the run did not live to see the end of.
         parameters
             By name, in their units; what is not given has its default.
 
@@ -119,15 +120,17 @@ class Metric:
         told = self._told(parameters)
         if window is not None and not self.windowed:
             raise UsageError(f"metric `{self.name}` is of the measured interval; it takes no window")
-        if window is not None and not 0 <= window.from_s < window.until_s:
+        if window is not None and not (
+            window.from_s < window.until_s and (window.from_s >= 0 or window.from_s == -math.inf)
+        ):
             raise UsageError(f"from {window.from_s:g} s until {window.until_s:g} s is no window of a run")
         # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
         if not run.interval_ns:
             return None
         if not self.windowed:
             return self.code(run, queue, class_name, **told)
-        asked = run.window if window is None else window
-        if asked.until_s > run.run.t1_ns / 1e9 + EDGE_S:
+        asked = run.window if window is None else _with_ends(window, run.window)
+        if asked.from_s >= asked.until_s or asked.until_s > run.window.until_s + EDGE_S:
             return None
         return self.code(run, queue, class_name, asked, **told)
 
@@ -147,6 +150,11 @@ class Metric:
     def _told(self, parameters: Mapping[str, float | None]) -> dict[str, float | None]:
         defaults = {known.name: known.default for known in self.parameters}
         return {**defaults, **{self.parameter(name).name: value for name, value in parameters.items()}}
+
+
+def _with_ends(window: Window, measured: Window) -> Window:
+    begin = measured.from_s if window.from_s == -math.inf else window.from_s
+    return Window(begin, measured.until_s if window.until_s == math.inf else window.until_s)
 
 
 _METRICS: dict[str, Metric] = {}

@@ -1,0 +1,438 @@
+"""What can be said against a claim before any run: names, units, and what is compared with what.
+
+Each expression has a unit and a *level*: a constant, a value of each seed, or a figure over the seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import pairwise
+
+from aqmlab.claims.asked import parameter_value, placed
+from aqmlab.claims.functions import BEST, Function, function_of
+from aqmlab.claims.names import FROM, UNTIL, WINDOW, Bindings, Names, seconds
+from aqmlab.claims.scan import MisplacedError
+from aqmlab.claims.tree import (
+    And,
+    Arithmetic,
+    BestIs,
+    Between,
+    Call,
+    Choice,
+    Comparison,
+    Condition,
+    Expression,
+    For,
+    Label,
+    MetricOf,
+    Negative,
+    Node,
+    Not,
+    Number,
+    Or,
+    Setting,
+    Test,
+)
+from aqmlab.claims.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
+from aqmlab.claims.values import constant
+from aqmlab.metrics import Metric, find
+
+MOST_COMPARISONS = 10_000
+"""Of one claim."""
+
+
+class Level(IntEnum):
+    """What a value is of."""
+
+    CONSTANT = 0
+    SEED = 1
+    SEEDS = 2
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is known of an expression without a run.
+
+    Attributes
+    ----------
+    unit, level
+        Its dimension, and what it is of.
+    bare
+        Whether it is made of numbers without units.
+    """
+
+    unit: Unit
+    level: Level = Level.SEED
+    bare: bool = False
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What is fixed around a node, and whether it is asked of each seed."""
+
+    bound: frozenset[str]
+    of_seed: bool = False
+
+    def binding(self, *keys: str) -> _Scope:
+        return replace(self, bound=self.bound | set(keys))
+
+
+def check(claim: Condition, names: Names, where: Bindings | None = None) -> None:
+    """Complain about a claim that cannot be scored.
+
+    Parameters
+    ----------
+    claim
+        Its tree.
+    names
+        What it may speak of.
+    where
+        What is fixed from outside.
+
+    Raises
+    ------
+    MisplacedError
+        With the place in the text.
+    """
+    _Checker(names).condition(claim, _Scope(frozenset(where or ())))
+
+
+def kind_of(node: Expression, names: Names, bound: Bindings) -> Kind:
+    """Unit and level of an expression that has been checked."""
+    return _Checker(names).expression(node, _Scope(frozenset(bound)))
+
+
+class _Checker:
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    # --- conditions
+
+    def condition(self, node: Condition, scope: _Scope) -> None:
+        match node:
+            case Comparison():
+                self._comparison(node, scope)
+            case Between():
+                kinds = [self.expression(part, scope) for part in (node.value, node.low, node.high)]
+                for end, kind in zip((node.low, node.high), kinds[1:], strict=True):
+                    self._compared(node, (node.value, kinds[0]), (end, kind), scope)
+            case BestIs():
+                self._best(node, scope)
+            case Test():
+                self._test(node, scope)
+            case Not():
+                self.condition(node.of, scope)
+            case And() | Or():
+                for part in node.parts:
+                    self.condition(part, scope)
+            case For():
+                self.condition(node.condition, self._bound(node.choices, scope))
+
+    def _comparison(self, node: Comparison, scope: _Scope) -> None:
+        parts = [node.first, *(part for _, part in node.rest)]
+        kinds = [self.expression(part, scope) for part in parts]
+        sides = list(zip(parts, kinds, strict=True))
+        for left, right in pairwise(sides):
+            self._compared(node, left, right, scope)
+
+    def _compared(
+        self, node: Node, left: tuple[Expression, Kind], right: tuple[Expression, Kind], scope: _Scope
+    ) -> None:
+        self._agree(left, right, "compared")
+        self._level(left, right)
+        levels = {left[1].level, right[1].level}
+        if levels == {Level.CONSTANT}:
+            raise MisplacedError(node.at, "two numbers are compared, and nothing that was measured")
+        if scope.of_seed and Level.SEEDS in levels:
+            wrong = left[0] if left[1].level == Level.SEEDS else right[0]
+            raise MisplacedError(
+                wrong.at, f"`{wrong}` is over the seeds, and here each seed is asked by itself"
+            )
+
+    def _best(self, node: BestIs, scope: _Scope) -> None:
+        call = node.best
+        (choice,) = call.over
+        options = self._names.options(choice)
+        self.expression(_body(call), self._bound(call.over, scope))
+        listed = [self._names.resolve(self._names.key(choice.axis), label) for label in node.labels]
+        for label, meant in zip(node.labels, listed, strict=True):
+            if meant not in options:
+                raise MisplacedError(
+                    label.at, f"`{meant}` is not among the labels that `{call.function}` is over"
+                )
+        if set(listed) >= set(options):
+            raise MisplacedError(node.at, f"`{call.function}` cannot but give one of all the labels")
+
+    def _test(self, node: Test, scope: _Scope) -> None:
+        function = _function(node)
+        if function.domain == "seeds":
+            if scope.of_seed:
+                raise MisplacedError(
+                    node.at, "`any` is over the seeds, and here each seed is asked by itself"
+                )
+            self._of_seed(node.arguments[0], scope)
+            if len(node.arguments) > 1:
+                self._share(node.arguments[1], scope)
+            return
+        inner = self._bound(node.over, scope) if node.over else scope
+        body = _expression(node.arguments[0])
+        kind = self.expression(body, inner)
+        if kind.level == Level.CONSTANT:
+            raise MisplacedError(body.at, f"`{body}` is a number, and nothing that was measured")
+        if node.function == "defined" and not scope.of_seed:
+            raise MisplacedError(node.at, "`defined` is asked of each seed: `share(defined(...)) > 90 %`")
+        if node.function == "defined" and kind.level == Level.SEEDS:
+            raise MisplacedError(body.at, f"`{body}` is over the seeds, and `defined` is asked of each seed")
+        if node.function == "no_trend" and scope.of_seed:
+            raise MisplacedError(
+                node.at, "`no_trend` is over the seeds, and here each seed is asked by itself"
+            )
+        if node.over and len(self._names.options(node.over[0])) < 2:
+            raise MisplacedError(node.over[0].at, f"`{node.function}` needs two labels at least")
+        for tolerance in node.arguments[1:]:
+            self._tolerance(_expression(tolerance), (body, kind), scope)
+
+    def _tolerance(self, node: Expression, of: tuple[Expression, Kind], scope: _Scope) -> None:
+        kind = self.expression(node, scope)
+        self._agree(of, (node, kind), "compared")
+        if kind.level != Level.CONSTANT or not constant(node) >= 0:
+            raise MisplacedError(node.at, "a tolerance is a number that is not negative")
+
+    # --- expressions
+
+    def expression(self, node: Expression, scope: _Scope) -> Kind:
+        match node:
+            case Number():
+                return self._number(node)
+            case MetricOf():
+                return self._metric(node, scope)
+            case Negative():
+                return self.expression(node.of, scope)
+            case Arithmetic():
+                return self._arithmetic(node, scope)
+            case Call():
+                return self._call(node, scope)
+        raise AssertionError(node)
+
+    def _number(self, node: Number) -> Kind:
+        if not math.isfinite(constant(node)):
+            raise MisplacedError(node.at, f"`{node}` is too large")
+        unit = LITERALS[node.unit][1] if node.unit else PURE
+        return Kind(unit, Level.CONSTANT, bare=not node.unit)
+
+    def _arithmetic(self, node: Arithmetic, scope: _Scope) -> Kind:
+        found = self.expression(node.first, scope)
+        so_far: Expression = node.first
+        for i, (sign, part) in enumerate(node.rest):
+            kind = self.expression(part, scope)
+            level = self._level((so_far, found), (part, kind))
+            bare = found.bare and kind.bare
+            if sign in "+-":
+                unit = self._agree((so_far, found), (part, kind), "added" if sign == "+" else "subtracted")
+            else:
+                unit = found.unit.times(kind.unit, 1 if sign == "*" else -1)
+            found = Kind(unit, level, bare)
+            so_far = replace(node, rest=node.rest[: i + 1])
+        return found
+
+    def _call(self, node: Call, scope: _Scope) -> Kind:
+        if node.function in BEST:
+            raise MisplacedError(node.at, f"`{node.function}` gives a label; compare it: `{node} == LABEL`")
+        domain = _function(node).domain
+        if domain == "seeds":
+            return self._over_seeds(node, scope)
+        if domain == "axis":
+            return self._over_axis(node, scope)
+        sides = [(part, self.expression(part, scope)) for part in map(_expression, node.arguments)]
+        kind = sides[0][1]
+        for side in sides[1:]:
+            level = self._level((sides[0][0], kind), side)
+            kind = Kind(self._agree((sides[0][0], kind), side, "compared"), level, kind.bare and side[1].bare)
+        return replace(kind, unit=self._pointwise(node, kind.unit))
+
+    def _pointwise(self, node: Call, unit: Unit) -> Unit:
+        if node.function == "log" and not unit.pure:
+            raise MisplacedError(node.at, f"`{node}` is a logarithm of {unit.name()}; divide it by one")
+        if node.function == "log":
+            return PURE
+        if node.function == "sqrt":
+            if any(power % 2 for _, power in unit.powers):
+                raise MisplacedError(node.at, f"`{node}` is a square root of {unit.name()}")
+            return Unit(tuple((base, power // 2) for base, power in unit.powers))
+        return unit
+
+    def _over_axis(self, node: Call, scope: _Scope) -> Kind:
+        inner = self._bound(node.over, scope)
+        if node.function == "count":
+            self._of_seed(node.arguments[0], inner)
+            return Kind(PURE)
+        body = _expression(node.arguments[0])
+        kind = self.expression(body, inner)
+        if kind.level == Level.CONSTANT:
+            raise MisplacedError(body.at, f"`{body}` is a number, and nothing that was measured")
+        choice = node.over[0]
+        options = self._names.options(choice)
+        if _function(node).single and len(options) < 2:
+            raise MisplacedError(choice.at, f"`{node.function}` needs two labels at least")
+        if node.function == "rank_correlation":
+            if kind.level == Level.SEEDS:
+                raise MisplacedError(
+                    body.at, f"`{body}` is over the seeds; `rank_correlation` is seed by seed"
+                )
+            return Kind(PURE)
+        if node.function == "slope":
+            scale = numbers_of(options)
+            if scale is None:
+                raise MisplacedError(
+                    choice.at,
+                    f"the labels of `{choice.axis.text}` are no numbers with one unit; use `change`",
+                )
+            return Kind(kind.unit.times(scale[1], -1), kind.level)
+        return replace(kind, bare=False)
+
+    def _over_seeds(self, node: Call, scope: _Scope) -> Kind:
+        if scope.of_seed:
+            raise MisplacedError(
+                node.at, f"`{node}` is over the seeds, and here each seed is asked by itself"
+            )
+        if node.function == "share":
+            self._of_seed(node.arguments[0], scope)
+            return Kind(PURE, Level.SEEDS)
+        body = _expression(node.arguments[0])
+        kind = self.expression(body, scope)
+        if kind.level != Level.SEED:
+            what = "a number" if kind.level == Level.CONSTANT else "over the seeds already"
+            raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes a value of each seed")
+        if node.function == "quantile":
+            self._share(node.arguments[1], scope)
+        return Kind(kind.unit, Level.SEEDS)
+
+    def _share(self, node: Expression | Condition, scope: _Scope) -> None:
+        expression = _expression(node)
+        kind = self.expression(expression, scope)
+        if kind.level != Level.CONSTANT or not kind.unit.pure or not 0 < constant(expression) < 1:
+            raise MisplacedError(node.at, "a share is a number between 0 and 1, or 0 % and 100 %")
+
+    def _of_seed(self, node: Node, scope: _Scope) -> None:
+        assert isinstance(node, Condition)
+        self.condition(node, replace(scope, of_seed=True))
+
+    # --- metrics
+
+    def _metric(self, node: MetricOf, scope: _Scope) -> Kind:
+        metric = placed(node, lambda: find(node.name))
+        fixed = set(scope.bound)
+        given: set[str] = set()
+        for setting in node.settings:
+            key = self._setting(setting, metric, scope)
+            if key in given:
+                raise MisplacedError(setting.at, f"`{setting.key.text}` is given twice")
+            given.add(key)
+        if WINDOW in given and given & {FROM, UNTIL}:
+            raise MisplacedError(node.at, "a window and `from` or `until` exclude each other")
+        if not metric.windowed and (given | fixed) & {FROM, UNTIL, WINDOW}:
+            raise MisplacedError(
+                node.at, f"metric `{metric.name}` is of the measured interval; it takes no window of time"
+            )
+        if still := self._names.open(fixed | given):
+            listed = " and ".join(
+                f"`{self._names.short(key)}` ({_some(self._names.labels(key))})" for key in still
+            )
+            raise MisplacedError(
+                node.at,
+                f"`{node}` is of several cells, for {listed} {'is' if len(still) == 1 else 'are'} open: fix"
+                " it in braces, in `where`, or by `for all`",
+            )
+        return Kind(unit_of_metric(metric.unit)[1])
+
+    def _setting(self, setting: Setting, metric: Metric, scope: _Scope) -> str:
+        key = setting.key.text
+        if key in (FROM, UNTIL):
+            seconds(setting.value, f"`{key}`")
+            return key
+        if key in {parameter.name for parameter in metric.parameters}:
+            parameter_value(metric, setting)
+            return f"parameter {key}"
+        if metric.parameters and not self._is_axis(setting.key):
+            placed(setting, lambda: metric.parameter(key))
+        of = self._names.key(setting.key)
+        if of not in scope.bound and setting.value.text in ("previous", "next") and not setting.value.quoted:
+            self._names.resolve(of, setting.value, {})
+        self._names.resolve(of, setting.value)
+        return of
+
+    def _is_axis(self, key: Label) -> bool:
+        try:
+            self._names.key(key)
+        except MisplacedError:
+            return False
+        return True
+
+    # --- choices
+
+    def _bound(self, choices: tuple[Choice, ...], scope: _Scope) -> _Scope:
+        keys: list[str] = []
+        for choice in choices:
+            key = self._names.key(choice.axis)
+            if key in keys:
+                raise MisplacedError(choice.at, f"`{choice.axis.text}` is chosen twice")
+            keys.append(key)
+        if math.prod(len(self._names.options(choice)) for choice in choices) > MOST_COMPARISONS:
+            raise MisplacedError(choices[0].at, f"this makes more than {MOST_COMPARISONS} combinations")
+        return scope.binding(*keys)
+
+    # --- units and levels
+
+    def _agree(self, left: tuple[Expression, Kind], right: tuple[Expression, Kind], verb: str) -> Unit:
+        for side, other in ((left, right), (right, left)):
+            if is_zero(side[0]):
+                return other[1].unit
+        a, b = left[1].unit, right[1].unit
+        if a.powers != b.powers:
+            raise MisplacedError(
+                right[0].at,
+                f"`{left[0]}` is {a.name()} and `{right[0]}` is {b.name()}: they cannot be {verb}",
+            )
+        for side, other in ((left, right), (right, left)):
+            if side[1].bare and other[1].unit.percent:
+                raise MisplacedError(
+                    side[0].at,
+                    f"`{other[0]}` is in percent: write `{side[0]} %` if that is meant",
+                )
+        return replace(a, percent=a.percent or b.percent)
+
+    def _level(self, left: tuple[Expression, Kind], right: tuple[Expression, Kind]) -> Level:
+        levels = {left[1].level, right[1].level}
+        if levels == {Level.SEED, Level.SEEDS}:
+            wrong = left[0] if left[1].level == Level.SEED else right[0]
+            raise MisplacedError(
+                wrong.at,
+                f"`{wrong}` is of each seed and is joined with a figure over the seeds; write mean(...)",
+            )
+        return max(levels)
+
+
+def is_zero(node: Expression) -> bool:
+    """Whether it is the number 0 without a unit, which can be compared with anything."""
+    return isinstance(node, Number) and not node.unit and float(node.digits) == 0
+
+
+def _function(node: Call | Test) -> Function:
+    function = function_of(node.function, over=bool(node.over))
+    assert function is not None  # the parser has seen to it
+    return function
+
+
+def _body(call: Call) -> Expression:
+    return _expression(call.arguments[0])
+
+
+def _expression(node: Expression | Condition) -> Expression:
+    assert isinstance(node, Expression)
+    return node
+
+
+def _some(labels: tuple[str, ...]) -> str:
+    return ", ".join(labels[:4]) + (", ..." if len(labels) > 4 else "")

@@ -1,0 +1,136 @@
+"""The functions of claims: what each takes, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Domain = Literal["values", "axis", "seeds"]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function as the grammar has it.
+
+    Attributes
+    ----------
+    name
+        As it is written.
+    domain
+        What it takes together: several values of one seed, the labels of an axis seed by seed, or the seeds.
+    least, most
+        How many arguments.
+    condition
+        Whether its first argument is a condition.
+    test
+        Whether it is so or not, and no number.
+    single
+        Whether it goes over one axis only: the order of the labels counts, or it gives one.
+    meaning
+        One sentence.
+    """
+
+    name: str
+    domain: Domain
+    least: int
+    most: int
+    meaning: str
+    condition: bool = False
+    test: bool = False
+    single: bool = False
+
+
+MANY = 16
+"""Arguments of one call."""
+
+_ALL = (
+    Function("abs", "values", 1, 1, "the value without its sign"),
+    Function("sqrt", "values", 1, 1, "the square root; not defined below zero"),
+    Function("log", "values", 1, 1, "the natural logarithm of a pure number; not defined at zero and below"),
+    Function("min", "values", 2, MANY, "the least of several values"),
+    Function("max", "values", 2, MANY, "the greatest of several values"),
+    Function("default", "values", 2, 2, "the second value where the first is not defined"),
+    Function("defined", "values", 1, 1, "whether the value is defined", test=True),
+    Function("min", "axis", 1, 1, "the least value over the labels"),
+    Function("max", "axis", 1, 1, "the greatest value over the labels"),
+    Function("mean", "axis", 1, 1, "the mean over the labels"),
+    Function("sum", "axis", 1, 1, "the sum over the labels"),
+    Function("range", "axis", 1, 1, "the greatest value over the labels less the least"),
+    Function(
+        "largest_step", "axis", 1, 1, "the greatest difference of two neighbours, without sign", single=True
+    ),
+    Function(
+        "slope", "axis", 1, 1, "of the least-squares line over the labels, which are numbers", single=True
+    ),
+    Function(
+        "change",
+        "axis",
+        1,
+        1,
+        "the rise of the least-squares line from the least label to the greatest; over their positions where"
+        " they are no numbers",
+        single=True,
+    ),
+    Function(
+        "rank_correlation", "axis", 1, 1, "Spearman's, of the values with the order of labels", single=True
+    ),
+    Function("argmax", "axis", 1, 1, "the label of the greatest value", single=True),
+    Function("argmin", "axis", 1, 1, "the label of the least value", single=True),
+    Function("count", "axis", 1, 1, "the number of labels for which the condition is so", condition=True),
+    Function(
+        "increasing",
+        "axis",
+        1,
+        2,
+        "each step to the next label is above zero; above minus the tolerance if there is one",
+        test=True,
+        single=True,
+    ),
+    Function(
+        "decreasing",
+        "axis",
+        1,
+        2,
+        "each step to the next label is below zero; below the tolerance if there is one",
+        test=True,
+        single=True,
+    ),
+    Function(
+        "no_trend", "axis", 2, 2, "`change` is within plus and minus the tolerance", test=True, single=True
+    ),
+    Function("mean", "seeds", 1, 1, "the mean over the seeds"),
+    Function("median", "seeds", 1, 1, "the median over the seeds"),
+    Function("std", "seeds", 1, 1, "the standard deviation over the seeds (n - 1)"),
+    Function("quantile", "seeds", 2, 2, "the value that the given share of the seeds does not exceed"),
+    Function("share", "seeds", 1, 1, "the share of the seeds for which the condition is so", condition=True),
+    Function(
+        "any",
+        "seeds",
+        1,
+        2,
+        "the condition is so for at least one seed; fails if for none, and 15 % (or the given share) of seeds"
+        " would have shown with a probability of 95 %",
+        condition=True,
+        test=True,
+    ),
+)
+
+FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {
+    name: {f.domain: f for f in _ALL if f.name == name} for name in dict.fromkeys(f.name for f in _ALL)
+}
+"""By name, and by what they take together: ``max`` is of several values, or over an axis."""
+
+BEST = ("argmax", "argmin")
+"""They give a label."""
+
+
+def all_functions() -> tuple[Function, ...]:
+    """Every function, in the order of the documentation."""
+    return _ALL
+
+
+def function_of(name: str, *, over: bool) -> Function | None:
+    """The function that is meant: over an axis if one is named, else of several values or over the seeds."""
+    domains: tuple[Domain, ...] = ("axis",) if over else ("values", "seeds")
+    return next((FUNCTIONS[name][d] for d in domains if d in FUNCTIONS[name]), None)

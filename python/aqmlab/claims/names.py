@@ -1,0 +1,198 @@
+"""What claims can speak of: arms, axes and their labels, queues, classes, windows of time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab.claims.scan import MisplacedError
+from aqmlab.claims.tree import Choice, Every, Label, Pick, label
+from aqmlab.claims.units import TIME, quantity
+from aqmlab.errors import UsageError, unknown
+from aqmlab.metrics import Window
+from aqmlab.plan import Network, network
+from aqmlab.results import Axis, Results, axis_named
+
+ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
+FROM, UNTIL = "from", "until"
+POSITIONS = ("first", "last", "previous", "next")
+"""Labels by their place on the axis: a label of that name stands in quotes."""
+MOST_WINDOWS = 10_000
+
+Bindings = Mapping[str, str]
+"""What is fixed: by ``"arm"``, ``"queue"``, ``"class"``, ``"window"`` or the full name of an axis."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a claim may use.
+
+    Attributes
+    ----------
+    arms
+        In the order of the scenario.
+    axes
+        The swept dimensions.
+    queues, classes
+        Where they are known; empty where they are not, and then any name is taken.
+    """
+
+    arms: tuple[str, ...]
+    axes: tuple[Axis, ...] = ()
+    queues: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of_results(results: Results) -> Names:
+        """Those of a sweep or an experiment; queues and classes are those of the plans of its runs."""
+        plans = {
+            run.manifest["plan_digest"]: run.plan for cell in results.cells for run in results.runs(cell)
+        }
+        return Names.of_networks(results.arms, results.axes, [network(plan) for plan in plans.values()])
+
+    @staticmethod
+    def of_networks(arms: Iterable[str], axes: Iterable[Axis], networks: Iterable[Network]) -> Names:
+        """Arms and axes, and the queues and classes of networks."""
+        networks = tuple(networks)
+        return Names(
+            tuple(arms),
+            tuple(axes),
+            tuple(dict.fromkeys(link.name for each in networks for link in each.links)),
+            tuple(dict.fromkeys(of.name for each in networks for of in each.classes)),
+        )
+
+    def key(self, axis: Label) -> str:
+        """What a word before ``in``, after ``over`` or before ``=`` means."""
+        if not axis.quoted and axis.text in (ARM, QUEUE, CLASS, WINDOW):
+            return axis.text
+        try:
+            return axis_named(self.axes, axis.text).name
+        except UsageError as error:
+            raise MisplacedError(axis.at, str(error)) from error
+
+    def labels(self, key: str) -> tuple[str, ...]:
+        """All labels of an axis, in their order; of the windows of time there are none to list."""
+        if key in (ARM, QUEUE, CLASS, WINDOW):
+            return {ARM: self.arms, QUEUE: self.queues, CLASS: self.classes, WINDOW: ()}[key]
+        return axis_named(self.axes, key).labels
+
+    def open(self, bound: Iterable[str]) -> tuple[str, ...]:
+        """The axes with several labels that are not fixed."""
+        fixed = set(bound)
+        keys = [ARM, *(axis.name for axis in self.axes)]
+        return tuple(key for key in keys if key not in fixed and len(self.labels(key)) > 1)
+
+    def short(self, key: str) -> str:
+        """An axis as people call it."""
+        return next((axis.short for axis in self.axes if axis.name == key), key)
+
+    def options(self, choice: Choice) -> tuple[str, ...]:
+        """The labels that a choice means, in the order of the axis; those that are listed in theirs."""
+        key = self.key(choice.axis)
+        every = self.labels(key)
+        if choice.mode == "in":
+            found = [text for pick in choice.picks for text in self._picked(key, pick)]
+            twice = next((text for text in found if found.count(text) > 1), None) if len(found) < 99 else None
+            if twice is not None:
+                raise MisplacedError(choice.at, f"`{twice}` is listed twice")
+            return tuple(found)
+        if not every:
+            what = "list the windows" if key == WINDOW else "list its labels"
+            raise MisplacedError(choice.at, f"all of `{choice.axis.text}` cannot be told; {what}: `in (...)`")
+        left_out = {text for pick in choice.picks for text in self._picked(key, pick)}
+        rest = tuple(text for text in every if text not in left_out)
+        if not rest:
+            raise MisplacedError(choice.at, f"nothing of `{choice.axis.text}` is left")
+        return rest
+
+    def resolve(self, key: str, given: Label, bound: Bindings | None = None) -> str:
+        """The label that a word means: itself, or ``first``, ``last``, ``previous``, ``next`` of the axis.
+
+        Without ``bound`` the position of what is bound is not looked at.
+        """
+        if key == WINDOW:
+            return window_label(_window(given))
+        every = self.labels(key)
+        if given.text in every or (not every and key in (QUEUE, CLASS)):
+            return given.text
+        if not given.quoted and given.text in POSITIONS:
+            return self._position(key, given, bound)
+        if key in (QUEUE, CLASS) and given.text == "*":
+            return "*"
+        what = key if key in (ARM, QUEUE, CLASS) else f"value of `{key}`"
+        raise MisplacedError(given.at, str(unknown(what, given.text, every)))
+
+    def _position(self, key: str, given: Label, bound: Bindings | None) -> str:
+        every = self.labels(key)
+        if given.text in ("first", "last"):
+            return every[0 if given.text == "first" else -1]
+        if bound is None:
+            return every[0]
+        if key not in bound:
+            raise MisplacedError(
+                given.at, f"`{given.text}` of `{self.short(key)}`: no `for` and no `over` is about it"
+            )
+        place = every.index(bound[key]) + (1 if given.text == "next" else -1)
+        if not 0 <= place < len(every):
+            raise MisplacedError(
+                given.at, f"`{bound[key]}` of `{self.short(key)}` has no {given.text} one; leave it out"
+            )
+        return every[place]
+
+    def _picked(self, key: str, pick: Pick | Every) -> Sequence[str]:
+        if isinstance(pick, Every):
+            if key != WINDOW:
+                raise MisplacedError(pick.at, f"`every` makes windows; `{self.short(key)}` is none")
+            return _every(pick)
+        first = self.resolve(key, pick.first)
+        if pick.last is None:
+            return (first,)
+        every = self.labels(key)
+        last = self.resolve(key, pick.last)
+        if not every:
+            raise MisplacedError(pick.at, f"`to` goes along an axis, and `{self.short(key)}` is none")
+        begin, end = every.index(first), every.index(last)
+        if begin > end:
+            raise MisplacedError(pick.at, f"`{first}` comes after `{last}`")
+        return every[begin : end + 1]
+
+
+def window_label(window: Window) -> str:
+    """``20s-40s``; in whole nanoseconds and without an exponent, which may have a hyphen of its own."""
+    begin, end = (f"{time:.9f}".rstrip("0").rstrip(".") for time in window)
+    return f"{begin}s-{end}s"
+
+
+def window_of(text: str) -> Window:
+    """The window that :func:`window_label` wrote."""
+    return _window(label(text))
+
+
+def seconds(given: Label, what: str) -> float:
+    """A time of a run: ``20s``."""
+    found = quantity(given.text)
+    if found is None or found[1] != TIME or found[0] < 0:
+        raise MisplacedError(given.at, f"`{given.text}` is no time for {what}; write `20s`")
+    return found[0]
+
+
+def _window(given: Label) -> Window:
+    begin, dash, end = given.text.partition("-")
+    times = quantity(begin), quantity(end)
+    if not dash or any(time is None or time[1] != TIME for time in times):
+        raise MisplacedError(given.at, f"`{given.text}` is no window of time; write `20s-40s`")
+    window = Window(*(time[0] for time in times if time))
+    if not window.from_s < window.until_s:
+        raise MisplacedError(given.at, f"the window `{given.text}` ends before it begins")
+    return window
+
+
+def _every(pick: Every) -> tuple[str, ...]:
+    step = seconds(pick.step, "a step")
+    first, last = seconds(pick.first, "a begin"), seconds(pick.last, "an end")
+    # Rounding of the times is not to cost a window.
+    count = math.floor((last - first) / step + 1e-9) if step > 0 else 0
+    if not 1 <= count <= MOST_WINDOWS:
+        raise MisplacedError(pick.at, f"`{pick}` makes {count} windows; 1 to {MOST_WINDOWS} are possible")
+    return tuple(window_label(Window(first + i * step, first + (i + 1) * step)) for i in range(count))

@@ -1,0 +1,212 @@
+"""The words of a claim, one at a time, and complaints about them with their place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from aqmlab.claims.tree import PLAIN, Label
+from aqmlab.claims.units import LITERALS
+from aqmlab.errors import Problem, ScenarioError
+
+LONGEST = 4000
+"""Characters of a claim; those of the longest sentence are far fewer."""
+
+_BLANK = re.compile(r"\s*")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_UNIT = re.compile(r"[A-Za-z]+(?:/[A-Za-z]+)?|%")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OPERATOR = re.compile(r"<=|>=|==|[-+*/(){}\[\],:<>=]")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class MisplacedError(Exception):
+    """A complaint about the character ``at`` of a claim, before it is known where the claim stands."""
+
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a claim stands, for messages.
+
+    Attributes
+    ----------
+    claim
+        Its name.
+    file
+        The file it was read from; empty if there is none.
+    line, column
+        Of the first character of its text, from 1; 0 if they are not known.
+    """
+
+    claim: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+    def place(self, text: str, at: int) -> tuple[int, int]:
+        """Line and column of a character of the text; in the text itself if its place is not known."""
+        before = text[:at]
+        line = before.count("\n")
+        column = len(before) - (before.rfind("\n") + 1)
+        if line == 0:
+            column += max(self.column, 1)
+        else:
+            column += 1
+        return max(self.line, 1) + line, column
+
+    def error(self, text: str, at: int, message: str) -> ScenarioError:
+        """A complaint with file, line and column."""
+        line, column = self.place(text, at)
+        known = self.line > 0
+        where = f"{self.file}:{line}:{column}" if known else f"character {at + 1}"
+        called = f"claim `{self.claim}`" if self.claim else "claim"
+        problem: Problem = {
+            "line": line if known else 0,
+            "column": column if known else 0,
+            "path": "claim",
+            "message": message,
+        }
+        full = f"{where}: {called}: {message}" if known else f"{called}, {where}: {message}"
+        return ScenarioError(full, [problem])
+
+
+Kind = Literal["number", "name", "operator", "text", "end"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of the text.
+
+    Attributes
+    ----------
+    kind
+        ``"text"`` is in quotes.
+    text
+        The word; of a number its digits.
+    unit
+        Of a number, empty if it has none.
+    at, end
+        Its first character, and the one after it.
+    """
+
+    kind: Kind
+    text: str
+    at: int
+    end: int
+    unit: str = ""
+
+    def shown(self) -> str:
+        """As messages name it."""
+        return "the end" if self.kind == "end" else f"`{self.text}{self.unit}`"
+
+
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("name", _NAME),
+    ("operator", _OPERATOR),
+    ("text", _QUOTED),
+)
+
+
+class Scanner:
+    """Reads a text from its begin to its end."""
+
+    def __init__(self, text: str, origin: Origin) -> None:
+        self.text = text
+        self.origin = origin
+        self._at = 0
+        self._next: Token | None = None
+        if len(text) > LONGEST:
+            raise self.wrong(LONGEST, f"it has {len(text)} characters; {LONGEST} is the most")
+
+    def wrong(self, at: int, message: str) -> ScenarioError:
+        """A complaint about the character ``at``."""
+        return self.origin.error(self.text, at, message)
+
+    def peek(self) -> Token:
+        """The next word; it stays the next one."""
+        if self._next is None:
+            self._next = self._read()
+        return self._next
+
+    def take(self) -> Token:
+        """The next word."""
+        token = self.peek()
+        self._at, self._next = token.end, None
+        return token
+
+    def takes(self, *words: str) -> bool:
+        """Take the next word if it is one of these."""
+        token = self.peek()
+        if token.kind in ("operator", "name") and token.text in words:
+            self.take()
+            return True
+        return False
+
+    def expect(self, word: str, why: str = "") -> Token:
+        """Take this word, or complain that another one is there."""
+        token = self.peek()
+        if token.kind not in ("operator", "name") or token.text != word:
+            raise self.wrong(token.at, f"`{word}` is missing before {token.shown()}{why}")
+        return self.take()
+
+    def label(self, what: str) -> Label:
+        """Take a label: what is in quotes, or all up to a blank or a mark that no label has."""
+        self._next = None
+        at = self._skip_blanks(self._at)
+        found = _QUOTED.match(self.text, at)
+        if found:
+            self._at = found.end()
+            inside = found[1] if found[1] is not None else found[2]
+            return Label(at, _ESCAPE.sub(r"\1", inside), quoted=True)
+        plain = PLAIN.match(self.text, at)
+        if plain is None:
+            raise self.wrong(at, f"{what} is missing before {self._shown(at)}")
+        self._at = plain.end()
+        return Label(at, plain[0])
+
+    def _read(self) -> Token:
+        at = self._skip_blanks(self._at)
+        if at == len(self.text):
+            return Token("end", "", at, at)
+        number = _NUMBER.match(self.text, at)
+        if number:
+            return self._number(number)
+        for kind, pattern in _KINDS:
+            found = pattern.match(self.text, at)
+            if found:
+                return Token(kind, found[0], at, found.end())
+        raise self.wrong(at, f"{self._shown(at)} has no meaning here")
+
+    def _number(self, number: re.Match[str]) -> Token:
+        """A number with the unit that follows it, at once or after blanks."""
+        at, end = number.span()
+        unit = _UNIT.match(self.text, self._skip_blanks(end))
+        if unit is None:
+            return Token("number", number[0], at, end)
+        if unit[0] in LITERALS:
+            return Token("number", number[0], at, unit.end(), unit[0])
+        # `5ms/x` is a quotient, `5foo` is a slip, `5 foo` is left to the parser.
+        plain = unit[0].split("/")[0]
+        if plain in LITERALS:
+            return Token("number", number[0], at, unit.start() + len(plain), plain)
+        if unit.start() > end:
+            return Token("number", number[0], at, end)
+        known = ", ".join(f"`{name}`" for name in LITERALS if "/" not in name and "bps" not in name)
+        raise self.wrong(unit.start(), f"there is no unit `{plain}`; there are {known}")
+
+    def _skip_blanks(self, at: int) -> int:
+        found = _BLANK.match(self.text, at)
+        assert found is not None
+        return found.end()
+
+    def _shown(self, at: int) -> str:
+        if at >= len(self.text):
+            return "the end"
+        character = self.text[at]
+        return f"`{character}`" if character.isprintable() else f"the character U+{ord(character):04X}"

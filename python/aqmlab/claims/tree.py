@@ -1,0 +1,307 @@
+"""Claims as trees: what the parser makes of a text, and the text that it makes of them again.
+
+Nothing here is ever given to Python to evaluate. Nodes know where they stand (``at``: characters from the
+begin of the text), which does not count when they are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+Relation = Literal["<", "<=", ">", ">=", "=="]
+Quantifier = Literal["all", "most", "some"]
+_WORDS = (
+    "all",
+    "and",
+    "every",
+    "except",
+    "for",
+    "from",
+    "in",
+    "most",
+    "not",
+    "or",
+    "over",
+    "some",
+    "to",
+    "until",
+)
+WORDS = frozenset(_WORDS)
+"""Words of the grammar; as a label each of them stands in quotes."""
+
+PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
+"""What a label may be without quotes."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A place in the text of a claim."""
+
+    at: int = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Label(Node):
+    """The value of an axis, an arm, a queue or a class, as it is written in the scenario."""
+
+    text: str
+    quoted: bool = False
+    """In quotes it is a label whatever it says; without them ``first`` is a position and ``to`` a word."""
+
+    def __str__(self) -> str:
+        return in_quotes(self.text) if self.quoted else self.text
+
+
+@dataclass(frozen=True)
+class Pick(Node):
+    """A label, or all from one to another in the order of the axis."""
+
+    first: Label
+    last: Label | None = None
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}" if self.last else str(self.first)
+
+
+@dataclass(frozen=True)
+class Every(Node):
+    """Windows of time side by side: ``every 20s from 0s until 200s``."""
+
+    step: Label
+    first: Label
+    last: Label
+
+    def __str__(self) -> str:
+        return f"every {self.step} from {self.first} until {self.last}"
+
+
+@dataclass(frozen=True)
+class Choice(Node):
+    """An axis, or ``arm`` or ``window``, and which of its labels."""
+
+    axis: Label
+    mode: Literal["", "in", "except"]
+    picks: tuple[Pick | Every, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.axis} {self.mode} ({_list(self.picks)})" if self.mode else str(self.axis)
+
+
+class Expression(Node):
+    """Something with a value."""
+
+
+class Condition(Node):
+    """Something that is so or not."""
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A number with or without a unit, as written."""
+
+    digits: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.digits}{' ' if self.unit == '%' else ''}{self.unit}"
+
+
+@dataclass(frozen=True)
+class Setting(Node):
+    """What a metric is asked of: ``arm=RED``, ``buffer=4p``, ``from=10s``, ``low=9``."""
+
+    key: Label
+    value: Label
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}"
+
+
+@dataclass(frozen=True)
+class MetricOf(Expression):
+    """A metric of a cell."""
+
+    name: str
+    settings: tuple[Setting, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{_list(self.settings)}}}" if self.settings else self.name
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """Unary minus."""
+
+    of: Expression
+
+    def __str__(self) -> str:
+        return f"-{_operand(self.of)}"
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """A chain of sums and differences, or of products and quotients: ``a + b - c``."""
+
+    first: Expression
+    rest: tuple[tuple[str, Expression], ...]
+
+    @property
+    def product(self) -> bool:
+        """Whether it is of products and quotients."""
+        return self.rest[0][0] in "*/"
+
+    def __str__(self) -> str:
+        rest = [f"{sign} {self._operand(part)}" for sign, part in self.rest]
+        return " ".join([self._operand(self.first), *rest])
+
+    def _operand(self, part: Expression) -> str:
+        binds_tighter = not self.product and isinstance(part, Arithmetic) and part.product
+        return str(part) if binds_tighter else _operand(part)
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of numbers: of several, over an axis, or over seeds."""
+
+    function: str
+    arguments: tuple[Expression | Condition, ...]
+    over: tuple[Choice, ...] = ()
+
+    def __str__(self) -> str:
+        return call_text(self.function, self.arguments, self.over)
+
+
+@dataclass(frozen=True)
+class Comparison(Condition):
+    """``a < b``, or ``a < b < c``."""
+
+    first: Expression
+    rest: tuple[tuple[Relation, Expression], ...]
+
+    def __str__(self) -> str:
+        return " ".join([str(self.first), *(f"{relation} {part}" for relation, part in self.rest)])
+
+
+@dataclass(frozen=True)
+class Between(Condition):
+    """``a in [low, high]``, both ends included."""
+
+    value: Expression
+    low: Expression
+    high: Expression
+
+    def __str__(self) -> str:
+        return f"{self.value} in [{self.low}, {self.high}]"
+
+
+@dataclass(frozen=True)
+class BestIs(Condition):
+    """``argmax(x over axis) == label`` or ``in (label, ...)``."""
+
+    best: Call
+    labels: tuple[Label, ...]
+
+    def __str__(self) -> str:
+        if len(self.labels) == 1:
+            return f"{self.best} == {self.labels[0]}"
+        return f"{self.best} in ({_list(self.labels)})"
+
+
+@dataclass(frozen=True)
+class Test(Condition):
+    """A function that is so or not: ``increasing(x over axis)``."""
+
+    function: str
+    arguments: tuple[Expression | Condition, ...]
+    over: tuple[Choice, ...] = ()
+
+    def __str__(self) -> str:
+        return call_text(self.function, self.arguments, self.over)
+
+
+@dataclass(frozen=True)
+class Not(Condition):
+    """The opposite."""
+
+    of: Condition
+
+    def __str__(self) -> str:
+        return f"not {_clause(self.of)}"
+
+
+@dataclass(frozen=True)
+class And(Condition):
+    """All of them."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(map(_clause, self.parts))
+
+
+@dataclass(frozen=True)
+class Or(Condition):
+    """At least one of them."""
+
+    parts: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(_clause, self.parts))
+
+
+@dataclass(frozen=True)
+class For(Condition):
+    """All, most or some of the combinations of labels."""
+
+    quantifier: Quantifier
+    choices: tuple[Choice, ...]
+    condition: Condition
+
+    def __str__(self) -> str:
+        return f"for {self.quantifier} {_list(self.choices)}: {self.condition}"
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes right below one."""
+    for each in fields(node):
+        yield from _nodes(getattr(node, each.name))
+
+
+def _nodes(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _nodes(part)
+
+
+def call_text(function: str, arguments: Iterable[Node], over: Iterable[Choice]) -> str:
+    """``function(x over axis, y)``."""
+    first, *others = map(str, arguments)
+    axes = " and ".join(map(str, over))
+    return f"{function}({', '.join([f'{first} over {axes}' if axes else first, *others])})"
+
+
+def label(text: str, at: int = 0) -> Label:
+    """A label with these words, in quotes if it needs them."""
+    return Label(at, text, not PLAIN.fullmatch(text) or text in WORDS)
+
+
+def in_quotes(text: str) -> str:
+    """A label in quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _list(parts: Iterable[object]) -> str:
+    return ", ".join(map(str, parts))
+
+
+def _operand(node: Expression) -> str:
+    return f"({node})" if isinstance(node, Arithmetic) else str(node)
+
+
+def _clause(node: Condition) -> str:
+    return f"({node})" if isinstance(node, And | Or | For | Not) else str(node)

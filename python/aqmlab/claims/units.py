@@ -1,0 +1,173 @@
+"""Units in claims: what can be added to what, compared with what, and how it is shown.
+
+Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has
+no dimension, so that it can be compared with a share of seeds; that it is *written* in percent is remembered,
+for showing it, and for refusing a bare ``5`` beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aqmlab.figures import display_unit, display_value, number
+
+Powers = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A dimension as powers of base units, and whether a share is shown in percent.
+
+    Attributes
+    ----------
+    powers
+        Base unit and exponent, sorted, no exponent zero: ``(("bit", 1), ("s", -1))``.
+    percent
+        Only without powers.
+    """
+
+    powers: Powers = ()
+    percent: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """Whether it is a number without dimension."""
+        return not self.powers
+
+    def times(self, other: Unit, sign: int = 1) -> Unit:
+        """The unit of a product, or with ``sign`` -1 of a quotient."""
+        powers = dict(self.powers)
+        for base, power in other.powers:
+            powers[base] = powers.get(base, 0) + sign * power
+        kept = tuple(sorted((base, power) for base, power in powers.items() if power))
+        # Half of 5 % is 2.5 %; but 5 % by 10 % is a ratio of one half.
+        percent = self.percent != other.percent if sign < 0 else self.percent or other.percent
+        return Unit(kept, percent and not kept and not (sign < 0 and other.percent))
+
+    def name(self) -> str:
+        """What it is, in words: for messages."""
+        if not self.powers:
+            return "a percentage" if self.percent else "a pure number"
+        return _NAMES.get(self.powers) or f"in {_product(self.powers)}"
+
+    def shown(self) -> str:
+        """The unit that values are shown in; empty for a pure number."""
+        return display_unit(self.written())
+
+    def value(self, value: float) -> float:
+        """A value in the unit that it is shown in."""
+        return display_value(self.written_value(value), self.written())
+
+    def written(self) -> str:
+        """The unit of values in files: that of metrics."""
+        return "%" if self.percent else _SHOWN.get(self.powers, _product(self.powers))
+
+    def written_value(self, value: float) -> float:
+        """A value in that unit."""
+        return 100.0 * value if self.percent else value / _SHOWN_FACTOR.get(self.powers, 1.0)
+
+    def text(self, value: float, digits: int = 4) -> str:
+        """A value with its unit: ``12.5 ms``."""
+        shown = self.shown()
+        return f"{number(self.value(value), digits)} {shown}".rstrip()
+
+
+PURE = Unit()
+PERCENT = Unit(percent=True)
+TIME = Unit((("s", 1),))
+RATE = Unit((("bit", 1), ("s", -1)))
+SIZE = Unit((("bit", 1),))
+PACKETS = Unit((("packets", 1),))
+SEGMENTS = Unit((("segments", 1),))
+
+_NAMES: Mapping[Powers, str] = {
+    TIME.powers: "a time",
+    RATE.powers: "a rate",
+    SIZE.powers: "an amount of data",
+    PACKETS.powers: "a number of packets",
+    SEGMENTS.powers: "a number of segments",
+}
+_SHOWN = {TIME.powers: "s", RATE.powers: "bit/s", SIZE.powers: "B"}
+_SHOWN_FACTOR = {SIZE.powers: 8.0}
+
+_SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
+LITERALS: Mapping[str, tuple[float, Unit]] = {
+    **{name: (factor, TIME) for name, factor in (("s", 1.0), ("min", 60.0), ("h", 3600.0))},
+    # Divisors, not factors: 0.1 ms is to be the float nearest to 0.0001.
+    **{name: (1.0 / by, TIME) for name, by in (("ms", 1e3), ("us", 1e6), ("ns", 1e9))},
+    **{name: (factor, RATE) for name, factor in _RATES.items()},
+    **{f"{name}/s": (factor, RATE) for name, factor in _RATES.items()},
+    **{name.replace("bit", "bps"): (factor, RATE) for name, factor in _RATES.items()},
+    **{name: (8.0 * factor, SIZE) for name, factor in _SIZES.items()},
+    **dict.fromkeys(("p", "packets"), (1.0, PACKETS)),
+    "segments": (1.0, SEGMENTS),
+    "%": (0.01, PERCENT),
+}
+"""Units as they are written in scenarios and claims: factor to the base unit, and dimension."""
+
+_BASES: Mapping[str, tuple[float, Unit]] = {
+    "": (1.0, PURE),
+    "1": (1.0, PURE),
+    "%": (0.01, PERCENT),
+    "s": (1.0, TIME),
+    "bit": (1.0, SIZE),
+    "B": (8.0, SIZE),
+}
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)")
+
+
+@lru_cache(maxsize=256)
+def unit_of_metric(text: str) -> tuple[float, Unit]:
+    """Factor to base units, and dimension, of a metric's unit: ``"bit/s"``, ``"packets"``.
+
+    A word that is not known stands for a base unit of its own.
+    """
+    parts = text.split("/")
+    factor, unit = 1.0, PURE
+    for i, part in enumerate(parts):
+        by, of = _BASES.get(part, (1.0, Unit(((part, 1),))))
+        factor = factor / by if i else factor * by
+        unit = unit.times(of, -1 if i else 1)
+    return factor, unit
+
+
+def in_base(value: float, factor: float) -> float:
+    """A value times a factor; divided by its inverse where that is a whole number, and so rounded once."""
+    inverse = 1.0 / factor
+    return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
+
+
+def quantity(text: str) -> tuple[float, Unit] | None:
+    """A number with or without a unit, as in ``36p``, ``-0.1s``, ``5 %``; ``None`` if it is none."""
+    found = _QUANTITY.fullmatch(text.strip())
+    if found is None:
+        return None
+    written, unit = found.groups()
+    factor, of = LITERALS.get(unit, (1.0, PURE)) if unit else (1.0, PURE)
+    value = in_base(float(written), factor)
+    return None if (unit and unit not in LITERALS) or not math.isfinite(value) else (value, of)
+
+
+def numbers_of(labels: tuple[str, ...]) -> tuple[tuple[float, ...], Unit] | None:
+    """Labels as numbers, and their unit; ``None`` where they are none, of several units, or all the same."""
+    known = [each for each in map(quantity, labels) if each is not None]
+    units = {each[1] for each in known}
+    if len(known) < len(labels) or len(units) != 1 or len({each[0] for each in known}) < 2:
+        return None
+    return tuple(each[0] for each in known), units.pop()
+
+
+def _product(powers: Powers) -> str:
+    """``bit s``, ``packets/s``."""
+    over = " ".join(_power(base, power) for base, power in powers if power > 0)
+    under = "".join(f"/{_power(base, -power)}" for base, power in powers if power < 0)
+    return f"{over or '1'}{under}" if powers else ""
+
+
+def _power(base: str, power: int) -> str:
+    return base if power == 1 else f"{base}^{power}"

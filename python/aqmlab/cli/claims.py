@@ -1,0 +1,126 @@
+"""`aqmlab claims`, and the block that a scored scenario ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aqmlab.cli.console import Exit, tell_json
+from aqmlab.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from aqmlab.claims import Part, Scored
+    from aqmlab.recording import Experiment
+
+MOST_PARTS = 4
+"""Comparisons that are printed of a claim; all of them are in its JSON."""
+
+_STYLES = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
+_WIDTH = max(map(len, _STYLES)) + 2
+
+
+def claims(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="What `run` or `sweep` has left.", show_default=False),
+    ],
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", help="Score the [[claim]]s of this TOML file instead of the scenario's."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Score the claims of a recording or a sweep again, or others.
+
+    Ends with 1 if a firm one fails.
+    """
+    from aqmlab.api import score_claims
+    from aqmlab.claims import to_json
+
+    scored = score_claims(path, file)
+    if as_json:
+        tell_json(to_json(scored))
+    else:
+        print_claims(scored)
+    end_with(scored)
+
+
+def scored_claims(experiment: Experiment) -> tuple[Scored, ...]:
+    """Score the claims of a scenario that has run, and leave ``claims.json`` in its directory."""
+    if not experiment.details.get("claims"):
+        return ()  # and nothing of what scores them is imported
+    from aqmlab.claims import score, write_claims
+    from aqmlab.results import Results
+
+    scored = score(Results.of_experiment(experiment))
+    write_claims(scored, experiment.path)
+    return scored
+
+
+def claims_json(scored: Sequence[Scored]) -> dict[str, Any]:
+    """What ``run --json`` says of the claims; nothing without one."""
+    if not scored:
+        return {}
+    from aqmlab.claims import to_json
+
+    return {"claims": to_json(scored)}
+
+
+def end_with(scored: Sequence[Scored]) -> None:
+    """End with 1 if a firm claim fails."""
+    if any(each.failed for each in scored):
+        raise typer.Exit(Exit.CHECK_FAILED)
+
+
+def print_claims(scored: Sequence[Scored]) -> None:
+    """Each claim with its verdict, and what decided it."""
+    from rich.text import Text
+
+    from aqmlab.cli.tables import answer_console
+
+    console = answer_console()
+    console.print(headline(scored), style="bold", markup=False)
+    for each in scored:
+        claim = each.claim
+        about = ", ".join(part for part in (claim.strength, claim.source) if part)
+        line = Text(each.status.ljust(_WIDTH), style=_STYLES[each.status])
+        line.append(f"{claim.name} ({about}): {claim.text or claim.expect}", style="default")
+        console.print(line, soft_wrap=True)
+        for said in _said(each):
+            console.print(" " * _WIDTH + said, markup=False, soft_wrap=True)
+
+
+def headline(scored: Sequence[Scored]) -> str:
+    """``Claims: 5 hold, 1 fails, 2 are undecided; 31 comparisons, each at 95 %``."""
+    if not scored:
+        return "There are no claims."
+    found = {status: sum(each.status == status for each in scored) for status in _STYLES}
+    words = {
+        "holds": ("holds", "hold"),
+        "fails": ("fails", "fail"),
+        "undecided": ("is undecided", "are undecided"),
+    }
+    said = ", ".join(f"{n} {words[status][n != 1]}" for status, n in found.items() if n)
+    made = sum(len(each.parts) for each in scored)
+    return f"Claims: {said}; {made} comparison{'s' * (made != 1)}, each at 95 %"
+
+
+def _said(scored: Scored) -> list[str]:
+    """The comparisons that go with the verdict, and why it is not more certain."""
+    parts = scored.deciding()
+    lines = [_part_text(part) for part in parts[:MOST_PARTS]]
+    more = len(parts) - len(lines)
+    if more:
+        lines.append(f"and {more} more")
+    reason = scored.verdict.reason
+    return lines if scored.status != "undecided" or not reason else [reason, *lines]
+
+
+def _part_text(part: Part) -> str:
+    from aqmlab.claims import sentence
+
+    where = ", ".join(f"{axis} {label}" for axis, label in part.at)
+    return f"{where}: {sentence(part)}" if where else sentence(part)

@@ -1,0 +1,56 @@
+"""Results that are made up: values by cell and seed, without a run behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from aqmlab.metrics import find
+from aqmlab.results import Axis, Cell, Results
+
+BUFFER = Axis("topology.queue.limit", "limit", ("topology.queue.limit",), ("4p", "12p", "36p", "72p"))
+COUNT = Axis("traffic.ftp.count", "count", ("traffic.ftp.count",), ("2", "6"))
+
+Value = Callable[..., float | None]
+"""``(metric, cell, seed, **asked)`` to a value."""
+
+
+class World(Results):
+    """Results whose values a function gives."""
+
+    def __init__(self, value: Value, *, axes=(), arms=("RED", "DropTail"), seeds=10, gone=(), claims=()):
+        cells = [()]
+        for axis in axes:
+            cells = [(*cell, (axis.name, label)) for cell in cells for label in axis.labels]
+        super().__init__(
+            title="World",
+            question="",
+            path=Path("nowhere"),
+            axes=axes,
+            arms=arms,
+            cells=[Cell(settings, arm) for settings in cells for arm in arms],
+            seeds=range(1, seeds + 1),
+            runs={},
+            claims=claims,
+        )
+        self._value = value
+        self._gone = set(gone)
+        self.asked: list[tuple] = []
+
+    def values(self, metric, cell, **asked) -> dict[int, float | None]:
+        find(metric)
+        self.asked.append((metric, cell, asked))
+        return {
+            seed: self._value(metric, cell, seed, **asked)
+            for seed in self.seeds
+            if (cell.arm, seed) not in self._gone
+        }
+
+
+def table(of: Mapping[str, Mapping[str, list[float | None]]], **options) -> World:
+    """A world of arms only: metric, arm, one value a seed."""
+    arms = tuple(next(iter(of.values())))
+    seeds = len(next(iter(next(iter(of.values())).values())))
+    return World(
+        lambda metric, cell, seed, **_: of[metric][cell.arm][seed - 1], arms=arms, seeds=seeds, **options
+    )
