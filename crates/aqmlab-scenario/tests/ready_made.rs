@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aqmlab_scenario::{Experiment, Plan, Workload, parse};
+use aqmlab_scenario::{Experiment, Plan, Sweep, Workload, parse};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Packets, Rate, Span};
 
@@ -65,6 +65,24 @@ fn the_demo_is_what_it_says() {
             }
         );
         assert_eq!(plan.classes[0].ecn_capable(), with_ecn);
+    }
+}
+
+#[test]
+fn the_sweep_is_what_it_says() {
+    let text = std::fs::read_to_string(folder().join("sweep.toml")).expect("a ready-made scenario is there");
+    let sweep = Sweep::read(&text, "sweep.toml").unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((sweep.cases(), sweep.runs()), (12, 240));
+    let axes: Vec<&str> = sweep.axes().map(|axis| axis.short.as_str()).collect();
+    assert_eq!(axes, ["rate", "count"]);
+    let soft: Vec<&str> =
+        sweep.claims().iter().filter(|c| c.strength == "soft").map(|c| c.name.as_str()).collect();
+    assert_eq!((sweep.claims().len(), soft), (6, vec!["no timeouts for it"]));
+    // The thresholds move with the buffer: a fifth and three fifths of 80 ms at each rate.
+    for (index, packets) in [(0, [50, 10, 30]), (11, [400, 80, 240])] {
+        let red = sweep.case(index).expect("a case").experiment.arms.remove(1).links.remove(0).queue;
+        let sizes = ["limit", "min_th", "max_th"].map(|name| red.settings.size(name));
+        assert_eq!(sizes, packets.map(|n| Ok(Size::Packets(Packets::new(n)))));
     }
 }
 

@@ -48,7 +48,8 @@ fn rule_holds(rule: &str, by: &Json, rules: &Map<String, Json>, value: &Json) ->
 }
 
 fn known(rules: &Map<String, Json>, key: &str) -> bool {
-    rules["properties"].get(key).is_some() || (rules.contains_key("patternProperties") && is_hop(key))
+    rules.get("properties").is_some_and(|p| p.get(key).is_some())
+        || (rules.contains_key("patternProperties") && is_hop(key))
 }
 
 fn is_hop(key: &str) -> bool {
@@ -82,7 +83,7 @@ fn text(path: &str) -> String {
 #[test]
 fn every_ready_made_scenario_fits() {
     let schema = schema();
-    for name in ["demo", "graph", "laws", "mm1", "one_flow", "parking_lot", "short_flows"] {
+    for name in ["demo", "graph", "laws", "mm1", "one_flow", "parking_lot", "short_flows", "sweep"] {
         assert!(fits(&schema, &json_of(&text(&format!("scenarios/{name}.toml")))), "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aqmlab_scenario::{Case, Experiment, Plan, Sweep, parse};
+use aqmlab_scenario::{Case, Experiment, MOST_RUNS, Plan, Sweep, parse};
 use aqmlab_units::Rate;
 
 const NETWORK: &str = "title = \"all of it\"\nduration = \"60s\"\nruns = 3\n[topology]\nkind = \"dumbbell\"\n\
@@ -97,6 +97,30 @@ fn swept_values_reach_every_arm_after_the_arms_own_changes() {
 }
 
 #[test]
+fn thresholds_follow_a_swept_buffer() {
+    let red = |thresholds: &str, limits: &str| {
+        sweep(&format!(
+            "[[arm]]\nname = \"RED\"\n\"topology.queue\" = {{ kind = \"red\", {thresholds} }}\n\
+             [sweep]\n\"topology.queue.limit\" = [{limits}]\n"
+        ))
+    };
+    let parts = red("min_th = \"0.25buffer\", max_th = \"0.5buffer\"", "\"20p\", \"8p\", \"50p\", \"20kB\"");
+    let written = [("20p", "5p", "10p"), ("8p", "2p", "4p"), ("50p", "13p", "25p"), ("20kB", "5kB", "10kB")];
+    for (i, (limit, min_th, max_th)) in written.into_iter().enumerate() {
+        let plan = case(&parts, i as u64).experiment.arms.remove(0);
+        let whole = red(&format!("min_th = \"{min_th}\", max_th = \"{max_th}\""), &format!("\"{limit}\""));
+        assert_eq!(plan.digest(), case(&whole, 0).experiment.arms[0].digest(), "{limit}");
+        let shown = plan.parameters.iter().find(|p| p.path == "topology.queue.min_th").expect("it is shown");
+        assert!(
+            shown.origin.to_string().contains(&format!("0.25 of `limit`, `{limit}`")),
+            "{}",
+            shown.origin
+        );
+    }
+    round_trip(&parts, "test.toml");
+}
+
+#[test]
 fn explicit_cases_have_their_own_keys() {
     let sweep = sweep(
         "[[sweep.case]]\nname = \"as it is\"\n[[sweep.case]]\nname = \"the paper's\"\n\"topology.rate\" = \"1.5Mbit\"\n\
@@ -139,6 +163,24 @@ fn ready_made_scenarios_survive_being_written() {
             round_trip(&sweep, file);
         }
     }
+}
+
+#[test]
+fn a_million_cases_are_made_one_at_a_time() {
+    let list = |unit: &str| (1..=100).map(|n| format!("\"{n}{unit}\"")).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "[sweep]\n\"topology.rate\" = [{}]\n\"topology.delay\" = [{}]\n\"traffic.ftp.start\" = [{}]\n",
+        list("Mbit"),
+        list("us"),
+        list("ms")
+    );
+    let sweep = Sweep::read(&format!("{}{text}", NETWORK.replace("runs = 3", "runs = 1")), "test.toml");
+    let sweep = sweep.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((sweep.cases(), u128::from(sweep.runs())), (1_000_000, MOST_RUNS));
+    let last = case(&sweep, 987_654);
+    let labels: Vec<&str> = last.settings.iter().map(|(_, label)| label.as_str()).collect();
+    assert_eq!(labels, ["99Mbit", "77us", "55ms"]);
+    assert_eq!(last.experiment.arms[0].links[0].rate, Rate::mbit(99));
 }
 
 #[test]
