@@ -5,10 +5,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow bench build install lint clean docs
+.PHONY: help demo test test-slow bench reproduce reproduce-quick multiverse install clean docs
 
 help:            ## this list
-	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 14
+	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
 
 demo:            ## set up everything, run the demonstration, end with a table and a report
 	@tools/demo.sh
@@ -21,6 +21,15 @@ test-slow:       ## the long lane: thousand-seed kits, seeded mutations, compari
 
 bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour on a quiet machine
 	@python3 benches/run.py --write-docs
+
+reproduce:       ## run the papers again, 20 seeds: tables, figures and scorecards into papers/; resumable
+	@tools/reproduce.sh
+
+reproduce-quick: ## a small version of that in two minutes, into runs/quick
+	@tools/reproduce.sh --quick
+
+multiverse:      ## score every reading of what the papers leave open; hours, resumable
+	@tools/reproduce.sh --multiverse
 
 install:         ## .venv with aqmlab built and installed
 	@tools/install.sh

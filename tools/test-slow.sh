@@ -8,6 +8,8 @@ AQMLAB_CONTRACT_SEEDS=1000 cargo test -q -p aqmlab-qdisc --test contract
 .venv/bin/aqmlab aqm check all --seeds 1000
 echo "== control laws over ten minutes"
 .venv/bin/python -m pytest -q -m slow tests/python
+echo "== papers, the small version"
+tools/reproduce.sh --quick
 echo "== steady runs allocate nothing, without debug assertions"
 cargo test -q --release -p aqmlab-sim --test no_allocation
 echo "== seeded mutations"

@@ -35,12 +35,12 @@ def show(scenario: Scenario) -> dict[str, Any]:
 
 
 def report(path: Path | str, output: Path | str | None = None) -> Path:
-    """Make the report of a recording or a sweep.
+    """Make the report of a recording.
 
     Parameters
     ----------
     path
-        The directory of an experiment, a run or a sweep.
+        The directory of an experiment or a run.
     output
         The file to write; ``report.html`` in that directory if not given.
 
@@ -49,11 +49,8 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.reports import write_report, write_sweep_report
-    from aqmlab.results import is_sweep, load_results
+    from aqmlab.reports import write_report
 
-    if is_sweep(path):
-        return write_sweep_report(load_results(path), output)
     return write_report(load(path), output)
 
 

@@ -18,7 +18,6 @@ from aqmlab.cli.options import (
     ClassName,
     Jobs,
     Metrics,
-    NoReport,
     Queue,
     Quiet,
     RecordingPath,
@@ -26,6 +25,7 @@ from aqmlab.cli.options import (
     ScenarioFile,
     Seed,
 )
+from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.sweep import merge, query, sweep
@@ -81,7 +81,7 @@ def run(
     jobs: Jobs = None,
     arm: Arms = None,
     as_json: AsJson = False,
-    no_report: NoReport = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every arm of a scenario with every seed; print the answer, write a report.
@@ -149,30 +149,25 @@ def report(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the answer of a recording, or of a sweep, and write its report."""
-    from aqmlab.results import is_sweep
+    """Print the answer of a recording and write its report."""
+    from aqmlab.answers import table
+    from aqmlab.cli.tables import tell_answer
+    from aqmlab.recording import load
+    from aqmlab.reports import write_report
 
     set_quiet(quiet)
-    if is_sweep(path):
-        from aqmlab.cli.sweep_tables import report_sweep
-
-        file = report_sweep(path, output, metric, queue=queue, class_name=class_name, as_json=as_json)
-    else:
-        from aqmlab.answers import table
-        from aqmlab.cli.tables import tell_answer
-        from aqmlab.recording import load
-        from aqmlab.reports import write_report
-
-        experiment = load(path)
-        results = table(experiment, metric, queue=queue, class_name=class_name)
-        file = write_report(experiment, output)
-        tell_answer(results, as_json=as_json)
+    experiment = load(path)
+    results = table(experiment, metric, queue=queue, class_name=class_name)
+    file = write_report(experiment, output)
+    tell_answer(results, as_json=as_json)
     say(f"report     {file}")
 
 
 app.command()(sweep)
 app.command()(merge)
 app.command()(query)
+app.command()(papers)
+app.command()(reproduce)
 
 
 @app.command()

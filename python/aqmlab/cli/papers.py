@@ -1,0 +1,227 @@
+"""The commands about published papers: ``papers``, ``reproduce``."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.options import AsJson, Jobs, Quiet, StorePath
+from aqmlab.cli.progress import ProgressLine, sweep_text
+from aqmlab.errors import ScenarioError, UsageError
+
+if TYPE_CHECKING:
+    from aqmlab.papers.folder import Paper
+    from aqmlab.papers.reproduce import Reproduction
+    from aqmlab.sweeps.progress import Progress
+
+Names = list[str] | None
+
+
+def papers(as_json: AsJson = False) -> None:
+    """List the papers that can be reproduced, and how long each takes."""
+    from aqmlab.papers.folder import papers as known
+
+    found = known()
+    if as_json:
+        tell_json({"format_version": 1, "papers": [_about(paper) for paper in found]})
+        return
+    from rich.text import Text
+
+    from aqmlab.cli.tables import answer_console, plain_table
+
+    table = plain_table()
+    for head in ("key", "paper", "experiments", "findings", "takes"):
+        table.add_column(head)
+    for paper in found:
+        takes = "; ".join(f"{which}: {cost}" for which, cost in paper.cost.items())
+        title = f"{paper.authors[0]} {paper.year}: {paper.title}" if paper.authors else paper.title
+        numbers = (str(len(paper.experiments)), str(len(paper.findings)))
+        table.add_row(paper.key, Text(title), *numbers, Text(takes))
+    answer_console().print(table)
+
+
+def _about(paper: Paper) -> dict[str, Any]:
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "year": paper.year,
+        "published": paper.published,
+        "summary": paper.summary,
+        "path": str(paper.path),
+        "experiments": [{"file": e.file, "title": e.title} for e in paper.experiments],
+        "findings": [finding.name for finding in paper.findings],
+        "tables": [table.name for table in paper.tables],
+        "figures": [figure.name for figure in paper.figures],
+        "cost": dict(paper.cost),
+    }
+
+
+def reproduce(
+    key: Annotated[
+        str, typer.Argument(metavar="KEY", help="A paper, as `aqmlab papers` lists it, or its folder.")
+    ],
+    table: Annotated[
+        Names, typer.Option("--table", help="Only this table; can be given again for more.")
+    ] = None,
+    figure: Annotated[Names, typer.Option("--figure", help="Only this figure; again for more.")] = None,
+    finding: Annotated[Names, typer.Option("--finding", help="Only this finding; again for more.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds in each cell; as the paper's folder has it if not given.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
+    multiverse: Annotated[
+        bool, typer.Option("--multiverse", help="Score all readings of the paper instead of the fixed one.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where scorecard and figures go; STORE/papers/KEY if not given."),
+    ] = None,
+    store: StorePath = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a paper's experiments again, put its tables beside ours, draw its figures, score its findings.
+
+    What is interrupted goes on where it was. Ends with 1 if a firm finding fails for which the folder has no
+    explanation.
+    """
+    from aqmlab.papers.folder import find_paper
+    from aqmlab.papers.reproduce import Wanted
+    from aqmlab.sweeps.store import store_path
+
+    set_quiet(quiet)
+    paper = find_paper(key)
+    wanted = Wanted(table or (), figure or (), finding or ())
+    folder = output or store_path(store) / "papers" / paper.key
+    with interruptible(), ProgressLine(enabled=not quiet, text=_text) as line:
+
+        def watch(what: str, now: Progress) -> None:
+            line.update({**now.to_json(), "what": what})
+
+        common: dict[str, Any] = {
+            "wanted": wanted,
+            "seeds": seeds,
+            "store": store,
+            "jobs": jobs,
+            "progress": watch,
+        }
+        if multiverse:
+            _multiverse(paper, folder, common, as_json=as_json)
+            return
+        from aqmlab.papers.reproduce import reproduce as run_again
+
+        done = run_again(paper, quick=quick, **common)
+    _draw(done, folder)
+    _tell(done, folder, as_json=as_json)
+    if any(_is_unexplained(done, i) for i in range(len(done.findings))):
+        raise typer.Exit(Exit.CHECK_FAILED)
+
+
+def _text(now: Any, elapsed_s: float) -> str:  # noqa: ANN401 (a mapping of anything)
+    return f"{now['what']} · {sweep_text(now, elapsed_s)}"
+
+
+def _is_unexplained(done: Reproduction, place: int) -> bool:
+    scored = done.findings[place]
+    return scored.status == "fails" and scored.finding.strength == "firm" and not scored.finding.note
+
+
+def _draw(done: Reproduction, folder: Path) -> None:
+    from aqmlab import _core
+    from aqmlab.papers.figures import draw_figure
+    from aqmlab.results import Results
+
+    for figure in done.figures:
+        results: Results | None = done.results.get(figure.experiment)
+        try:
+            file = draw_figure(figure, results, folder / "figures", _core.__version__)
+        except (ScenarioError, UsageError) as error:
+            if not done.quick:
+                raise
+            say(f"figure     {figure.name} is not in the small version: {error}")
+            continue
+        say(f"figure     {file}")
+
+
+def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
+    from aqmlab.papers.scorecard import as_json as scorecard_json
+    from aqmlab.papers.scorecard import headline, write_scorecard
+
+    if as_json:
+        tell_json(scorecard_json(done))
+    else:
+        _print(done)
+        print(headline(done))
+    folder.mkdir(parents=True, exist_ok=True)
+    markdown, html = write_scorecard(done, folder, _made(done.paper))
+    say(f"scorecard  {markdown}")
+    say(f"           {html}")
+
+
+def _print(done: Reproduction) -> None:
+    from rich.text import Text
+
+    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.papers.scorecard import cell_text, evidence
+
+    console = answer_console()
+    console.print(done.paper.title, style="bold", markup=False)
+    table = plain_table()
+    for head in ("finding", "score", "strength", "what was measured"):
+        table.add_column(head)
+    for scored in done.findings:
+        colour = {"holds": "green", "fails": "red"}.get(scored.status, "yellow")
+        row = (scored.finding.name, Text(scored.status, style=colour), scored.finding.strength)
+        table.add_row(*row, Text(evidence(scored)))
+    if done.findings:
+        console.print(table)
+    for filled in done.tables:
+        unit = f" [{filled.table.unit}]" if filled.table.unit else ""
+        console.print(f"\nTable {filled.table.name}: {filled.table.title}{unit}", markup=False)
+        ours = plain_table()
+        ours.add_column("")
+        for column in filled.table.columns:
+            ours.add_column(Text(column["label"]), justify="right")
+        for row_of, cells in zip(filled.table.rows, filled.cells, strict=True):
+            ours.add_row(Text(row_of["label"]), *(Text(cell_text(cell)) for cell in cells))
+        console.print(ours)
+
+
+def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool) -> None:
+    from aqmlab.papers.multiverse import multiverse as go_through
+    from aqmlab.papers.scorecard import multiverse_json, multiverse_markdown
+    from aqmlab.sweeps.store import write_whole
+
+    table = go_through(paper, **common)
+    text = multiverse_markdown(table, _made(paper))
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "multiverse.md"
+    write_whole(file, text)
+    if as_json:
+        tell_json(multiverse_json(table))
+    else:
+        print(text)
+    say(f"multiverse {file}")
+
+
+def _made(paper: Paper) -> dict[str, str]:
+    from aqmlab import _core
+    from aqmlab.papers.scorecard import making
+
+    return making(_core.__version__, _core.RESULTS_VERSION, _commit(paper.path))
+
+
+def _commit(folder: Path) -> str:
+    """The commit that the folder is at; empty outside of a repository."""
+    command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,9 @@
+"""Reproductions: a published paper as a folder of data, run, scored and drawn.
+
+``papers/README.md`` describes the folders.
+"""
+
+from aqmlab.papers.folder import Paper, find_paper, papers
+from aqmlab.papers.reproduce import Reproduction, reproduce
+
+__all__ = ["Paper", "Reproduction", "find_paper", "papers", "reproduce"]

@@ -1,0 +1,110 @@
+"""Reading entries of a paper's files: what is missing or of a wrong kind is told with the place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aqmlab.errors import ScenarioError, unknown
+
+T = TypeVar("T")
+_KINDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
+
+
+class Entry:
+    """A table of a TOML file that knows where it stands.
+
+    Parameters
+    ----------
+    content
+        The table.
+    place
+        File and name of the table, for messages: ``papers/blue/paper.toml: setting "RTO"``.
+    """
+
+    def __init__(self, content: Mapping[str, Any], place: str) -> None:
+        self.content = content
+        self.place = place
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self.content
+
+    def need(self, key: str, kind: type[T]) -> T:
+        """The value of a key that must be there."""
+        if key not in self.content:
+            raise self.error(f"`{key}` is missing; write {_KINDS[kind]}")
+        return self._of_kind(key, kind)
+
+    def get(self, key: str, kind: type[T], default: T) -> T:
+        """The value of a key, or another where there is none."""
+        return self._of_kind(key, kind) if key in self.content else default
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; none if the key is missing."""
+        values = self.get(key, list, [])
+        if not all(isinstance(value, str) for value in values):
+            raise self.error(f"`{key}` is to be a list of texts")
+        return tuple(values)
+
+    def labels(self, key: str) -> dict[str, str]:
+        """A table of labels by axis; empty if the key is missing."""
+        return {str(axis): str(label) for axis, label in self.get(key, dict, {}).items()}
+
+    def choice(self, key: str, among: Iterable[str], default: str | None = None) -> str:
+        """One of a few words."""
+        word = self.need(key, str) if default is None else self.get(key, str, default)
+        options = tuple(among)
+        if word not in options:
+            raise self.error(f"`{key}`: {unknown('value', word, options)}")
+        return word
+
+    def only(self, *keys: str) -> None:
+        """Complain of any other key."""
+        for key in self.content:
+            if key not in keys:
+                raise self.error(str(unknown("key", key, keys)))
+
+    def tables(self, key: str, named_by: str) -> list[Entry]:
+        """The tables of ``[[key]]``, each called by its key ``named_by``, which no two share."""
+        found: list[Entry] = []
+        seen: set[str] = set()
+        for number, content in enumerate(self.get(key, list, []), 1):
+            if not isinstance(content, dict):
+                raise self.error(f"`{key}` is to be written as [[{key}]]")
+            name = content.get(named_by)
+            entry = Entry(content, f"{self.place}: {key} {f'`{name}`' if name else number}")
+            name = entry.need(named_by, str)
+            if name in seen:
+                raise entry.error(f"there are two with this `{named_by}`")
+            seen.add(name)
+            found.append(entry)
+        return found
+
+    def error(self, message: str) -> ScenarioError:
+        """A complaint about this table."""
+        return ScenarioError(f"{self.place}: {message}")
+
+    def _of_kind(self, key: str, kind: type[T]) -> T:
+        value = self.content[key]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.error(f"`{key}` is to be {_KINDS[kind]}")
+        return value
+
+
+def read_toml(file: Path) -> Entry:
+    """A whole file.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read, or is no TOML.
+    """
+    try:
+        return Entry(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+    except OSError as error:
+        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{file}: {error}") from error

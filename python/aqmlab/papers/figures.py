@@ -1,0 +1,231 @@
+"""The figures of a paper, drawn again from our runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics import all_metrics
+from aqmlab.papers.folder import PaperFigure
+from aqmlab.papers.measured import Asking
+from aqmlab.recording import Experiment, Run
+from aqmlab.results import Cell, Results
+from aqmlab.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE = (3.5, 2.6)
+"""A column of a two-column paper."""
+
+
+def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
+    """Draw one figure as SVG into a folder; its numbers go beside it as CSV where it has curves.
+
+    Raises
+    ------
+    ScenarioError
+        If the figure asks for what the experiment has not got.
+    HostError
+        If a file cannot be written.
+    """
+    from aqmlab.plots.draw import save, write_csv
+
+    file = folder / f"figure-{re.sub(r'[^0-9A-Za-z]+', '-', figure.name)}.svg"
+    title = f"Figure {figure.name}: {figure.title}"
+    if figure.kind == "law":
+        from aqmlab.plots.law import draw_law
+
+        law, settings = str(figure.content["law"]), figure.content.get("settings", {})
+        return draw_law(law, settings, file, presets=bool(figure.content.get("presets", False)))
+    if results is None:
+        raise ScenarioError(f"figure {figure.name}: its experiment was not run")
+    if figure.kind == "sweep":
+        lines = curves(figure, results)
+        write_csv(file.with_suffix(".csv"), _rows(figure, lines))
+        save(lambda: _sweep_figure(figure, title, lines), file, title, version)
+        return file
+    experiment = _experiment(figure, results, title)
+    if figure.kind == "cumulative":
+        save(lambda: _cumulative_figure(experiment), file, title, version)
+    else:
+        queue = figure.content.get("queue")
+        save(lambda: _series_figure(experiment, results, queue, figure), file, title, version)
+    return file
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: an estimate for each label of the axis."""
+
+    label: str
+    points: tuple[tuple[str, Estimate | None], ...]
+
+
+def curves(figure: PaperFigure, results: Results) -> tuple[Line, ...]:
+    """The curves of a figure of kind ``sweep``: one for each arm, and for each label of ``curves``."""
+    content = figure.content
+    axis = results.axis(_need(figure, "x"))
+    arms = [str(arm) for arm in content.get("arms", results.arms)]
+    other = content.get("curves")
+    seconds = results.axis(str(other)).labels if other else ("",)
+    fixed = {str(k): str(v) for k, v in content.get("where", {}).items()}
+    asking = Asking(results)
+    lines = []
+    for arm, second in product(arms, seconds):
+        where = {**fixed, "arm": arm, **({str(other): second} if other else {})}
+        points = []
+        for label in axis.labels:
+            values = asking.values(
+                _need(figure, "y"), {**where, axis.name: label}, f"figure {figure.name}, {arm}, {label}"
+            )
+            points.append((label, estimate(values.values())))
+        named = [arm] if len(arms) > 1 or not second else []
+        lines.append(Line(", ".join([*named, *([second] if second else [])]), tuple(points)))
+    return tuple(lines)
+
+
+def _need(figure: PaperFigure, key: str) -> str:
+    if key not in figure.content:
+        raise ScenarioError(
+            f"figure {figure.name}: `{key}` is missing; a figure of kind `{figure.kind}` needs it"
+        )
+    return str(figure.content[key])
+
+
+def _rows(figure: PaperFigure, lines: Sequence[Line]) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = [("curve", str(figure.content["x"]), "mean", "low", "high", "n")]
+    for line in lines:
+        for label, found in line.points:
+            if found is not None:
+                rows.append((line.label, label, found.mean, found.low, found.high, found.n))
+    return rows
+
+
+def _sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line]) -> Figure:
+    from matplotlib.figure import Figure
+
+    from aqmlab.reports.charts import color, dash
+
+    drawn = Figure(figsize=_SIZE, layout="constrained")
+    axes = drawn.subplots()
+    labels = [label for label, _ in lines[0].points]
+    places, unit = numbers(labels)
+    y, y_unit = str(figure.content["y"]), ""
+    metric = next((m for m in all_metrics() if m.name == y), None)
+    if metric is not None:
+        y, y_unit = metric.label, metric.unit
+    for i, line in enumerate(lines):
+        known = [(x, e) for x, (_, e) in zip(places, line.points, strict=True) if e is not None]
+        xs = [x for x, _ in known]
+        means = [display_value(e.mean, y_unit) for _, e in known]
+        axes.plot(xs, means, color=color(i), linestyle=dash(i), marker="o", markersize=2.5, label=line.label)
+        ends = [
+            (display_value(e.low, y_unit), display_value(e.high, y_unit))
+            for _, e in known
+            if e.low is not None and e.high is not None
+        ]
+        if len(ends) == len(known):
+            lows, highs = [low for low, _ in ends], [high for _, high in ends]
+            axes.fill_between(xs, lows, highs, color=color(i), alpha=0.2, linewidth=0)
+    if unit is None:
+        axes.set_xticks(places, labels, rotation=45 if max(map(len, labels)) > 6 else 0)
+    x = str(figure.content.get("x_label", figure.content["x"]))
+    axes.set_xlabel(f"{x} [{unit}]" if unit else x)
+    shown = display_unit(y_unit)
+    axes.set_ylabel(str(figure.content.get("y_label", f"{y} [{shown}]" if shown else y)))
+    if figure.content.get("log_x"):
+        axes.set_xscale("log")
+    if figure.content.get("log_y"):
+        axes.set_yscale("symlog", linthresh=float(figure.content.get("linear_below", 0.1)))
+    axes.set_title(title, fontsize=8)
+    if len(lines) > 1:
+        axes.legend(fontsize=6, ncols=2 if len(lines) > 4 else 1)
+    return drawn
+
+
+_UNITS = {"p": "packets"}
+
+
+def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
+    """Where labels stand on an axis, and their unit: by value if all have one unit, else one by one.
+
+    ``None`` for a unit means one by one.
+    """
+    found = [re.fullmatch(r"(-?[\d.]+(?:e-?\d+)?)\s*([A-Za-z%/]*)", label) for label in labels]
+    units = {match[2] for match in found if match}
+    if len(units) == 1 and all(found):
+        unit = units.pop()
+        return [float(match[1]) for match in found if match], _UNITS.get(unit, unit)
+    return [float(i) for i in range(len(labels))], None
+
+
+def _experiment(figure: PaperFigure, results: Results, title: str) -> Experiment:
+    """One run of each arm, under the arm's name, as plots of single runs take it."""
+    arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
+    where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
+    runs = tuple(_run(figure, results, arm, where) for arm in arms)
+    seeds = tuple(sorted({run.seed for run in runs}))
+    return Experiment(results.path, title, "", tuple(arms), seeds, runs)
+
+
+def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, str]) -> Run:
+    cells: tuple[Cell, ...] = results.select(arm, where)
+    if len(cells) != 1:
+        raise ScenarioError(
+            f"figure {figure.name}: `where` leaves {len(cells)} cells of `{arm}`; let it name one label of"
+            f" each of {', '.join(axis.short for axis in results.axes)}"
+        )
+    runs = results.runs(cells[0])
+    wanted = figure.content.get("seed")
+    for run in runs:
+        if wanted is None or run.seed == int(wanted):
+            return Run(run.path, {**run.manifest, "arm": arm})
+    raise UsageError(f"figure {figure.name}: `{arm}` has no finished run with seed {wanted or 'any'}")
+
+
+def _series_figure(
+    experiment: Experiment, results: Results, queue: str | None, figure: PaperFigure
+) -> Figure:
+    """Queue and law of one run of each arm over time."""
+    from matplotlib.figure import Figure
+
+    from aqmlab.reports.figures import PALETTE
+    from aqmlab.series import run_series
+
+    name = queue or results.queue_of(results.select(experiment.arms[0])[0])
+    columns = run_series(experiment, experiment.runs, name)
+    laws = [str(law) for law in figure.content.get("laws", ("p",))]
+    drawn = Figure(figsize=(max(_SIZE[0], 2.4 * len(columns)), 3.4), layout="constrained")
+    axes = drawn.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
+    for column, of_run in zip(axes.T, columns, strict=True):
+        backlog, probability = column
+        backlog.set_title(of_run.run.arm)
+        values = of_run.queue.values["backlog_packets"]
+        backlog.plot(of_run.queue.t_s, values, color=PALETTE[0], linewidth=0.6, label="queue")
+        if "avg" in of_run.law:
+            backlog.plot(*of_run.law["avg"], color=PALETTE[3], label="average")
+        for i, law in enumerate(law for law in laws if law in of_run.law):
+            probability.plot(*of_run.law[law], color=PALETTE[i], label=law)
+        probability.set_xlabel("time [s]")
+        probability.set_ylim(bottom=0.0)
+    axes[0, 0].set_ylabel("queue [packets]")
+    axes[1, 0].set_ylabel("marking probability")
+    axes[0, -1].legend(fontsize=6, loc="upper right")
+    drawn.suptitle(f"{experiment.title} (seed {experiment.runs[0].seed})", fontsize=8)
+    return drawn
+
+
+def _cumulative_figure(experiment: Experiment) -> Figure:
+    from aqmlab.metrics import measure
+    from aqmlab.plots.cumulative import cumulative_ack
+    from aqmlab.plots.view import EVERYTHING
+
+    measured = measure(experiment)
+    return cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table

@@ -1,0 +1,486 @@
+"""A paper's folder as data: experiments, settings that the paper leaves open, findings, tables, figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.papers.entries import Entry, read_toml
+
+MARKS = ("given", "inferred", "recalled", "unknown")
+"""How well a value is known; ``papers/README.md`` says what each means."""
+SCORED_MARKS = ("given", "inferred")
+STRENGTHS = ("firm", "soft")
+DESIGNS = ("one_at_a_time", "product")
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """A smaller version of an experiment.
+
+    Attributes
+    ----------
+    runs
+        Seeds a cell; as in the scenario if 0.
+    keep
+        Labels that stay, by axis.
+    """
+
+    runs: int = 0
+    keep: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PaperExperiment:
+    """One scenario of a paper.
+
+    Attributes
+    ----------
+    file
+        Its name in the folder.
+    title
+        For headings.
+    figures, tables
+        The paper's numbers of what it redraws.
+    quick
+        What ``--quick`` makes of it.
+    """
+
+    file: str
+    title: str
+    figures: tuple[str, ...]
+    tables: tuple[str, ...]
+    quick: Thinned
+
+
+_FILE = ".toml"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something that the paper, as far as it is known, does not state.
+
+    Attributes
+    ----------
+    name
+        Unique in the paper.
+    mark
+        How well it is known, of :data:`MARKS`.
+    why
+        What is known, and why the chosen candidate was chosen.
+    experiments
+        Files it is about; all if empty.
+    arms
+        Arms it is about; all if empty.
+    chosen
+        The candidate that the scenario files hold.
+    candidates
+        By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario file are for
+        that experiment.
+    """
+
+    name: str
+    mark: str
+    why: str
+    experiments: tuple[str, ...]
+    arms: tuple[str, ...]
+    chosen: str
+    candidates: Mapping[str, Mapping[str, Any]]
+
+    def keys(self, file: str, label: str) -> dict[str, Any]:
+        """What a candidate changes in an experiment: scenario keys and values."""
+        if self.experiments and file not in self.experiments:
+            return {}
+        changed: dict[str, Any] = {}
+        for key, value in self.candidates[label].items():
+            if not key.endswith(_FILE):
+                changed[key] = value
+            elif key == file:
+                changed.update(value)
+        return changed
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statement of a finding about one experiment."""
+
+    experiment: str
+    expect: str
+    where: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper says of its results.
+
+    Attributes
+    ----------
+    name
+        Its number.
+    text
+        In words.
+    strength
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a figure.
+    source
+        Where in the paper.
+    threshold
+        Whose the numbers are that the statements compare with.
+    parts
+        Statements that must all hold.
+    causes
+        For one that fails: readings with which it holds, candidates by setting. They are the experiments that
+        explain it.
+    note
+        What a reader has to know of the score: why it fails, what was tried.
+    """
+
+    name: str
+    text: str
+    strength: str
+    source: str
+    threshold: str
+    parts: tuple[Part, ...]
+    causes: tuple[Mapping[str, str], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of the paper, with how ours is computed.
+
+    Attributes
+    ----------
+    name, title, source
+        The paper's number, and what it shows.
+    experiment
+        The scenario file.
+    mark
+        How well the numbers are known.
+    value
+        A claim's expression; ``{row.x}`` and ``{column.x}`` stand for entries of rows and columns.
+    unit
+        Of the numbers, for the heading.
+    tolerance
+        ``"15 %"``, ``"factor 2"``, or empty where nothing is scored.
+    both_below
+        With a factor: two values below this agree, whatever their ratio.
+    branches
+        A condition by which seeds are told apart where the system has two ways to go; empty where not.
+    rows, columns
+        ``label`` and what the expression asks for.
+    published
+        A number for each row and column; ``None`` where the paper has none.
+    """
+
+    name: str
+    title: str
+    source: str
+    experiment: str
+    mark: str
+    value: str
+    unit: str
+    tolerance: str
+    both_below: float
+    branches: str
+    rows: tuple[Mapping[str, str], ...]
+    columns: tuple[Mapping[str, str], ...]
+    published: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure drawn again: ``content`` is what its ``kind`` asks for; a law has no ``experiment``."""
+
+    name: str
+    title: str
+    experiment: str
+    kind: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """How the readings of a paper are gone through: ``design`` and a smaller version of each experiment."""
+
+    design: str = "one_at_a_time"
+    thinned: Thinned = field(default_factory=Thinned)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A folder of a paper."""
+
+    path: Path
+    key: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    published: str
+    summary: str
+    fixed: str
+    cost: Mapping[str, str]
+    experiments: tuple[PaperExperiment, ...]
+    settings: tuple[Setting, ...]
+    findings: tuple[Finding, ...]
+    tables: tuple[PublishedTable, ...]
+    figures: tuple[PaperFigure, ...]
+    multiverse: Multiverse
+
+    def experiment(self, file: str) -> PaperExperiment:
+        """The experiment of a scenario file."""
+        return next(e for e in self.experiments if e.file == file)
+
+
+def papers_folder() -> Path:
+    """``AQMLAB_PAPERS``, ``papers`` here, or ``papers`` beside the source of this package."""
+    chosen = os.environ.get("AQMLAB_PAPERS")
+    if chosen:
+        return Path(chosen)
+    here = Path("papers")
+    return here if here.is_dir() else Path(__file__).resolve().parents[3] / "papers"
+
+
+def papers() -> tuple[Paper, ...]:
+    """All papers, by key.
+
+    Raises
+    ------
+    UsageError
+        If there are none.
+    ScenarioError
+        If a folder is wrong.
+    """
+    folder = papers_folder()
+    found = sorted(file.parent for file in folder.glob("*/paper.toml"))
+    if not found:
+        raise UsageError(f"there are no papers in `{folder}`; name their folder in AQMLAB_PAPERS")
+    return tuple(map(read_paper, found))
+
+
+def find_paper(key: str) -> Paper:
+    """One paper, by its key or by the path of its folder.
+
+    Raises
+    ------
+    UsageError
+        If there is none, with the nearest one.
+    ScenarioError
+        If its folder is wrong.
+    """
+    if (Path(key) / "paper.toml").is_file():
+        return read_paper(Path(key))
+    folder = papers_folder()
+    known = sorted(file.parent.name for file in folder.glob("*/paper.toml"))
+    if key not in known:
+        raise unknown("paper", key, known)
+    return read_paper(folder / key)
+
+
+def read_paper(path: Path) -> Paper:
+    """Read a folder.
+
+    Raises
+    ------
+    ScenarioError
+        If something is missing, of a wrong kind, or names what is not there.
+    """
+    about, expected = read_toml(path / "paper.toml"), read_toml(path / "expected.toml")
+    about.only(
+        *("key", "title", "authors", "year", "published", "summary", "cost"),
+        *("experiment", "setting", "reading", "multiverse", "figure"),
+    )
+    expected.only("finding", "table")
+    experiments = tuple(_experiment(e, path) for e in about.tables("experiment", "file"))
+    files = [e.file for e in experiments]
+    settings = tuple(_setting(e, files) for e in about.tables("setting", "name"))
+    reading = Entry(about.get("reading", dict, {}), f"{about.place}: [reading]")
+    reading.only("fixed")
+    return Paper(
+        path=path,
+        key=about.need("key", str),
+        title=about.need("title", str),
+        authors=about.texts("authors"),
+        year=about.need("year", int),
+        published=about.get("published", str, ""),
+        summary=about.need("summary", str),
+        fixed=str(reading.content.get("fixed", "")),
+        cost={str(k): str(v) for k, v in about.get("cost", dict, {}).items()},
+        experiments=experiments,
+        settings=settings,
+        findings=tuple(_finding(e, files, settings) for e in expected.tables("finding", "id")),
+        tables=tuple(_table(e, files) for e in expected.tables("table", "id")),
+        figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
+        multiverse=_multiverse(Entry(about.get("multiverse", dict, {}), f"{about.place}: [multiverse]")),
+    )
+
+
+def _experiment(entry: Entry, path: Path) -> PaperExperiment:
+    entry.only("file", "title", "figures", "tables", "quick")
+    file = entry.need("file", str)
+    if not (path / file).is_file():
+        raise entry.error("there is no such file in the folder")
+    quick = _thinned(Entry(entry.get("quick", dict, {}), f"{entry.place}: quick"))
+    title = entry.get("title", str, file)
+    return PaperExperiment(file, title, entry.texts("figures"), entry.texts("tables"), quick)
+
+
+def _thinned(entry: Entry, *others: str) -> Thinned:
+    entry.only("runs", "keep", *others)
+    keep = entry.get("keep", dict, {})
+    if not all(isinstance(labels, list) and labels for labels in keep.values()):
+        raise entry.error("`keep` is to have a list of labels for each axis it names")
+    runs = entry.get("runs", int, 0)
+    if runs < 0:
+        raise entry.error(f"`runs` is {runs}; give at least 1, or leave it out")
+    return Thinned(runs, {str(axis): tuple(map(str, labels)) for axis, labels in keep.items()})
+
+
+def _setting(entry: Entry, files: list[str]) -> Setting:
+    entry.only("name", "mark", "why", "experiments", "arms", "chosen", "candidates")
+    candidates = entry.need("candidates", dict)
+    for label, keys in candidates.items():
+        if not isinstance(keys, dict):
+            raise entry.error("a candidate is to be a table of scenario keys; empty for what the files hold")
+        for key, value in keys.items():
+            if key.endswith(_FILE):
+                _known_file(entry, key, files)
+                if not isinstance(value, dict):
+                    raise entry.error(f"candidate `{label}`: `{key}` is to be a table of scenario keys")
+    experiments = entry.texts("experiments")
+    for file in experiments:
+        _known_file(entry, file, files)
+    return Setting(
+        entry.need("name", str),
+        entry.choice("mark", MARKS),
+        entry.need("why", str),
+        experiments,
+        entry.texts("arms"),
+        entry.choice("chosen", candidates),
+        candidates,
+    )
+
+
+def _finding(entry: Entry, files: list[str], settings: tuple[Setting, ...]) -> Finding:
+    entry.only(
+        *("id", "text", "strength", "source", "mark", "threshold"),
+        *("experiment", "where", "expect", "part", "cause", "note"),
+    )
+    if entry.choice("mark", MARKS, "given") not in SCORED_MARKS:
+        raise entry.error("what is only recalled, or unknown, is never scored")
+    stated = entry.get("part", list, [])
+    if bool(stated) == entry.has("expect"):
+        raise entry.error("write either `expect` with its `experiment`, or [[finding.part]]s")
+    parts = [Entry(part, f"{entry.place}: part {i}") for i, part in enumerate(stated, 1)] or [entry]
+    return Finding(
+        entry.need("id", str),
+        entry.need("text", str),
+        entry.choice("strength", STRENGTHS, "firm"),
+        entry.get("source", str, ""),
+        entry.get("threshold", str, ""),
+        tuple(_part(part, files, whole=part is entry) for part in parts),
+        _causes(entry, settings),
+        entry.get("note", str, ""),
+    )
+
+
+def _part(entry: Entry, files: list[str], *, whole: bool) -> Part:
+    if not whole:
+        entry.only("experiment", "where", "expect")
+    file = entry.need("experiment", str)
+    _known_file(entry, file, files)
+    return Part(file, entry.need("expect", str), entry.labels("where"))
+
+
+def _causes(entry: Entry, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:
+    """Readings: one as a table, or several as a list of tables."""
+    stated = entry.content.get("cause", [])
+    tables = stated if isinstance(stated, list) else [stated]
+    if not all(isinstance(table, dict) for table in tables):
+        raise entry.error("`cause` is to be a table of settings and candidates, or a list of such tables")
+    causes = tuple({str(name): str(label) for name, label in table.items()} for table in tables)
+    for cause in causes:
+        for name, label in cause.items():
+            setting = next((s for s in settings if s.name == name), None)
+            if setting is None:
+                raise entry.error(f"cause: {unknown('setting', name, [s.name for s in settings])}")
+            if label not in setting.candidates:
+                raise entry.error(f"cause: {unknown('candidate', label, setting.candidates)}")
+    return causes
+
+
+def _table(entry: Entry, files: list[str]) -> PublishedTable:
+    entry.only(
+        *("id", "title", "source", "experiment", "mark", "value", "unit"),
+        *("tolerance", "both_below", "branches", "rows", "columns", "published"),
+    )
+    rows, columns = (_sides(entry, key) for key in ("rows", "columns"))
+    published = entry.need("published", list)
+    if len(published) != len(rows) or any(len(row) != len(columns) for row in published):
+        raise entry.error(f"`published` is to have {len(rows)} rows of {len(columns)} numbers")
+    file = entry.need("experiment", str)
+    _known_file(entry, file, files)
+    return PublishedTable(
+        entry.need("id", str),
+        entry.need("title", str),
+        entry.get("source", str, ""),
+        file,
+        entry.choice("mark", MARKS, "given"),
+        entry.need("value", str),
+        entry.get("unit", str, ""),
+        entry.get("tolerance", str, ""),
+        float(entry.content.get("both_below", 0.0)),
+        entry.get("branches", str, ""),
+        rows,
+        columns,
+        tuple(tuple(_number(entry, cell) for cell in row) for row in published),
+    )
+
+
+def _number(entry: Entry, cell: object) -> float | None:
+    """A published number; ``""`` where there is none."""
+    if cell == "":
+        return None
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        raise entry.error(f'`published` has {cell!r}; write a number, or "" where there is none')
+    return float(cell)
+
+
+def _sides(entry: Entry, key: str) -> tuple[dict[str, str], ...]:
+    sides = entry.need(key, list)
+    if not all(isinstance(side, dict) and "label" in side for side in sides):
+        raise entry.error(f"`{key}` is to be a list of tables, each with a `label`")
+    return tuple({str(name): str(value) for name, value in side.items()} for side in sides)
+
+
+_FIGURE_KEYS = {
+    "sweep": ("x", "y", "curves", "arms", "where", "x_label", "y_label", "log_x", "log_y", "linear_below"),
+    "series": ("arms", "where", "seed", "queue", "laws"),
+    "cumulative": ("arms", "where", "seed"),
+    "law": ("law", "settings", "presets"),
+}
+"""Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; a law."""
+
+
+def _figure(entry: Entry, files: list[str]) -> PaperFigure:
+    kind = entry.choice("kind", _FIGURE_KEYS)
+    entry.only("id", "title", "kind", *(() if kind == "law" else ("experiment",)), *_FIGURE_KEYS[kind])
+    file = "" if kind == "law" else entry.need("experiment", str)
+    if file:
+        _known_file(entry, file, files)
+    return PaperFigure(entry.need("id", str), entry.need("title", str), file, kind, entry.content)
+
+
+def _multiverse(entry: Entry) -> Multiverse:
+    return Multiverse(
+        entry.choice("design", DESIGNS, "one_at_a_time"),
+        _thinned(entry, "design"),
+    )
+
+
+def _known_file(entry: Entry, file: str, files: list[str]) -> None:
+    if file not in files:
+        raise entry.error(str(unknown("experiment", file, files)))

@@ -1,0 +1,68 @@
+"""Expressions of claims as numbers: what tables are filled with and seeds are told apart by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from aqmlab.claims import Claim, Names
+from aqmlab.claims.check import kind_of
+from aqmlab.claims.seeds import SeedLeaves
+from aqmlab.claims.tree import Comparison
+from aqmlab.claims.values import Evaluator
+from aqmlab.results import Results
+
+
+class Asking:
+    """Expressions of one experiment's results, seed by seed.
+
+    Parameters
+    ----------
+    results
+        Of the experiment.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._names = Names.of_results(results)
+        self._evaluator = Evaluator(self._names, SeedLeaves(results, self._names))
+
+    def values(self, expression: str, where: Mapping[str, str], what: str) -> dict[int, float | None]:
+        """The value of an expression for each seed, in the unit of metrics; ``None`` where it is not defined.
+
+        Parameters
+        ----------
+        expression
+            In the grammar of claims: ``goodput_bps{class=ftp} / 1e6``.
+        where
+            Labels that hold in the whole of it, by axis.
+        what
+            Names it in messages.
+
+        Raises
+        ------
+        ScenarioError
+            If it is wrong.
+        """
+        claim = Claim(what, f"{expression} >= 0", where=where)
+        claim.check(self._names)
+        bound = claim.bound(self._names)
+        tree = claim.tree
+        assert isinstance(tree, Comparison)
+        unit = kind_of(tree.first, self._names, bound).unit
+        found = self._by_seed(self._evaluator.value(tree.first, bound))
+        return {seed: None if value is None else unit.written_value(value) for seed, value in found.items()}
+
+    def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:
+        """Whether a condition is so, for each seed; ``None`` where that is not defined."""
+        claim = Claim(what, condition, where=where)
+        claim.check(self._names)
+        found = self._by_seed(self._evaluator.truth(claim.tree, claim.bound(self._names)))
+        return {seed: None if value is None else value > 0.5 for seed, value in found.items()}
+
+    def _by_seed(self, found: object) -> dict[int, float | None]:
+        import numpy as np
+
+        values = np.broadcast_to(np.asarray(found, dtype=np.float64), len(self._results.seeds))
+        pairs = zip(self._results.seeds, values, strict=True)
+        return {seed: None if math.isnan(value) else float(value) for seed, value in pairs}

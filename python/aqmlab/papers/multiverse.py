@@ -1,0 +1,156 @@
+"""All readings of a paper: in which of them each finding holds.
+
+A paper leaves settings open, and somebody who runs it again chooses. The fixed reading is what is scored; the
+others say how much the score depends on the choice (Steegen et al., Perspectives on Psychological Science 11,
+2016, call it a multiverse analysis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from aqmlab.errors import AqmlabError, RecordingError, RunError
+from aqmlab.papers.folder import Finding, Paper, Thinned
+from aqmlab.papers.reproduce import (
+    EVERYTHING,
+    Runner,
+    ScoredFinding,
+    Wanted,
+    Watcher,
+    choose,
+    score_finding,
+)
+from aqmlab.papers.variants import Reading, axis_names, changes
+from aqmlab.sweeps.store import store_path
+
+STATUSES = ("holds", "fails", "undecided")
+
+
+@dataclass(frozen=True)
+class Universe:
+    """One reading, scored.
+
+    Attributes
+    ----------
+    reading
+        Where it differs from the fixed one; empty for that one itself.
+    findings
+        In the order of the paper's; ``None`` where no experiment of the finding is touched by the reading, so
+        that it says again what the fixed one says.
+    failure
+        Why it could not be run; empty if it was.
+    """
+
+    reading: Reading
+    findings: tuple[ScoredFinding | None, ...]
+    failure: str = ""
+
+    @property
+    def label(self) -> str:
+        """``"window 20, RTO 1 s"``."""
+        return ", ".join(f"{name}: {label}" for name, label in self.reading.items()) or "the fixed reading"
+
+
+@dataclass(frozen=True)
+class MultiverseTable:
+    """Every finding in every reading."""
+
+    paper: Paper
+    findings: tuple[Finding, ...]
+    universes: tuple[Universe, ...]
+
+    def status(self, universe: Universe, place: int) -> str:
+        """What a reading says of a finding; what it does not touch is as in the fixed one."""
+        scored = universe.findings[place] if universe.findings else None
+        if scored is None and not universe.failure:
+            scored = self.universes[0].findings[place]
+        return scored.status if scored is not None else "undecided"
+
+    def share(self, place: int, status: str = "holds") -> float:
+        """In which share of the readings that could be run a finding holds."""
+        ran = [u for u in self.universes if not u.failure]
+        return sum(self.status(u, place) == status for u in ran) / len(ran)
+
+    def held(self, universe: Universe, strength: str = "firm") -> int:
+        """How many findings of a strength hold in a reading."""
+        return sum(
+            self.status(universe, i) == "holds"
+            for i, finding in enumerate(self.findings)
+            if finding.strength == strength
+        )
+
+    def best(self) -> Universe:
+        """The reading in which most firm findings hold, the first of equals: not the one scored."""
+        return max((u for u in self.universes if not u.failure), key=self.held)
+
+
+def readings(paper: Paper) -> Iterator[Reading]:
+    """The readings to be gone through, the fixed one first."""
+    yield {}
+    others = {
+        setting.name: [label for label in setting.candidates if label != setting.chosen]
+        for setting in paper.settings
+    }
+    if paper.multiverse.design == "one_at_a_time":
+        for name, labels in others.items():
+            for label in labels:
+                yield {name: label}
+        return
+    names = list(others)
+    for choice in product(*(["", *others[name]] for name in names)):
+        reading = {name: label for name, label in zip(names, choice, strict=True) if label}
+        if reading:
+            yield reading
+
+
+def multiverse(  # noqa: PLR0913 (keyword arguments)
+    paper: Paper,
+    *,
+    wanted: Wanted = EVERYTHING,
+    seeds: int | None = None,
+    store: Path | str | None = None,
+    jobs: int | None = None,
+    progress: Watcher | None = None,
+) -> MultiverseTable:
+    """Score every reading; arguments are those of :func:`aqmlab.papers.reproduce`.
+
+    A reading that cannot be run (its values contradict each other) is listed with the reason.
+    """
+    findings = choose(paper, wanted)[0]
+    runner = Runner(paper, store_path(store), jobs, seeds, progress)
+    universes = []
+    for reading in readings(paper):
+        universes.append(_universe(runner, reading, findings))
+        runner.forget()
+    return MultiverseTable(paper, tuple(findings), tuple(universes))
+
+
+def _universe(runner: Runner, reading: Reading, findings: Sequence[Finding]) -> Universe:
+    thinned = runner.paper.multiverse.thinned
+    try:
+        return Universe(reading, tuple(_score(runner, reading, finding, thinned) for finding in findings))
+    except (RunError, RecordingError) as error:
+        return Universe(reading, (), str(error))
+    except AqmlabError as error:
+        if not reading:
+            raise
+        return Universe(reading, (), str(error))
+
+
+def _score(runner: Runner, reading: Reading, finding: Finding, thinned: Thinned) -> ScoredFinding | None:
+    files = dict.fromkeys(part.experiment for part in finding.parts)
+    experiments = {file: runner.paper.experiment(file) for file in files}
+    if reading and not any(changes(runner.paper, e, reading) for e in experiments.values()):
+        return None
+    results = {}
+    for file, experiment in experiments.items():
+        known = {
+            axis: labels
+            for axis, labels in thinned.keep.items()
+            if axis in axis_names(runner.paper.path / file)
+        }
+        results[file] = runner.results(experiment, reading, Thinned(thinned.runs, known))
+    return score_finding(finding, results, lenient=bool(thinned.keep))

@@ -1,0 +1,395 @@
+"""The scorecard of a reproduction: one page, as Markdown and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from aqmlab.claims import Part, Scored, sentence
+from aqmlab.figures import NO_VALUE, number
+from aqmlab.papers.folder import Paper
+from aqmlab.papers.multiverse import MultiverseTable
+from aqmlab.papers.reproduce import Reproduction, ScoredFinding
+from aqmlab.papers.tables import NOT_SCORED, FilledTable, TableCell
+from aqmlab.stats import Estimate
+
+STATUSES = ("holds", "fails", "undecided")
+STRENGTHS = ("firm", "soft")
+MOST_PARTS = 6
+"""Comparisons that are printed of a finding; the page says how many there are."""
+
+
+def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
+    """Write ``scorecard.md`` and ``scorecard.html``.
+
+    Parameters
+    ----------
+    done
+        What was run.
+    folder
+        Where to; figures are looked for in ``figures`` within it.
+    made
+        What is said of the making: ``version``, ``results_version``, ``commit``, ``date``.
+    """
+    from aqmlab.sweeps.store import write_whole
+
+    markdown, html = folder / "scorecard.md", folder / "scorecard.html"
+    write_whole(markdown, as_markdown(done, folder, made))
+    write_whole(html, as_html(done, folder, made))
+    return markdown, html
+
+
+def headline(done: Reproduction) -> str:
+    """How it went, in one sentence."""
+    firm = done.counts("firm")
+    soft = done.counts("soft")
+    total = sum(firm.values())
+    said = f"{firm['holds']} of {total} firm findings hold, {firm['fails']} fail,"
+    said += f" {firm['undecided']} are undecided"
+    if any(soft.values()):
+        said += f"; of {sum(soft.values())} soft ones {soft['holds']} hold"
+    cells = [table.counts() for table in done.tables]
+    scored = sum(n for _, n in cells)
+    if scored:
+        said += f"; {sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance"
+    return (
+        f"{said} ({done.seeds} seeds a cell{', the quick version: not to be quoted' if done.quick else ''})."
+    )
+
+
+def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
+    """The scorecard for a repository."""
+    paper = done.paper
+    lines = [
+        f"# Scorecard: {paper.title}",
+        "",
+        f"{', '.join(paper.authors)}, {paper.published or paper.year}.",
+        "",
+        headline(done),
+        "",
+        f"Made on {made['date']} by aqmlab {made['version']} (results version {made['results_version']},"
+        f" commit {made['commit']}) with `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
+        " A finding holds or fails if the 95 % interval of what it states lies on one side of its threshold;"
+        " otherwise it is undecided.",
+        "",
+        "| finding | score | strength | what the paper says | what was measured |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [_markdown_row(scored) for scored in done.findings]
+    lines += _markdown_notes(done.findings)
+    for table in done.tables:
+        lines += ["", *_markdown_table(table)]
+    figures = sorted((folder / "figures").glob("*.svg"))
+    if figures:
+        lines += ["", "## Figures", ""]
+        lines += [f"![{file.stem}](figures/{file.name})" for file in figures]
+    lines += ["", "## The reading", "", _reading_head(paper), "", "| setting | reading | known as | why |"]
+    lines += ["|---|---|---|---|"]
+    lines += [f"| {_md(s.name)} | {_md(s.chosen)} | {s.mark} | {_md(s.why)} |" for s in paper.settings]
+    return "\n".join(lines) + "\n"
+
+
+def _reading_head(paper: Paper) -> str:
+    fixed = f" It was fixed before anything was scored: {paper.fixed}" if paper.fixed else ""
+    return f"What the paper does not state, and what was chosen for it.{fixed}"
+
+
+def _markdown_row(scored: ScoredFinding) -> str:
+    finding = scored.finding
+    cells = [
+        finding.name,
+        f"**{scored.status}**" if scored.status != "holds" else scored.status,
+        finding.strength,
+        _md(finding.text),
+        _md(evidence(scored)),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_notes(findings: Sequence[ScoredFinding]) -> list[str]:
+    lines = []
+    for scored in findings:
+        text = explanation(scored)
+        if text:
+            lines += ["", f"**{scored.finding.name}** {scored.status}. {text}"]
+    return ["", "## What does not hold, and why", *lines] if lines else []
+
+
+def explanation(scored: ScoredFinding) -> str:
+    """Why a finding does not hold, as far as it is known."""
+    if scored.status == "holds":
+        return ""
+    finding = scored.finding
+    said = [finding.note] if finding.note else []
+    for cause, verdict in zip(finding.causes, scored.explained, strict=False):
+        reading = ", ".join(f"{name}: {label}" for name, label in cause.items())
+        said.append(f"With another reading ({reading}), all else the same, it {_verb(verdict.status)}.")
+    return " ".join(said) or "No cause is known."
+
+
+def _verb(status: str) -> str:
+    return "stays undecided" if status == "undecided" else status
+
+
+def evidence(scored: ScoredFinding) -> str:
+    """The comparisons that decided a finding, in words."""
+    parts = [part for each in scored.parts for part in _deciding(scored, each)]
+    said = [_with_place(part) for part in parts[:MOST_PARTS]]
+    if len(parts) > MOST_PARTS:
+        said.append(f"and {len(parts) - MOST_PARTS} more")
+    reasons = [each.verdict.reason for each in scored.parts if not each.parts and each.verdict.reason]
+    return "; ".join([*said, *reasons])
+
+
+def _deciding(scored: ScoredFinding, each: Scored) -> Iterable[Part]:
+    """Of a finding that fails, what fails; otherwise everything."""
+    return each.deciding() if each.status == scored.status else ()
+
+
+def _with_place(part: Part) -> str:
+    place = ", ".join(label for _, label in part.at)
+    return f"{place}: {sentence(part)}" if place else sentence(part)
+
+
+def _markdown_table(filled: FilledTable) -> list[str]:
+    table = filled.table
+    unit = f" [{table.unit}]" if table.unit else ""
+    heads = [column["label"] for column in table.columns]
+    agree, scored = filled.counts()
+    lines = [f"## Table {table.name}: {table.title}{unit}", ""]
+    if scored:
+        lines += [f"Published, then ours; {agree} of {scored} agree ({table.tolerance}).", ""]
+    lines += [f"| | {' | '.join(map(_md, heads))} |", f"|---|{'---|' * len(heads)}"]
+    for row, cells in zip(table.rows, filled.cells, strict=True):
+        lines.append(f"| {_md(row['label'])} | {' | '.join(cell_text(cell) for cell in cells)} |")
+    if any(cell.branches for row in filled.cells for cell in row):
+        lines += [
+            "",
+            "In braces: the mean of the seeds that go one way, then of the others, with their share.",
+        ]
+    return lines
+
+
+def cell_text(cell: TableCell) -> str:
+    """``1.158 → 1.160 ± 0.002 ✓``: published, ours, and whether they agree."""
+    published = NO_VALUE if cell.published is None else number(cell.published)
+    ours = _estimate_text(cell.ours)
+    mark = {"agrees": " ✓", "differs": " ✗"}.get(cell.verdict, "")
+    split = " / ".join(f"{_estimate_text(b.ours)} ({b.share:.0%})" for b in cell.branches)
+    return f"{published} → {ours}{mark}{f' {{{split}}}' if split else ''}"
+
+
+def _estimate_text(found: Estimate | None) -> str:
+    if found is None:
+        return NO_VALUE
+    half = f" ± {number(found.half_width, 2)}" if found.half_width is not None else ""
+    return f"{number(found.mean)}{half}"
+
+
+def _md(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _duration(done: Reproduction) -> str:
+    minutes, seconds = divmod(round(done.wall_s), 60)
+    long = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    return f"{long} for {done.runs} runs" if done.runs else f"{long}, for all runs were there"
+
+
+def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
+    """The scorecard as a page in the house style, offline, figures within."""
+    from aqmlab.reports.page import page
+
+    paper = done.paper
+    context: dict[str, Any] = {
+        **made,
+        "title": paper.title,
+        "kicker": f"reproduction · {', '.join(paper.authors)} · {paper.published or paper.year}",
+        "question": paper.summary,
+        "answer": headline(done),
+        "warnings": [],
+        "path": paper.key,
+        "findings": [_finding_context(scored) for scored in done.findings],
+        "tables": [_table_context(filled) for filled in done.tables],
+        "figures": [_figure_context(file) for file in sorted((folder / "figures").glob("*.svg"))],
+        "settings": paper.settings,
+        "reading_head": _reading_head(paper),
+        "duration": _duration(done),
+        "command": f"aqmlab reproduce {paper.key}",
+    }
+    return page("scorecard.html.j2", [], context, styles=("scorecard.css",))
+
+
+def _finding_context(scored: ScoredFinding) -> dict[str, str]:
+    return {
+        "name": scored.finding.name,
+        "status": scored.status,
+        "strength": scored.finding.strength,
+        "text": scored.finding.text,
+        "source": scored.finding.source,
+        "expect": "\nand ".join(part.expect for part in scored.finding.parts),
+        "evidence": evidence(scored),
+        "explanation": explanation(scored),
+    }
+
+
+def _table_context(filled: FilledTable) -> dict[str, Any]:
+    table = filled.table
+    agree, scored = filled.counts()
+    return {
+        "name": table.name,
+        "title": table.title,
+        "unit": table.unit,
+        "note": f"{agree} of {scored} agree ({table.tolerance})." if scored else "",
+        "columns": [column["label"] for column in table.columns],
+        "rows": [
+            {"label": row["label"], "cells": [_cell_context(cell) for cell in cells]}
+            for row, cells in zip(table.rows, filled.cells, strict=True)
+        ],
+    }
+
+
+def _cell_context(cell: TableCell) -> dict[str, Any]:
+    return {
+        "published": NO_VALUE if cell.published is None else number(cell.published),
+        "ours": _estimate_text(cell.ours),
+        "verdict": "" if cell.verdict == NOT_SCORED else cell.verdict,
+        "branches": [
+            f"{branch.share:.0%} of seeds: {_estimate_text(branch.ours)}" for branch in cell.branches
+        ],
+    }
+
+
+def _figure_context(file: Path) -> dict[str, str]:
+    """A figure as a data address: an image in a page cannot run anything."""
+    import base64
+
+    data = base64.b64encode(file.read_bytes()).decode("ascii")
+    return {"name": file.stem.replace("-", " "), "source": f"data:image/svg+xml;base64,{data}"}
+
+
+def as_json(done: Reproduction) -> dict[str, Any]:
+    """The scorecard as plain data: what ``--json`` prints."""
+    return {
+        "format_version": 1,
+        "paper": done.paper.key,
+        "seeds": done.seeds,
+        "quick": done.quick,
+        "wall_s": round(done.wall_s, 3),
+        "counts": {strength: done.counts(strength) for strength in STRENGTHS},
+        "findings": [
+            {
+                "name": scored.finding.name,
+                "strength": scored.finding.strength,
+                "status": scored.status,
+                "evidence": evidence(scored),
+                "explanation": explanation(scored),
+            }
+            for scored in done.findings
+        ],
+        "tables": [
+            {
+                "name": filled.table.name,
+                "columns": [column["label"] for column in filled.table.columns],
+                "rows": [
+                    {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}
+                    for row, cells in zip(filled.table.rows, filled.cells, strict=True)
+                ],
+            }
+            for filled in done.tables
+        ],
+    }
+
+
+def _cell_json(cell: TableCell) -> dict[str, Any]:
+    def plain(found: Estimate | None) -> dict[str, Any] | None:
+        return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}
+
+    return {
+        "published": cell.published,
+        "ours": plain(cell.ours),
+        "verdict": cell.verdict,
+        "branches": [{"share": b.share, "ours": plain(b.ours)} for b in cell.branches],
+    }
+
+
+def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
+    """The multiverse as plain data."""
+    return {
+        "format_version": 1,
+        "paper": table.paper.key,
+        "findings": [
+            {"name": f.name, "strength": f.strength, **{s: table.share(i, s) for s in STATUSES}}
+            for i, f in enumerate(table.findings)
+        ],
+        "readings": [
+            {
+                "reading": dict(universe.reading),
+                "failure": universe.failure,
+                "firm_holding": table.held(universe),
+                "status": {f.name: table.status(universe, i) for i, f in enumerate(table.findings)},
+            }
+            for universe in table.universes
+        ],
+    }
+
+
+def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
+    """``multiverse.md``: the share of readings in which each finding holds, and each reading."""
+    paper = table.paper
+    ran = [u for u in table.universes if not u.failure]
+    best = table.best()
+    firm = sum(f.strength == "firm" for f in table.findings)
+    lines = [
+        f"# Multiverse: {paper.title}",
+        "",
+        f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each a choice of what the paper"
+        " does not state. The scored reading is the first, fixed before scoring; the others tell how much its"
+        f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']} (results version"
+        f" {made['results_version']}, commit {made['commit']}) with {_thinned(paper)}.",
+        "",
+        f"Firm findings that hold: {table.held(table.universes[0])} of {firm} in the fixed reading,"
+        f" {table.held(best)} in the best one ({best.label}), which was found by looking and is not a score.",
+        "",
+        "| finding | strength | holds in | fails in | undecided in | fixed reading |",
+        "|---|---|---|---|---|---|",
+    ]
+    for i, finding in enumerate(table.findings):
+        shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
+        fixed = table.status(table.universes[0], i)
+        lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
+    lines += ["", "| reading | firm findings that hold | changed by it |", "|---|---|---|"]
+    lines += [_universe_row(table, universe, firm) for universe in table.universes]
+    return "\n".join(lines) + "\n"
+
+
+def _thinned(paper: Paper) -> str:
+    """What the multiverse leaves out of the experiments."""
+    thinned = paper.multiverse.thinned
+    seeds = f"{thinned.runs} seeds a cell" if thinned.runs else "all seeds"
+    kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
+    return f"{seeds}{f', {kept}' if kept else ''}"
+
+
+def _universe_row(table: MultiverseTable, universe: Any, firm: int) -> str:  # noqa: ANN401
+    if universe.failure:
+        return f"| {_md(universe.label)} | could not be run | {_md(universe.failure.splitlines()[0])} |"
+    fixed = table.universes[0]
+    changed = [
+        f"{finding.name} {table.status(universe, i)}"
+        for i, finding in enumerate(table.findings)
+        if table.status(universe, i) != table.status(fixed, i)
+    ]
+    return f"| {_md(universe.label)} | {table.held(universe)} of {firm} | {', '.join(changed) or 'nothing'} |"
+
+
+def making(version: str, results_version: int, commit: str, today: date | None = None) -> dict[str, str]:
+    """What a scorecard says of its making."""
+    return {
+        "version": version,
+        "results_version": str(results_version),
+        "commit": commit or "unknown",
+        "date": (today or date.today()).isoformat(),
+    }

@@ -1,0 +1,198 @@
+"""Published tables beside ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.papers.folder import SCORED_MARKS, PublishedTable
+from aqmlab.papers.measured import Asking
+from aqmlab.results import Results
+from aqmlab.stats import Estimate, estimate
+
+AGREES, DIFFERS, NOT_SCORED = "agrees", "differs", "not scored"
+
+_NOT_ASKED = frozenset({"label"})
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What a cell is in the seeds that go one of two ways.
+
+    Attributes
+    ----------
+    share
+        Of the seeds that go this way.
+    ours
+        The mean over them.
+    """
+
+    name: str
+    share: float
+    ours: Estimate | None
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A published number and ours.
+
+    Attributes
+    ----------
+    published
+        ``None`` where the paper has none.
+    ours
+        Mean over the seeds with its interval.
+    verdict
+        ``"agrees"``, ``"differs"`` or ``"not scored"``: whether the mean is within the tolerance.
+    branches
+        The same for the seeds that go one way or the other, where the table asks for it.
+    """
+
+    published: float | None
+    ours: Estimate | None
+    verdict: str
+    branches: tuple[Branch, ...] = ()
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours by the published one."""
+        if self.ours is None or not self.published:
+            return None
+        return self.ours.mean / self.published
+
+
+@dataclass(frozen=True)
+class FilledTable:
+    """A published table with ours: ``cells[row][column]``."""
+
+    table: PublishedTable
+    cells: tuple[tuple[TableCell, ...], ...]
+
+    def counts(self) -> tuple[int, int]:
+        """Cells that agree, of those that are scored."""
+        scored = [c for row in self.cells for c in row if c.verdict != NOT_SCORED]
+        return sum(c.verdict == AGREES for c in scored), len(scored)
+
+
+def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> FilledTable:
+    """Compute our numbers of a table.
+
+    ``lenient``: the experiment was made smaller, and cells about labels that were left out stay empty.
+
+    Raises
+    ------
+    ScenarioError
+        If its expression is wrong.
+    """
+    asking = Asking(results)
+    rows = []
+    for row, numbers in zip(table.rows, table.published, strict=True):
+        pairs = zip(table.columns, numbers, strict=True)
+        rows.append(tuple(_cell(table, row, column, number, asking, lenient) for column, number in pairs))
+    return FilledTable(table, tuple(rows))
+
+
+def _cell(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
+    table: PublishedTable,
+    row: Mapping[str, str],
+    column: Mapping[str, str],
+    published: float | None,
+    asking: Asking,
+    lenient: bool,
+) -> TableCell:
+    what = f"table {table.name}, {row['label']}, {column['label']}"
+    expression, where = cell_expression(table.value, row, column, what)
+    try:
+        values = asking.values(expression, where, what)
+    except ScenarioError:
+        if lenient:
+            return TableCell(published, None, NOT_SCORED)
+        raise
+    ours = estimate(values.values())
+    branches = _branches(table, row, column, values, asking, what) if table.branches else ()
+    return TableCell(published, ours, _verdict(table, published, ours), branches)
+
+
+def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
+    table: PublishedTable,
+    row: Mapping[str, str],
+    column: Mapping[str, str],
+    values: Mapping[int, float | None],
+    asking: Asking,
+    what: str,
+) -> tuple[Branch, ...]:
+    condition, where = cell_expression(table.branches, row, column, what)
+    truths = asking.truths(condition, where, what)
+    known = [seed for seed, truth in truths.items() if truth is not None]
+    branches = []
+    for name, truth in ((condition, True), (f"not: {condition}", False)):
+        seeds = [seed for seed in known if truths[seed] is truth]
+        if seeds:
+            mean = estimate(values[seed] for seed in seeds)
+            branches.append(Branch(name, len(seeds) / len(known), mean))
+    return tuple(branches)
+
+
+def cell_expression(
+    text: str, row: Mapping[str, str], column: Mapping[str, str], what: str
+) -> tuple[str, dict[str, str]]:
+    """What a cell asks for: the expression, and the labels that hold in the whole of it.
+
+    Entries of row and column that the text has holes for are put in; the others, but for ``label``, hold.
+
+    Raises
+    ------
+    ScenarioError
+        If a hole names an entry that is not there.
+    """
+    used = frozenset(key for _, key in _HOLE.findall(text)) | _NOT_ASKED
+    where = {key: value for key, value in {**row, **column}.items() if key not in used}
+    return _filled(text, row, column, what), where
+
+
+_HOLE = re.compile(r"\{(row|column)\.(\w+)\}")
+
+
+def _filled(text: str, row: Mapping[str, str], column: Mapping[str, str], what: str) -> str:
+    sides = {"row": row, "column": column}
+
+    def entry(hole: re.Match[str]) -> str:
+        side, key = hole.groups()
+        if key not in sides[side]:
+            raise ScenarioError(f"{what}: this {side} has no `{key}`")
+        return sides[side][key]
+
+    return _HOLE.sub(entry, text)
+
+
+def _verdict(table: PublishedTable, published: float | None, ours: Estimate | None) -> str:
+    if table.mark not in SCORED_MARKS or not table.tolerance or published is None or ours is None:
+        return NOT_SCORED
+    return AGREES if within(ours.mean, published, table.tolerance, table.both_below) else DIFFERS
+
+
+def within(ours: float, published: float, tolerance: str, both_below: float = 0.0) -> bool:
+    """Whether a value is within the tolerance of a published one.
+
+    Parameters
+    ----------
+    tolerance
+        ``"15 %"``: of the published one. ``"factor 2"``: the ratio is at most 2 either way.
+    both_below
+        With a factor: two values below this agree.
+
+    Raises
+    ------
+    UsageError
+        If the tolerance is neither.
+    """
+    if match := re.fullmatch(r"([\d.]+) ?%", tolerance):
+        return abs(ours - published) <= float(match[1]) / 100.0 * abs(published)
+    if match := re.fullmatch(r"factor ([\d.]+)", tolerance):
+        if max(ours, published) < both_below:
+            return True
+        factor = float(match[1])
+        return published / factor <= ours <= published * factor
+    raise UsageError(f'the tolerance `{tolerance}` is neither like "15 %" nor like "factor 2"')

@@ -1,0 +1,124 @@
+"""Other readings and smaller versions of a scenario file, as texts that keep all else as it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import ScenarioError, UsageError, unknown
+from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+
+Reading = Mapping[str, str]
+"""A candidate's label by the name of its setting; settings that are left out are as chosen."""
+
+
+def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
+    """The scenario of an experiment under a reading, made smaller.
+
+    Candidates change what arms change: they are put into every arm (or into the file where there is none)
+    after what stands there. Without differences the text is the file's own.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read, or has no axis or label that ``thinned`` keeps.
+    """
+    import tomlkit
+
+    file = paper.path / experiment.file
+    text = file.read_text(encoding="utf-8")
+    document = tomlkit.parse(text)
+    for setting in paper.settings:
+        label = reading.get(setting.name, setting.chosen)
+        if label != setting.chosen:
+            for key, value in setting.keys(experiment.file, label).items():
+                _put(document, key, value, setting.arms)
+    if thinned.keep:
+        _thin(document, thinned.keep, _axes(text, file), file)
+    return tomlkit.dumps(document)
+
+
+def changes(paper: Paper, experiment: PaperExperiment, reading: Reading) -> bool:
+    """Whether a reading differs from the fixed one in anything that the experiment depends on."""
+    return any(
+        reading.get(setting.name, setting.chosen) != setting.chosen
+        and setting.keys(experiment.file, reading[setting.name])
+        for setting in paper.settings
+    )
+
+
+_COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", "metrics", "stop"})
+"""What no arm may change: put into the file itself."""
+
+
+def _put(document: Any, key: str, value: object, only_in: Sequence[str]) -> None:  # noqa: ANN401 (as tomlkit has it)
+    first = key.split(".", 1)[0]
+    arms = document.get("arm")
+    if first in _COMMON:
+        document[key] = value
+    elif arms:
+        for arm in arms:
+            if not only_in or arm["name"] in only_in:
+                arm[key] = value
+    else:
+        import tomlkit
+
+        # A file without arms is one arm: naming it gives the change a place.
+        only = tomlkit.table()
+        only["name"] = "main"
+        only[key] = value
+        document["arm"] = tomlkit.aot()
+        document["arm"].append(only)
+
+
+def axis_names(file: Path) -> frozenset[str]:
+    """Full and short names of the axes of a scenario file."""
+    axes = _axes(file.read_text(encoding="utf-8"), file)
+    return frozenset(name for axis in axes for name in (axis["name"], axis["short"]))
+
+
+def _axes(text: str, file: Path) -> list[dict[str, Any]]:
+    from aqmlab import _core
+
+    axes: list[dict[str, Any]] = json.loads(_core.Sweep(text, str(file)).about())["axes"]
+    return axes
+
+
+def _thin(
+    document: Any,  # noqa: ANN401 (as tomlkit has it)
+    keep: Mapping[str, tuple[str, ...]],
+    axes: list[dict[str, Any]],
+    file: Path,
+) -> None:
+    """Leave only the labels of ``keep`` on the axes that it names."""
+    for name, labels in keep.items():
+        axis = next((a for a in axes if name in (a["name"], a["short"])), None)
+        if axis is None:
+            shorts = [a["short"] for a in axes]
+            raise ScenarioError(f"{file}: keep: {unknown('axis', name, shorts)}")
+        for label in labels:
+            if label not in axis["labels"]:
+                raise ScenarioError(f"{file}: keep: {unknown(f'label of {name}', label, axis['labels'])}")
+        places = [i for i, label in enumerate(axis["labels"]) if label in labels]
+        _leave(document["sweep"], axis["name"], places)
+
+
+def _leave(sweep: Any, name: str, places: list[int]) -> None:  # noqa: ANN401 (as tomlkit has it)
+    if name in sweep:
+        sweep[name] = [sweep[name][i] for i in places]
+        return
+    for zipped in sweep.get("zip", ()):
+        if zipped.get("name") == name:
+            for key in list(zipped):
+                if key != "name":
+                    zipped[key] = [zipped[key][i] for i in places]
+            return
+    if "case" in sweep:
+        cases = sweep["case"]
+        for i in reversed(range(len(cases))):
+            if i not in places:
+                del cases[i]
+        return
+    raise UsageError(f"the axis `{name}` cannot be made smaller")

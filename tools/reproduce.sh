@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# All papers again, scorecards and figures into their folders. What is interrupted goes on where it was.
+# Arguments go to `aqmlab reproduce`: --quick, --multiverse, --jobs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/install.sh
+failed=0
+for paper in papers/*/paper.toml; do
+    folder=$(dirname "$paper")
+    case " $* " in
+    *" --quick "*) output=runs/quick/$(basename "$folder") ;; # a small version is not to be quoted
+    *) output=$folder ;;
+    esac
+    .venv/bin/aqmlab reproduce "$folder" --output "$output" "$@" || failed=$?
+    # 1 is a finding that fails without an explanation: the other papers are run all the same.
+    [ "$failed" -le 1 ] || exit "$failed"
+done
+exit "$failed"
