@@ -1,4 +1,4 @@
-"""Try seeded mutations: does the suite notice when transport, a law or the simulator is wrong.
+"""Try seeded mutations: does the suite notice when transport, a law, the simulator or a statistic is wrong.
 
 Each entry of tests/mutations/mutations.toml changes one expression of one file. For each, this program
 applies the change to a copy of the tree, builds, runs the named tests, and expects them to fail. A mutation
@@ -28,6 +28,8 @@ LIST = ROOT / "tests" / "mutations" / "mutations.toml"
 # Kept between calls, with its build: each mutation then compiles one crate and what depends on it.
 TREE = ROOT / "target" / "mutations"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "vectors", "scenarios", "tests", "docs", "peers")
+PYTHON_SOURCES = ("pyproject.toml", "python")
+"""With the extension module as it was built last: what is mutated in Python needs no build."""
 # Tests that ask ns-2 itself: not every machine has it, and the list must be caught without.
 SKIPPED = ("--skip", "equals_ns2")
 # A mutation may make a test run for ever.
@@ -42,9 +44,10 @@ def sync_sources() -> None:
     and a file put back with its old time would leave a mutated build standing.
     """
     wanted: set[Path] = set()
-    for name in SOURCES:
+    for name in SOURCES + PYTHON_SOURCES:
         source = ROOT / name
-        files = [source] if source.is_file() else [p for p in source.rglob("*") if p.is_file()]
+        found = [source] if source.is_file() else [p for p in source.rglob("*") if p.is_file()]
+        files = [file for file in found if file.parent.name != "__pycache__"]
         for file in files:
             target = TREE / file.relative_to(ROOT)
             wanted.add(target)
@@ -52,19 +55,38 @@ def sync_sources() -> None:
             if not target.is_file() or target.read_bytes() != content:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
-    for name in SOURCES:
+    for name in SOURCES + PYTHON_SOURCES:
         for file in (TREE / name).rglob("*"):
             if file.is_file() and file not in wanted:
                 file.unlink()
 
 
-def cargo_test(arguments: list[str], seconds: int) -> subprocess.CompletedProcess[str]:
-    """Run cargo test with these arguments in the copy; its whole process group ends with this call."""
+def is_python(tests: str) -> bool:
+    """Whether these are arguments of pytest, not of cargo."""
+    return tests.startswith("tests/python/")
+
+
+def interpreter() -> str:
+    """The Python that aqmlab is installed for."""
+    installed = ROOT / ".venv" / "bin" / "python"
+    return str(installed) if installed.exists() else sys.executable
+
+
+def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run these tests in the copy; their whole process group ends with this call."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_TERM_COLOR": "never"}
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
+    if is_python(tests):
+        # Before the installed package, which is that of the tree itself; no byte code, which goes by time.
+        environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
+        command = [interpreter(), "-m", "pytest", *selected]
+    else:
+        command = ["cargo", "test", "--quiet", *(["--no-run"] if only_build else []), *tests.split()]
+        command += ["--", *SKIPPED]
     process = subprocess.Popen(
-        ["cargo", "test", "--quiet", *arguments, "--", *SKIPPED],
+        command,
         cwd=TREE,
         env=environment,
         stdout=subprocess.PIPE,
@@ -105,28 +127,29 @@ def try_mutation(mutation: dict[str, str]) -> tuple[bool, str]:
 
 def judge(tests: str) -> tuple[bool, str]:
     """Build and run the tests in the mutated copy."""
-    built = cargo_test(["--no-run", *tests.split()], BUILD_SECONDS)
-    if built.returncode != 0:
-        return False, "DOES NOT COMPILE\n" + built.stderr[-1500:]
+    if not is_python(tests):
+        built = run_tests(tests, BUILD_SECONDS, only_build=True)
+        if built.returncode != 0:
+            return False, "DOES NOT COMPILE\n" + built.stderr[-1500:]
     try:
-        result = cargo_test(tests.split(), TEST_SECONDS)
+        result = run_tests(tests, TEST_SECONDS)
     except subprocess.TimeoutExpired:
         return True, f"(no end within {TEST_SECONDS} s)"
     if result.returncode == 0:
         return False, "SURVIVED"
-    failed = re.findall(r"^    ([\w:]+)$", result.stdout, re.MULTILINE)
+    failed = re.findall(r"^    ([\w:]+)$|^FAILED (\S+)", result.stdout, re.MULTILINE)
     if not failed and "panicked" not in result.stdout + result.stderr:
-        return False, "NO TEST FAILED, cargo did\n" + result.stderr[-1500:]
-    return True, ", ".join(dict.fromkeys(failed))
+        return False, "NO TEST FAILED, but they ended in error\n" + (result.stdout + result.stderr)[-1500:]
+    return True, ", ".join(dict.fromkeys(rust or python for rust, python in failed))
 
 
 def broken_without_mutation(chosen: list[dict[str, str]]) -> bool:
     """Run every selection of tests on the unchanged copy: a test that fails anyway catches nothing."""
     for tests in sorted({m["tests"] for m in chosen}):
-        result = cargo_test(tests.split(), BUILD_SECONDS)
+        result = run_tests(tests, BUILD_SECONDS)
         if result.returncode != 0:
             output = result.stdout + result.stderr
-            print(f"cargo test {tests} fails without any mutation:\n{output}", file=sys.stderr)
+            print(f"{tests}: fails without any mutation:\n{output}", file=sys.stderr)
             return True
     return False
 
