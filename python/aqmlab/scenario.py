@@ -50,10 +50,50 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 
 
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
-    import tomli_w
+    """The dict as TOML: tables and lists of tables by their headers, all below them in one line each.
 
+    In arms and sweeps a table in one line is a value that replaces another, and one under a header is a list of
+    single changes: a dict means the first.
+    """
+    import tomlkit
+
+    document = tomlkit.document()
     try:
-        return tomli_w.dumps(dict(scenario))
+        for key, value in scenario.items():
+            document.add(str(key), _item(value))
+        return tomlkit.dumps(document)
     except (TypeError, ValueError) as error:
         message = f"the scenario holds a value that TOML cannot: {error}"
         raise ScenarioError(message, [Problem(line=0, column=0, path="", message=message)]) from error
+
+
+def _item(value: object) -> Any:  # noqa: ANN401 (as tomlkit has it)
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        table = tomlkit.table()
+        for key, inner in value.items():
+            table.add(tomlkit.key(str(key)), _inline(inner))
+        return table
+    if isinstance(value, list | tuple) and value and all(isinstance(entry, Mapping) for entry in value):
+        tables = tomlkit.aot()
+        for entry in value:
+            tables.append(_item(entry))
+        return tables
+    return _inline(value)
+
+
+def _inline(value: object) -> Any:  # noqa: ANN401
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        for key, inner in value.items():
+            table.add(tomlkit.key(str(key)), _inline(inner))
+        return table
+    if isinstance(value, list | tuple):
+        array = tomlkit.array()
+        for entry in value:
+            array.append(_inline(entry))
+        return array
+    return tomlkit.item(value)

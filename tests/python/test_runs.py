@@ -125,6 +125,30 @@ def test_a_wrong_scenario_writes_nothing_and_says_where(small, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "name", ["b", "b with so long a name that its line would be longer than a line of a file"]
+)
+def test_a_table_in_an_arm_of_a_dict_replaces_wholly(small, name):
+    small["topology"]["queue"] = {
+        "kind": "red",
+        "limit": "40p",
+        "min_th": "5p",
+        "max_th": "15p",
+        "max_p": 0.3,
+    }
+    queue = {"kind": "red", "limit": "20p", "min_th": "4p", "max_th": "12p", "byte_mode": "off"}
+    small["arm"] = [{"name": "a"}, {"name": name, "topology.queue": queue}]
+    first, second = (arm["plan"]["links"][0]["queue"]["settings"] for arm in aqmlab.show(small)["arms"])
+    assert first["max_p"] == 0.3
+    assert second["max_p"] == 0.1  # the default, not the other arm's
+
+
+def test_what_comes_after_a_table_of_a_dict_is_not_in_it(small):
+    small["duration"] = small.pop("duration")
+    assert list(small)[-1] == "duration"
+    assert aqmlab.show(small)["arms"][0]["end_ns"] > 0
+
+
 def test_a_dict_with_what_toml_cannot_hold(small):
     small["duration"] = object()
     with pytest.raises(aqmlab.ScenarioError, match="TOML cannot"):
