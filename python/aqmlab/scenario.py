@@ -52,8 +52,8 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
     """The dict as TOML: tables and lists of tables by their headers, all below them in one line each.
 
-    In arms and sweeps a table in one line is a value that replaces another, and one under a header is a list of
-    single changes: a dict means the first.
+    In arms and sweeps a table in one line is a value that replaces another, and one under a header is a list
+    of single changes: a dict means the first.
     """
     import tomlkit
 

@@ -125,9 +125,7 @@ def test_a_wrong_scenario_writes_nothing_and_says_where(small, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["b", "b with so long a name that its line would be longer than a line of a file"]
-)
+@pytest.mark.parametrize("name", ["b", "b with a name so long that a writer might break the line"])
 def test_a_table_in_an_arm_of_a_dict_replaces_wholly(small, name):
     small["topology"]["queue"] = {
         "kind": "red",
