@@ -35,12 +35,12 @@ def show(scenario: Scenario) -> dict[str, Any]:
 
 
 def report(path: Path | str, output: Path | str | None = None) -> Path:
-    """Make the report of a recording.
+    """Make the report of a recording or a sweep.
 
     Parameters
     ----------
     path
-        The directory of an experiment or a run.
+        The directory of an experiment, a run or a sweep.
     output
         The file to write; ``report.html`` in that directory if not given.
 
@@ -49,8 +49,11 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.reports import write_report
+    from aqmlab.reports import write_report, write_sweep_report
+    from aqmlab.results import is_sweep, load_results
 
+    if is_sweep(path):
+        return write_sweep_report(load_results(path), output)
     return write_report(load(path), output)
 
 

@@ -413,7 +413,7 @@ def load_results(path: Path | str) -> Results:
         If there is none, or it is incomplete, corrupt or of a later format.
     """
     path = Path(path)
-    if (path / SWEEP_FILE).is_file():
+    if is_sweep(path):
         from aqmlab.sweeps.directory import load_sweep
 
         return load_sweep(path)
@@ -429,6 +429,11 @@ def axis_named(axes: Sequence[Axis], name: str) -> Axis:
         If there is none, with the nearest name, or more than one.
     """
     return axes[_named([axis.name for axis in axes], name, [axis.short for axis in axes])]
+
+
+def is_sweep(path: Path | str) -> bool:
+    """Whether a directory is that of a sweep."""
+    return (Path(path) / SWEEP_FILE).is_file()
 
 
 def short_names(names: Sequence[str]) -> list[str]:

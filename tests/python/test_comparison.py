@@ -118,7 +118,9 @@ def test_names_that_are_not_there_get_the_nearest(sweep, which, said):
 
 
 def test_arms_and_directories_may_have_colons_and_commas(experiment, tmp_path):
+    # The longest path that exists is meant, though a shorter one exists too.
     awkward = tmp_path / "a:b"
+    (tmp_path / "a").mkdir()
     awkward.symlink_to(experiment.path)
     assert side(f"{awkward}:RED + ECN").fixed == {"arm": "RED + ECN"}
     assert side(str(awkward)).fixed == {}

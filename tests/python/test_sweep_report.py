@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
+import aqmlab
+from aqmlab.cells import Cells, cells_of
 from aqmlab.metrics import EVERY_CLASS, find
 from aqmlab.reports import write_sweep_report
 from aqmlab.reports.best import best_arms
 from aqmlab.reports.sweep.answer import answer
-from aqmlab.reports.sweep.cells import cells_of
 from aqmlab.reports.sweep.differences import comparisons, differences
 from aqmlab.reports.sweep.distributions import delay_cdf
 from aqmlab.results import Results
 from aqmlab.stats import Estimate
 from browser import CHROMIUM
+from sweeping import tiny
 from synthetic_sweep import QUEUE, RATES, synthetic
 
 DELAY = "queueing_delay_p95_s"
@@ -77,6 +79,13 @@ def test_missing_runs_are_listed_by_cause(file):
     assert "237 of 240 runs are there" in page
 
 
+def test_checks_are_shown_with_what_they_found(file):
+    page = html.unescape(file.read_text(encoding="utf-8"))
+    block = page.split('<h2 id="checks">')[1].split('<h2 id="table">')[0]
+    assert "books balance" in block
+    assert "in 2 of 24 cells, at worst in PI, rate 5Mbit, count 20: 2 of 10 runs are missing" in block
+
+
 def test_the_answer_counts_the_cases(sweep):
     cells = cells_of(sweep)
     assert answer(cells, [differences(cells, metric) for metric in cells.metrics]) == (
@@ -118,6 +127,24 @@ def test_differences_are_paired_and_stand_by_holm_over_the_cases(sweep):
     assert {i for i, contrast in enumerate(found.contrasts[0]) if contrast.stands} == standing
     assert 0 < len(standing) < 12
     assert comparisons([found]).count == 12
+
+
+def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
+    cells = cells_of(synthetic(arms=["RED", "PI"], seeds=10), ["goodput_bps"])
+    spread = np.array([-1.0, 1.0] * 5)
+    values = {}
+    for i, (_, (red, pi)) in enumerate(cells.cases):
+        # In one case the mean is 0.85 of the standard deviation, in the others as good as nothing.
+        shift = 0.85 if i == 3 else 0.01
+        values[red] = dict.fromkeys(range(10), 1.0)
+        values[pi] = dict(enumerate(1.0 + shift + spread))
+    made = Cells(cells.results, cells.metrics, {"goodput_bps": values})
+    p_value = scipy_stats.ttest_1samp(0.85 + spread, 0).pvalue
+    assert 0.05 / 12 < p_value < 0.05
+    contrast = differences(made, cells.metrics[0]).contrasts[0][3]
+    assert contrast.found.p_value == pytest.approx(p_value)
+    assert contrast.found.seen
+    assert not contrast.stands
 
 
 def test_the_distribution_is_the_mean_of_the_seeds_with_its_interval(sweep):
@@ -167,6 +194,44 @@ def test_one_seed_has_no_interval(tmp_path):
     assert "One run a cell (seed 1): no interval." in text
     assert "±" not in text.split("<tbody>")[-1].split("</tbody>")[0]
     assert all(entry[1] is None for entry in data_of(file)["estimates"][DELAY])
+
+
+def test_a_sweep_without_a_finished_run_says_so(tmp_path):
+    lost = {(i, 1): "no memory" for i in range(8)}
+    bare = synthetic(axes={"topology.rate": RATES}, seeds=1, lost=lost)
+    text = write_sweep_report(bare, tmp_path / "bare.html").read_text(encoding="utf-8")
+    assert "Nothing was delivered" in text
+    assert "0 of 8 runs are there" in text
+    assert "data-figure" not in text.split("<script")[0]
+
+
+def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):
+    import tomli_w
+
+    scenario = tmp_path / "tiny.toml"
+    swept = {"topology.rate": ["2Mbit", "4Mbit"]}
+    scenario.write_text(tomli_w.dumps(tiny(runs=2, sweep=swept)), encoding="utf-8")
+    store = tmp_path / "store"
+    ended = aqmlab_cli("sweep", scenario, "--store", store, "--no-report")
+    (path,) = (store / "sweeps").iterdir()
+    assert (ended.returncode, (path / "report.html").exists()) == (0, False)
+    ended = aqmlab_cli("sweep", scenario, "--store", store)
+    assert f"report     {path / 'report.html'}" in ended.stderr
+    first = (path / "report.html").read_bytes()
+    ended = aqmlab_cli("report", path, "--metric", "jain_index", "--json")
+    content = json.loads(ended.stdout)
+    assert [metric["name"] for metric in content["metrics"]] == ["jain_index"]
+    results = aqmlab.load_results(path)
+    for entry, cell in zip(content["cells"], results.cells, strict=True):
+        assert (entry["settings"], entry["arm"]) == (dict(cell.settings), cell.arm)
+        by_seed = results.values("jain_index", cell)
+        assert entry["values"]["jain_index"]["by_seed"] == {str(s): v for s, v in by_seed.items()}
+    assert (path / "report.html").read_bytes() == first
+    assert aqmlab.report(path, tmp_path / "again.html").read_bytes() == first
+    ended = aqmlab_cli("compare", f"{path}:DropTail", ":RED", "--metric", "goodput_bps")
+    assert "rate 2Mbit" in ended.stdout
+    ended = aqmlab_cli("report", path, "-o", "/proc/report.html")
+    assert (ended.returncode, ended.stdout) == (3, "")
 
 
 # In a browser.

@@ -18,6 +18,7 @@ from aqmlab.cli.options import (
     ClassName,
     Jobs,
     Metrics,
+    NoReport,
     Queue,
     Quiet,
     RecordingPath,
@@ -81,7 +82,7 @@ def run(
     jobs: Jobs = None,
     arm: Arms = None,
     as_json: AsJson = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
+    no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every arm of a scenario with every seed; print the answer, write a report.
@@ -149,17 +150,24 @@ def report(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the answer of a recording and write its report."""
-    from aqmlab.answers import table
-    from aqmlab.cli.tables import tell_answer
-    from aqmlab.recording import load
-    from aqmlab.reports import write_report
+    """Print the answer of a recording, or of a sweep, and write its report."""
+    from aqmlab.results import is_sweep
 
     set_quiet(quiet)
-    experiment = load(path)
-    results = table(experiment, metric, queue=queue, class_name=class_name)
-    file = write_report(experiment, output)
-    tell_answer(results, as_json=as_json)
+    if is_sweep(path):
+        from aqmlab.cli.sweep_tables import report_sweep
+
+        file = report_sweep(path, output, metric, queue=queue, class_name=class_name, as_json=as_json)
+    else:
+        from aqmlab.answers import table
+        from aqmlab.cli.tables import tell_answer
+        from aqmlab.recording import load
+        from aqmlab.reports import write_report
+
+        experiment = load(path)
+        results = table(experiment, metric, queue=queue, class_name=class_name)
+        file = write_report(experiment, output)
+        tell_answer(results, as_json=as_json)
     say(f"report     {file}")
 
 

@@ -12,7 +12,11 @@ ScenarioFile = Annotated[
 ]
 RecordingPath = Annotated[
     Path,
-    typer.Argument(metavar="PATH", help="The directory of an experiment or of one run.", show_default=False),
+    typer.Argument(
+        metavar="PATH",
+        help="The directory of an experiment, of one run or, for `report`, of a sweep.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
@@ -39,3 +43,4 @@ StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
 ]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]

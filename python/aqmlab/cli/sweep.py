@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab.cli.console import interruptible, say, set_quiet, tell_json
-from aqmlab.cli.options import AsJson, Jobs, Quiet, Runs, ScenarioFile, Seed, StorePath
+from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
 
@@ -42,6 +42,7 @@ def sweep(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print events, a JSON object a line, instead of a table.")
     ] = False,
+    no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every cell of a scenario with every seed, unless the store has it; print and keep the answer."""
@@ -86,6 +87,10 @@ def sweep(
     if not as_json:
         _print(under_way, whole=shard is None)
     say(f"sweep      {under_way.path}")
+    if not no_report and (shard is None or not under_way.results.missing):
+        from aqmlab.reports import write_sweep_report
+
+        say(f"report     {write_sweep_report(under_way.results)}")
     if failure is not None:
         raise failure
 

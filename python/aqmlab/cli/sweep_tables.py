@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab.cli.console import tell_json
 from aqmlab.cli.progress import duration_text
 from aqmlab.cli.tables import answer_console, plain_table, print_doubts
 from aqmlab.figures import counted, display_unit, estimate_parts
 
 if TYPE_CHECKING:
+    from aqmlab.cells import Cells
     from aqmlab.results import Results
     from aqmlab.sweeps.forecast import Forecast
 
@@ -18,13 +21,20 @@ SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_p
 """What is printed of a sweep whose scenario names no metrics."""
 
 
-def print_sweep(results: Results) -> None:
-    """A row a cell: mean and interval of the scenario's metrics, or of :data:`SHORT`; then the doubts."""
+def print_sweep(results: Results, cells: Cells | None = None) -> None:
+    """A row a cell: mean and interval of the scenario's metrics, or of :data:`SHORT`; then the doubts.
+
+    Parameters
+    ----------
+    results
+        Of the sweep.
+    cells
+        Other metrics of it.
+    """
     from rich.text import Text
 
-    from aqmlab.metrics import find
+    from aqmlab.cells import cells_of
     from aqmlab.soundness import examine
-    from aqmlab.stats import estimate
     from aqmlab.sweeps.tables import ANSWER_FILE
 
     console = answer_console()
@@ -32,15 +42,15 @@ def print_sweep(results: Results) -> None:
     if results.question:
         console.print(results.question, markup=False)
     console.print()
-    metrics = [find(name) for name in results.metrics or SHORT]
+    shown = cells or cells_of(results, results.metrics or SHORT)
     table = plain_table(*(axis.short for axis in results.axes), "arm")
-    for metric in metrics:
+    for metric in shown.metrics:
         unit = display_unit(metric.unit)
         table.add_column(Text(f"{metric.label} [{unit}]" if unit else metric.label), justify="right")
     for cell in results.cells[:MOST_ROWS]:
         row = [*(label for _, label in cell.settings), cell.arm]
-        for metric in metrics:
-            mean, half = estimate_parts(estimate(results.values(metric.name, cell).values()), metric.unit)
+        for metric in shown.metrics:
+            mean, half = estimate_parts(shown.estimate(metric.name, cell), metric.unit)
             row.append(f"{mean} ±{half}" if half else mean)
         table.add_row(*map(Text, row))
     console.print(table)
@@ -49,6 +59,33 @@ def print_sweep(results: Results) -> None:
     if left > 0:
         console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
     print_doubts(examine(results))
+
+
+def report_sweep(
+    path: Path,
+    output: Path | None,
+    metrics: Sequence[str] | None,
+    *,
+    queue: str | None,
+    class_name: str,
+    as_json: bool,
+) -> Path:
+    """Write the report of a sweep, and tell its answer as a table or as JSON."""
+    from aqmlab.cells import cells_of
+    from aqmlab.reports import write_sweep_report
+    from aqmlab.results import load_results
+    from aqmlab.soundness import doubts
+
+    results = load_results(path)
+    if not as_json and metrics is None:
+        metrics = results.metrics or SHORT
+    cells = cells_of(results, metrics, queue=queue, class_name=class_name)
+    file = write_sweep_report(results, output)
+    if as_json:
+        tell_json(cells.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(results)]})
+    else:
+        print_sweep(results, cells)
+    return file
 
 
 def _footnote(results: Results) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from aqmlab.cells import Cells
 from aqmlab.figures import display_unit, estimate_text
 from aqmlab.metrics import Metric, find
 from aqmlab.reports.answer import DELAY, GOODPUT, listed
-from aqmlab.reports.sweep.cells import Cells
 from aqmlab.reports.sweep.differences import Differences
 from aqmlab.results import Cell
 from aqmlab.stats.sentence import spoken

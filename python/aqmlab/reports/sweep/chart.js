@@ -88,16 +88,20 @@ window.aqmlab = (function () {
 
   // One chart: axes, a group to draw into, and marks with texts.
   class Chart {
-    constructor({ width, height, title, label, x, y, left }) {
-      Object.assign(this, { width, height, marks: [], current: -1 });
+    // `height` is that of the whole, or else `tall` that of the plot alone.
+    constructor({ width, height, tall, title, label, x, y, left }) {
       this.x = x(left, width - 10);
       // Texts that are wider than their place are turned.
       const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
       this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
-      this.box = { left, right: width - 10, top: title ? 22 : 8, bottom: height - (this.turned ? TURNED : LEVEL) };
-      this.svg = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "plot", tabindex: 0, role: "group" });
+      const [top, below] = [title ? 22 : 8, this.turned ? TURNED : LEVEL];
+      const whole = height ?? top + tall + below;
+      Object.assign(this, { marks: [], current: -1, box: { left, right: width - 10, top, bottom: whole - below } });
+      this.svg = svg("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, class: "plot", tabindex: 0, role: "group" });
       this.svg.setAttribute("aria-label", `${label}. Arrow keys go from mark to mark.`);
-      if (title) this.svg.append(svg("text", { x: left, y: 14, class: "panel-title" }, shortened(title, (width - left) / 7)));
+      if (title) {
+        this.svg.append(svg("text", { x: left, y: 14, class: "panel-title" }, ...fitted(title, (width - left) / 7)));
+      }
       this.y = y(this.box.bottom, this.box.top);
       this.plot = svg("g");
       this.svg.append(this.axes(), this.plot);
@@ -110,7 +114,7 @@ window.aqmlab = (function () {
       for (const { value, text } of this.y.ticks) {
         const y = this.y(value);
         group.append(svg("line", { x1: left, x2: right, y1: y, y2: y }));
-        group.append(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, shortened(text, (left - 8) / 6.2)));
+        group.append(svg("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, ...fitted(text, (left - 8) / 6.2)));
       }
       for (const { value, text } of this.x.ticks) {
         const x = this.x(value);
@@ -118,7 +122,7 @@ window.aqmlab = (function () {
         const place = this.turned
           ? { transform: `translate(${x + 4} ${bottom + 12}) rotate(-35)`, "text-anchor": "end" }
           : { x, y: bottom + 15, "text-anchor": "middle" };
-        group.append(svg("text", place, shortened(text, this.turned ? 11 : 40)));
+        group.append(svg("text", place, ...fitted(text, this.turned ? 11 : 40)));
       }
       return group;
     }
@@ -172,8 +176,10 @@ window.aqmlab = (function () {
     }
   }
 
-  function shortened(text, most) {
-    return text.length <= most ? text : `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`;
+  // A text, or as many of its letters as there is room for; then the whole of it is shown on pointing at it.
+  function fitted(text, most) {
+    if (text.length <= most) return [text];
+    return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];
   }
 
   // The one tooltip of the page; screen readers are told its text.

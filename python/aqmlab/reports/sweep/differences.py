@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from aqmlab.cells import Cells
 from aqmlab.metrics import Metric
-from aqmlab.reports.sweep.cells import Cells
 from aqmlab.results import Cell
 from aqmlab.stats import CONFIDENCE
 from aqmlab.stats.paired import Difference, difference

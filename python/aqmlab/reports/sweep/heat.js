@@ -2,12 +2,16 @@
 (function (page) {
   "use strict";
   if (page.sweep === undefined || page.sweep.data.axes.length === 0) return;
-  const { AXES, Figure, NONE, caseText, cellAt, data, metric, metrics, settings, titled } = page.sweep;
+  const { AXES, FIRST, Figure, NONE, caseText, cellAt, data, metric, metrics, settings, titled } =
+    page.sweep;
   const LOWER = "#1f83c7";
   const HIGHER = "#d55e00";
-  const byCell = (name, pair) => new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
-
   const mean = ({ found }) => found[0];
+
+  // The differences of a pair by the number of their cell.
+  function byCell(name, pair) {
+    return new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
+  }
 
   // What can be shown: a pair of arms (`p0`), then single arms (`a0`).
   const views = [
@@ -17,7 +21,7 @@
 
   new Figure(
     "heat",
-    { metric: (metric("queueing_delay_p95_s") || data.metrics[0]).name, of: views[0][0], x: "0", y: data.axes.length > 1 ? "1" : NONE },
+    { metric: FIRST, of: views[0][0], x: "0", y: data.axes.length > 1 ? "1" : NONE },
     (figure) => [
       figure.chooser("metric", "Metric", metrics()),
       figure.chooser("of", "of", views),
@@ -67,22 +71,25 @@
     const side = Math.min(90, (wide - left - 10) / across.length);
     const tall = Math.max(28, Math.min(46, side));
     const drawn = maps(of).map((view) => ({ view, found: squares(figure, view) }));
-    const absolute = sequential(drawn.filter(({ view }) => view.pair === undefined).flatMap(({ found }) => found.map(mean)));
+    const plain = drawn.filter(({ view }) => view.pair === undefined);
+    const absolute = sequential(plain.flatMap(({ found }) => found.map(mean)));
     const rows = [[...AXES, "of", "metric", "unit", "mean", "half_width_95", "n", "stands"]];
     for (const { view, found } of drawn) {
       const chart = new page.Chart({
         width: left + side * across.length + 10,
-        height: 22 + tall * down.length + 24,
+        tall: tall * down.length,
         title: view.title,
         label: `${titled(shown)}, ${view.title}`,
         left,
         x: (from, to) => page.band(across, from, to),
         y: (from, to) => page.band(down, to, from),
       });
-      chart.plot.append(hatching());
       const paint = view.pair === undefined ? absolute : diverging(found.map(mean));
       found.forEach((square) => drawSquare(chart, square, { view, shown, paint, side, tall }));
-      rows.push(...found.map(({ at, found: [middle, half, n], stands }) => [...settings(at), view.title, name, shown.unit, middle, half, n, view.pair === undefined ? null : stands]));
+      for (const { at, found: [middle, half, n], stands } of found) {
+        const kept = view.pair === undefined ? null : stands;
+        rows.push([...settings(at), view.title, name, shown.unit, middle, half, n, kept]);
+      }
       figure.body.append(chart.svg);
     }
     figure.note(noteOf(of, shown));
@@ -92,7 +99,8 @@
   function drawSquare(chart, { column, row, at, found: [middle, , n, text], stands }, { view, shown, paint, side, tall }) {
     const [x, y] = [chart.x(column), chart.y(row)];
     const { fill, ink } = stands ? paint(middle) : { fill: "url(#hatch)", ink: "var(--soft)" };
-    const rect = page.svg("rect", { x: x - side / 2 + 1, y: y - tall / 2 + 1, width: side - 2, height: tall - 2, rx: 3 });
+    const corner = { x: x - side / 2 + 1, y: y - tall / 2 + 1 };
+    const rect = page.svg("rect", { ...corner, width: side - 2, height: tall - 2, rx: 3 });
     rect.style.fill = fill;
     const label = page.svg("text", { x, y: y + 4, "text-anchor": "middle", class: "value" }, brief(middle, side));
     label.style.fill = ink;
@@ -108,7 +116,10 @@
     const pair = Number(of.slice(1));
     const [arm, other] = data.pairs[pair].map((i) => data.arms[i].name);
     const count = data.differences[shown.name][pair].length;
-    return `${darker} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is higher. Hatched: cannot be told from zero at 95 %, counted that the two are compared in ${count} cases (Holm).`;
+    return (
+      `${darker} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is` +
+      ` higher. Hatched: cannot be told from zero at 95 %, counted that the two are compared in ${count} cases (Holm).`
+    );
   }
 
   function sequential(values) {
@@ -123,13 +134,8 @@
 
   function mixed(color, share) {
     const percent = Math.round(8 + 80 * share);
-    return { fill: `color-mix(in srgb, ${color} ${percent}%, var(--ground))`, ink: percent > 55 ? "var(--ground)" : "var(--ink)" };
-  }
-
-  function hatching() {
-    const pattern = page.svg("pattern", { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
-    pattern.append(page.svg("rect", { width: 6, height: 6, class: "hatch-ground" }), page.svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "hatch-line" }));
-    return page.svg("defs", {}, pattern);
+    const fill = `color-mix(in srgb, ${color} ${percent}%, var(--ground))`;
+    return { fill, ink: percent > 55 ? "var(--ground)" : "var(--ink)" };
   }
 
   function brief(value, side) {

@@ -2,7 +2,7 @@
 (function (page) {
   "use strict";
   if (page.sweep === undefined) return;
-  const { AXES, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled } =
+  const { AXES, FIRST, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled } =
     page.sweep;
 
   // Numbers of the axis with the most labels and of the next one, as choosers have them.
@@ -20,7 +20,7 @@
   if (data.axes.length > 0) {
     new Figure(
       "panels",
-      { metric: (metric("queueing_delay_p95_s") || data.metrics[0]).name, x: longest, by: next, log: false, same: true },
+      { metric: FIRST, x: longest, by: next, log: false, same: true },
       (figure) => [
         figure.chooser("metric", "Metric", metrics()),
         figure.axisChooser("x", "against"),
@@ -67,13 +67,17 @@
       lines[i].forEach(({ arm, points }) => {
         drawLine(chart, arm, points, log ? bottom : -Infinity);
         points.forEach((p) => {
-          chart.mark(chart.x(p.label), chart.y(p.mean), `${data.arms[arm].name}, ${caseText(data.cells[p.cell].at)}\n${shown.label} ${p.text}, n = ${p.n}`);
-          rows.push([...settings(data.cells[p.cell].at), data.arms[arm].name, name, shown.unit, p.mean, p.half, p.n]);
+          const [{ at }, of] = [data.cells[p.cell], data.arms[arm].name];
+          chart.mark(chart.x(p.label), chart.y(p.mean), `${of}, ${caseText(at)}\n${shown.label} ${p.text}, n = ${p.n}`);
+          rows.push([...settings(at), of, name, shown.unit, p.mean, p.half, p.n]);
         });
       });
       figure.body.append(chart.svg);
     });
-    figure.note(`Mean over seeds of ${titled(shown)} against ${data.axes[Number(x)].short}; bands are 95 % Student t intervals. The values of the axis stand evenly spaced.`);
+    figure.note(
+      `Mean over seeds of ${titled(shown)} against ${data.axes[Number(x)].short}; bands are 95 % Student t intervals.` +
+        " The values of the axis stand evenly spaced.",
+    );
     return rows;
   }
 
@@ -85,7 +89,8 @@
     }
     // A single point has no band beside it: its interval is a line.
     if (sure.length === 1) {
-      chart.plot.append(curve(arm, [at(sure[0], sure[0].mean - sure[0].half), at(sure[0], sure[0].mean + sure[0].half)]));
+      const [p] = sure;
+      chart.plot.append(curve(arm, [at(p, p.mean - p.half), at(p, p.mean + p.half)]));
     }
     chart.plot.append(curve(arm, points.map((p) => at(p, p.mean))));
     points.forEach((p) => chart.plot.append(marker(arm, ...at(p, p.mean), 3.2)));
@@ -132,7 +137,10 @@
       cells[i].forEach(([arm, cell]) => drawCurve(chart, arm, cell, low, high, rows));
       figure.body.append(chart.svg);
     });
-    figure.note("Share of packets that wait no longer than so many ms: mean over the seeds, with its pointwise 95 % Student t interval. Axes end at the longest p99.");
+    figure.note(
+      "Share of packets that wait no longer than so many ms: mean over the seeds, with its pointwise 95 % Student t" +
+        " interval. Axes end at the longest p99.",
+    );
     return rows;
   }
 
@@ -147,11 +155,13 @@
     const { x, mean, low: lower, high: upper, n } = data.cdf[cell];
     const { at } = data.cells[cell];
     const inside = [...x.keys()].filter((i) => x[i] >= low && x[i] <= high);
-    const line = (y) => [...inside.map((i) => [chart.x(x[i]), chart.y(y[i])]), [chart.x(high), chart.y(valueAt(high, x, y))]];
+    const end = (y) => [chart.x(high), chart.y(valueAt(high, x, y))];
+    const line = (y) => [...inside.map((i) => [chart.x(x[i]), chart.y(y[i])]), end(y)];
     chart.plot.append(area(arm, line(upper), line(lower)), curve(arm, line(mean)));
     inside.forEach((i) => {
       const percent = (share) => (100 * share).toFixed(1);
-      chart.mark(chart.x(x[i]), chart.y(mean[i]), `${data.arms[arm].name}, ${caseText(at)}\n${percent(mean[i])} % (${percent(lower[i])} to ${percent(upper[i])}) wait at most ${x[i]} ms, n = ${n}`);
+      const said = `${percent(mean[i])} % (${percent(lower[i])} to ${percent(upper[i])}) wait at most ${x[i]} ms, n = ${n}`;
+      chart.mark(chart.x(x[i]), chart.y(mean[i]), `${data.arms[arm].name}, ${caseText(at)}\n${said}`);
     });
     x.forEach((delay, i) => rows.push([...settings(at), data.arms[arm].name, delay, mean[i], lower[i], upper[i], n]));
   }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from aqmlab.cells import Cells
 from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
 from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.reports import charts
-from aqmlab.reports.sweep.cells import Cells
 from aqmlab.reports.sweep.differences import Contrast, Differences
 from aqmlab.reports.sweep.distributions import DelayCdf, delay_cdf
 from aqmlab.results import Cell

@@ -9,13 +9,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from aqmlab.cells import Cells, cells_of
 from aqmlab.reports.page import json_in_html, page, resource, unbroken
 from aqmlab.reports.sweep.answer import answer
-from aqmlab.reports.sweep.cells import Cells, cells_of
 from aqmlab.reports.sweep.differences import comparisons, differences
 from aqmlab.reports.sweep.payload import payload
 from aqmlab.reports.sweep.table import table_context
 from aqmlab.results import Missing, Results
+from aqmlab.soundness import examine
 
 SCRIPTS = ("chart.js", "sweep.js", "panels.js", "heat.js", "trade_off.js", "table.js")
 _MOST_NAMED = 12
@@ -38,8 +39,7 @@ def render(results: Results) -> str:
         "warnings": results.warnings,
         "claims": [],
         "claims_summary": "",
-        "doubts": [],
-        "no_doubts": "",
+        "checks": examine(results),
         "runs_note": _runs_note(results),
         "missing": _by_cause(results.missing),
         "missing_summary": _missing_summary(results),
@@ -63,7 +63,7 @@ def render(results: Results) -> str:
         "data": Markup(json_in_html(data)),
     }
     scripts = [resource("csv.js"), *(resource(f"sweep/{name}") for name in SCRIPTS)]
-    return page("sweep/page.html.j2", scripts, context, styles=["sweep/sweep.css"])
+    return page("sweep/page.html.j2", scripts, context, styles=["claims.css", "sweep/sweep.css"])
 
 
 def _versions(results: Results) -> tuple[str, str]:

@@ -25,6 +25,8 @@
   }
 
   const AXES = data.axes.map((axis) => axis.name);
+  // The metric that figures begin with.
+  const FIRST = (metric("queueing_delay_p95_s") || data.metrics[0])?.name;
 
   // One figure: its choosers, its drawing and the rows that are downloaded. `draw` returns those rows.
   class Figure {
@@ -157,5 +159,6 @@
     return page.svg("polygon", { points: outline, fill: data.arms[arm].color, class: "band" });
   }
 
-  page.sweep = { AXES, EVERY, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled };
+  const tools = { area, arms, caseText, cellAt, curve, marker, metric, metrics, settings, titled };
+  page.sweep = { AXES, EVERY, FIRST, Figure, NONE, data, ...tools };
 })(window.aqmlab);

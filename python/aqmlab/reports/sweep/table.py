@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aqmlab.cells import Cells
 from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.best import best_arms
-from aqmlab.reports.sweep.cells import Cells
 from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 

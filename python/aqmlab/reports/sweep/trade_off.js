@@ -58,7 +58,10 @@
       all[i].forEach((cloud) => drawCloud(chart, cloud, rows));
       figure.body.append(chart.svg);
     });
-    figure.note("Goodput [Mbit/s] upward, mean queueing delay [ms] to the right: a mark a run, and of each cell the mean and the 1-sigma ellipse (RFC 7928, section 2.7). Up and to the left is better.");
+    figure.note(
+      "Goodput [Mbit/s] upward, mean queueing delay [ms] to the right: a mark a run, and of each cell the 1-sigma ellipse" +
+        " around the mean (RFC 7928, section 2.7). Up and to the left is better.",
+    );
     return rows;
   }
 
@@ -74,7 +77,8 @@
     if (ellipse === null) return;
     chart.plot.append(outline(chart, ellipse, data.arms[arm].color));
     const [x, y] = ellipse;
-    chart.mark(chart.x(x), chart.y(y), `${name}, ${caseText(at)}\n${data.estimates.queueing_delay_mean_s[cell][3]}\n${data.estimates.goodput_bps[cell][3]}`);
+    const means = ["queueing_delay_mean_s", "goodput_bps"].map((metric) => data.estimates[metric][cell][3]);
+    chart.mark(chart.x(x), chart.y(y), [`${name}, ${caseText(at)}`, ...means].join("\n"));
   }
 
   // An ellipse in the units of the axes is one in pixels too, but with other axes: it is drawn by its points.

@@ -1,0 +1,141 @@
+"""The answer of a sweep: cells by metrics, each a mean over seeds with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from aqmlab.answers import HEADLINE
+from aqmlab.metrics import EVERY_CLASS, Metric, find
+from aqmlab.results import Cell, Results
+from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
+
+Settings = tuple[tuple[str, str], ...]
+"""Axis and label of a case, in the order of the axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Metrics by cell.
+
+    Attributes
+    ----------
+    results
+        Whose they are.
+    metrics
+        Those that were asked for, or all that any run has a value of.
+    values
+        By metric, cell and seed; ``None`` where the metric is not defined.
+    """
+
+    results: Results
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Mapping[Cell, Mapping[int, float | None]]]
+
+    @cached_property
+    def cases(self) -> tuple[tuple[Settings, tuple[Cell, ...]], ...]:
+        """Each case and its cells, which differ by their arm."""
+        return tuple(
+            (settings, tuple(cells)) for settings, cells in groupby(self.results.cells, lambda c: c.settings)
+        )
+
+    @cached_property
+    def _numbers(self) -> Mapping[Cell, int]:
+        return {cell: i for i, cell in enumerate(self.results.cells)}
+
+    def number(self, cell: Cell) -> int:
+        """Place of a cell among all."""
+        return self._numbers[cell]
+
+    def estimate(self, metric: str, cell: Cell) -> Estimate | None:
+        """Mean over the seeds with its interval."""
+        return estimate(self.values[metric][cell].values())
+
+    def difference(self, metric: str, cell: Cell, other: Cell) -> Estimate | None:
+        """Mean of ``cell - other`` over the seeds that both have run."""
+        return paired_difference(self.values[metric][cell], self.values[metric][other])
+
+    def defined_in(self, metric: str, cell: Cell) -> str:
+        """``"3 of 10"`` where only some of the runs have the figure: those without it may be the bad ones."""
+        values = self.values[metric][cell].values()
+        count = sum(value is not None for value in values)
+        return f"{count} of {len(values)}" if 0 < count < len(values) else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as plain data: what ``--json`` prints."""
+        return {
+            "format_version": 1,
+            "title": self.results.title,
+            "path": str(self.results.path),
+            "confidence": CONFIDENCE,
+            "metrics": [
+                {"name": m.name, "unit": m.unit, "definition": m.definition, "source": m.source}
+                for m in self.metrics
+            ],
+            "cells": [
+                {
+                    "settings": dict(cell.settings),
+                    "arm": cell.arm,
+                    "values": {m.name: self._json(m.name, cell) for m in self.metrics},
+                }
+                for cell in self.results.cells
+            ],
+            "missing_runs": [
+                {"settings": dict(cell.settings), "arm": cell.arm, "seed": seed, "reason": reason}
+                for cell, seed, reason in self.results.missing
+            ],
+        }
+
+    def _json(self, metric: str, cell: Cell) -> dict[str, Any]:
+        est = self.estimate(metric, cell)
+        return {
+            "mean": est and est.mean,
+            "half_width": est and est.half_width,
+            "n": est.n if est else 0,
+            "by_seed": {str(seed): value for seed, value in self.values[metric][cell].items()},
+        }
+
+
+def cells_of(
+    results: Results,
+    metrics: Sequence[str] | None = None,
+    *,
+    queue: str | None = None,
+    class_name: str = EVERY_CLASS,
+) -> Cells:
+    """Compute metrics for every cell and seed.
+
+    Parameters
+    ----------
+    results
+        From :func:`aqmlab.load_results`.
+    metrics
+        Names; if not given those of :data:`aqmlab.answers.HEADLINE` and the scenario's own, as far as any run
+        has a value.
+    queue, class_name
+        Where and of whom; the queue that each cell is judged by, and everybody, if not given.
+
+    Raises
+    ------
+    UsageError
+        For an unknown metric, queue or class.
+    RecordingError
+        If a recording cannot be read.
+    """
+    names = dict.fromkeys((*HEADLINE, *results.metrics)) if metrics is None else metrics
+    chosen = [find(name) for name in names]
+    values = {
+        m.name: {
+            cell: results.values(m.name, cell, queue=queue, class_name=class_name) for cell in results.cells
+        }
+        for m in chosen
+    }
+    shown = tuple(m for m in chosen if metrics is not None or _is_there(values[m.name]))
+    return Cells(results, shown, values)
+
+
+def _is_there(of_cells: Mapping[Cell, Mapping[int, float | None]]) -> bool:
+    return any(value is not None for of_seed in of_cells.values() for value in of_seed.values())
