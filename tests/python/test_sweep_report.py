@@ -79,6 +79,52 @@ def test_missing_runs_are_listed_by_cause(file):
     assert "237 of 240 runs are there" in page
 
 
+def claim(name, expect, *, strength="firm", text="", where=None):
+    return {
+        "name": name, "expect": expect, "strength": strength, "text": text, "where": where or {},
+        "source": "IV-B", "line": 1, "column": 1,
+    }  # fmt: skip
+
+
+def test_claims_are_shown_with_every_comparison(tmp_path):
+    claimed = synthetic(
+        claims=[
+            claim("M1", f"for all rate: {DELAY}{{arm=PI}} < {DELAY}{{arm=RED}}", where={"count": "80"}),
+            claim("M2", "for all rate, count: goodput_bps{arm=PI} > goodput_bps{arm=RED}", strength="soft"),
+            claim("M3", f"{DELAY}{{arm=PI, rate=5Mbit, count=5}} < {DELAY}{{arm=RED, rate=5Mbit, count=5}}"),
+            claim("<b>", f"{DELAY}{{arm=PI, rate=5Mbit, count=80}} < 1ms", text="<img src=x>"),
+        ]
+    )
+    text = write_sweep_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
+    block = text.split('<ul class="checks claims">')[1].split('<h2 id="checks">')[0]
+    assert re.findall(r'<li class="(\w+)">', block) == ["holds", "fails", "undecided", "fails"]
+    page = html.unescape(text)
+    assert "Of 3 firm claims 1 holds, 1 fails and 1 is undecided; of 1 soft claim 1 fails." in page
+    cell, other = (next(iter(claimed.select(arm, {"rate": "5Mbit", "count": "80"}))) for arm in ("PI", "RED"))
+    values, against = (list(claimed.values(DELAY, of).values()) for of in (cell, other))
+    differences_ms = 1e3 * (np.array(values) - np.array(against))
+    low, high = scipy_stats.t.interval(0.95, 9, differences_ms.mean(), scipy_stats.sem(differences_ms))
+    row = page.split("rate 5Mbit</th>")[1].split("</tr>")[0]
+    shown = re.search(r"(−[\d.]+) ms \((−[\d.]+) to (−[\d.]+)\)", row).groups()
+    assert [float(part.replace("−", "-")) for part in shown] == pytest.approx(
+        [differences_ms.mean(), low, high], rel=0.01
+    )
+    assert "8 more" in page
+    assert "<b></b>" not in text
+    assert "&lt;img src=x&gt;" in text
+
+
+def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
+    from dataclasses import replace
+
+    made = claim("M9", "goodput_bps{arm=DropTail} > 1bit", text="Something gets through.")
+    claimed = replace(experiment, details=dict(experiment.details) | {"claims": [made]})
+    page = aqmlab.reports.write_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
+    assert "<b>M9</b> Something gets through." in page
+    assert "Of 1 firm claim 1 is undecided." in page
+    assert "2 of the 5 values that are needed at least" in page
+
+
 def test_checks_are_shown_with_what_they_found(file):
     page = html.unescape(file.read_text(encoding="utf-8"))
     block = page.split('<h2 id="checks">')[1].split('<h2 id="table">')[0]

@@ -14,7 +14,7 @@ from aqmlab.stats import Interval
 def sentence(part: Part) -> str:
     """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``."""
     sides = [side for side in (part.left, part.right) if side is not None]
-    said = [f"{side.text} = {_side(side, part.unit)}" for side in sides if not side.constant]
+    said = [f"{side.text} = {side_text(side, part.unit)}" for side in sides if not side.constant]
     if part.effect != "value":
         unit = part.unit if part.effect == "difference" else PURE
         said.append(f"{part.effect} {interval_text(part.found, unit)}")
@@ -40,7 +40,8 @@ def interval_text(found: Interval, unit: Unit) -> str:
     return _signed(f"{middle}{' ' if shown else ''}{shown} ({low} to {high})")
 
 
-def _side(side: Side, unit: Unit) -> str:
+def side_text(side: Side, unit: Unit) -> str:
+    """The figure of one side: ``3.2 ± 0.1 Mbit/s``."""
     found = side.estimate
     if found.estimate is None or found.low is None or found.high is None:
         return interval_text(found, unit)

@@ -32,6 +32,7 @@ def render(experiment: Experiment) -> str:
     """The report as one self-contained page."""
     runs = measure(experiment)
     results = table(experiment, measured=runs)
+    as_results = Results.of_experiment(experiment)
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
     series = run_series(experiment, firsts, results.queue)
     shown = results.arms.index(best_arm(results))
@@ -53,7 +54,8 @@ def render(experiment: Experiment) -> str:
         **_answer_table(results),
         "interval_note": _interval_note(results, runs),
         "other_queues": _other_queues(experiment, results, runs),
-        "checks": examine(Results.of_experiment(experiment)),
+        **_claims(as_results),
+        "checks": examine(as_results),
         "overviews": list(overviews),
         "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
         "legend": [
@@ -74,7 +76,7 @@ def render(experiment: Experiment) -> str:
         "digests": _digests(experiment, results),
         "path": experiment.path.name,
     }
-    return page("report.html.j2", scripts, context, figures)
+    return page("report.html.j2", scripts, context, figures, styles=["claims.css"])
 
 
 def command(experiment: Experiment) -> str:
@@ -87,6 +89,16 @@ def command(experiment: Experiment) -> str:
         for arm in experiment.arms:
             words += ["--arm", arm]
     return shlex.join(words)
+
+
+def _claims(results: Results) -> dict[str, Any]:
+    """What holds of the scenario's claims. Scoring them takes NumPy, which most scenarios do without."""
+    if not results.claims:
+        return {"claims": [], "claims_summary": ""}
+    from aqmlab.claims import score
+    from aqmlab.reports.claims import claims_context
+
+    return claims_context(score(results))
 
 
 def _kicker(results: Table, runs: Sequence[Measured]) -> str:

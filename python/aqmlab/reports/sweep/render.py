@@ -10,6 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from aqmlab.cells import Cells, cells_of
+from aqmlab.claims import score
+from aqmlab.reports.claims import claims_context
 from aqmlab.reports.page import json_in_html, page, resource, unbroken
 from aqmlab.reports.sweep.answer import answer
 from aqmlab.reports.sweep.differences import comparisons, differences
@@ -37,8 +39,7 @@ def render(results: Results) -> str:
         "question": results.question,
         "answer": unbroken(answer(cells, of_metrics)),
         "warnings": results.warnings,
-        "claims": [],
-        "claims_summary": "",
+        **claims_context(score(results)),
         "checks": examine(results),
         "runs_note": _runs_note(results),
         "missing": _by_cause(results.missing),
@@ -48,17 +49,7 @@ def render(results: Results) -> str:
         "arms": data["arms"],
         "axes": data["axes"],
         "comparisons": several.note,
-        "command": shlex.join(
-            [
-                "aqmlab",
-                "sweep",
-                "scenario.toml",
-                "--seed",
-                str(results.seeds[0]),
-                "--runs",
-                str(len(results.seeds)),
-            ]
-        ),
+        "command": _command(results),
         "path": results.path.name,
         "data": Markup(json_in_html(data)),
     }
@@ -74,6 +65,14 @@ def _versions(results: Results) -> tuple[str, str]:
         for key in ("aqmlab_version", "results_version")
     )
     return ", ".join(program), ", ".join(numbers)
+
+
+def _command(results: Results) -> str:
+    """The command that asks for the same runs, to be given in the sweep's directory."""
+    seeds = results.seeds
+    return shlex.join(
+        ["aqmlab", "sweep", "scenario.toml", "--seed", str(seeds[0]), "--runs", str(len(seeds))]
+    )
 
 
 def _kicker(results: Results) -> str:

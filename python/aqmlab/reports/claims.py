@@ -1,0 +1,91 @@
+"""What of a scenario's claims holds, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from aqmlab.claims import Part, Scored, counts
+from aqmlab.claims.text import interval_text, side_text, where_text
+from aqmlab.claims.units import PURE
+from aqmlab.reports.answer import listed
+
+_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+_MOST_PARTS = 4
+"""Comparisons of a claim that are shown at once; the others unfold."""
+
+
+def claims_context(scored: Sequence[Scored]) -> dict[str, Any]:
+    """Every claim with what was compared for it, and how many hold."""
+    return {"claims": [_claim(each) for each in scored], "claims_summary": _summary(scored)}
+
+
+def _claim(scored: Scored) -> dict[str, Any]:
+    claim = scored.claim
+    deciding = scored.deciding()
+    # What decides comes first: of a claim over many cells it is what one wants to see.
+    parts = [*deciding, *(part for part in scored.parts if part not in deciding)]
+    remarks = [claim.strength, claim.source, scored.verdict.reason]
+    return {
+        "name": claim.name,
+        "text": claim.text,
+        "expect": claim.expect,
+        "where": ", ".join(f"{axis} {label}" for axis, label in claim.where.items()),
+        "status": scored.status,
+        "sign": _SIGNS[scored.status],
+        "remarks": " · ".join(remark for remark in remarks if remark),
+        "tables": _tables(parts[:_MOST_PARTS]),
+        "others": _tables(parts[_MOST_PARTS:]),
+        "others_count": max(len(parts) - _MOST_PARTS, 0),
+    }
+
+
+def _tables(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """A table for each run of comparisons of the same two expressions, a row a place."""
+    tables = []
+    for heads, alike in groupby(parts, _heads):
+        rows = [_row(part) for part in alike]
+        tables.append({"heads": heads, "rows": rows})
+    return tables
+
+
+def _heads(part: Part) -> tuple[str, ...]:
+    """What the columns of a comparison hold; a constant is in the claim already."""
+    sides = [side.text for side in (part.left, part.right) if side is not None and not side.constant]
+    return (*sides, part.effect) if part.effect != "value" else tuple(sides)
+
+
+def _row(part: Part) -> dict[str, Any]:
+    figures = [
+        side_text(side, part.unit)
+        for side in (part.left, part.right)
+        if side is not None and not side.constant
+    ]
+    if part.effect != "value":
+        figures.append(interval_text(part.found, part.unit if part.effect == "difference" else PURE))
+    return {
+        "status": part.verdict.status,
+        "sign": _SIGNS[part.verdict.status],
+        "where": where_text(part),
+        "figures": figures,
+        "n": part.found.n,
+    }
+
+
+def _summary(scored: Sequence[Scored]) -> str:
+    """How many of the claims hold, fail and are undecided, firm and soft ones apart."""
+    sentences = []
+    for strength, found in counts(scored).items():
+        total = sum(found.values())
+        if total:
+            parts = [f"{count} {_verb(status, count)}" for status, count in found.items() if count]
+            sentences.append(f"of {total} {strength} {'claim' if total == 1 else 'claims'} {listed(parts)}")
+    text = "; ".join(sentences)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _verb(status: str, count: int) -> str:
+    if status == "undecided":
+        return "is undecided" if count == 1 else "are undecided"
+    return status if count == 1 else status.removesuffix("s")
