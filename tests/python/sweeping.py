@@ -25,6 +25,15 @@ TINY: dict[str, Any] = {
     "record": {"queues": "100ms"},
     "arm": [{"name": "DropTail"}, {"name": "RED", "topology.queue": {"kind": "red", "limit": "20p"}}],
     "sweep": {"topology.rate": ["2Mbit", "4Mbit"], "traffic.ftp.count": [2, 4]},
+    "claim": [
+        {
+            "name": "short",
+            "text": "RED keeps it short.",
+            "expect": "queueing_delay_mean_s{arm=RED} < queueing_delay_mean_s{arm=DropTail}",
+            "where": {"count": "4", "rate": "2Mbit"},
+            "strength": "soft",
+        }
+    ],
 }
 RUNS = 24
 
@@ -35,8 +44,8 @@ def tiny(**changes: Any) -> dict[str, Any]:
 
 def tables(directory: Path) -> dict[str, bytes]:
     """The files of a sweep whose bytes depend on nothing but its runs."""
-    names = ("answer.csv", "results.csv", "scenario.toml", "sweep.json")
-    return {name: (directory / name).read_bytes() for name in names}
+    names = ("answer.csv", "claims.json", "results.csv", "scenario.toml", "sweep.json")
+    return {name: (directory / name).read_bytes() for name in names if (directory / name).exists()}
 
 
 def left_over(store: Path) -> list[Path]:

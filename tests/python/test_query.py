@@ -20,7 +20,7 @@ from sweeping import RUNS, tables, tiny
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    sweep = aqmlab.sweep(tiny(), store=tmp_path_factory.mktemp("asked") / "store", jobs=2)
+    sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path_factory.mktemp("asked") / "store", jobs=2)
     sweep.wait()
     return sweep
 
@@ -73,9 +73,9 @@ def test_each_table_of_the_recordings_is_there_row_by_row(store):
 
 def test_a_run_of_two_sweeps_is_there_once(swept, tmp_path):
     store = Path(shutil.copytree(swept.path.parent.parent, tmp_path / "store"))
-    more = tiny(title="More")
+    more = tiny(title="More", claim=[])
     more["sweep"] = {"traffic.ftp.count": [2, 4]}
-    aqmlab.sweep(more, store=store, jobs=2).wait()
+    aqmlab.sweep(more, report=False, store=store, jobs=2).wait()
     assert rows("SELECT count(*) FROM runs", store) == [(RUNS,)]  # two of four cases, all of them known
     assert rows("SELECT sweep, count(*) FROM cells GROUP BY ALL ORDER BY ALL", store) == [
         (path.name, count) for path, count in zip(Store(store).sweeps(), (12, RUNS), strict=True)
@@ -167,7 +167,7 @@ def test_the_command_ends_with_4_where_something_was_left_out(aqmlab_cli, store,
 def test_a_thousand_runs_are_asked_in_under_a_second(tmp_path):
     """From the start of the program to its end, on one thread as on many."""
     many = tiny(runs=125, duration="2s")
-    sweep = aqmlab.sweep(many, store=tmp_path / "store")
+    sweep = aqmlab.sweep(many, report=False, store=tmp_path / "store")
     sweep.wait()
     sql = (
         "SELECT rate, count, arm, avg(sojourn_sum_ns / sojourn_count) / 1e6 AS delay_ms, count(*) AS n"
@@ -186,13 +186,13 @@ def test_a_thousand_runs_are_asked_in_under_a_second(tmp_path):
 
 def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqmlab_cli):
     for k in (1, 2):
-        part = aqmlab.sweep(tiny(), store=tmp_path / f"part{k}", jobs=1, shard=f"{k}/2")
+        part = aqmlab.sweep(tiny(), report=False, store=tmp_path / f"part{k}", jobs=1, shard=f"{k}/2")
         part.wait()
         assert 0 < len(Store(tmp_path / f"part{k}").digests()) < RUNS
         assert tables(part.path) != tables(swept.path)
     merged = aqmlab.merge([tmp_path / "part1"], tmp_path / "whole")
     assert (merged.present, len(merged.sweeps)) == (0, 1)
-    assert len(merged.sweeps[0].missing) == RUNS - merged.added
+    assert len(merged.sweeps[0].results.missing) == RUNS - merged.added
     ended = aqmlab_cli(
         "merge", tmp_path / "part1", tmp_path / "part2", "--store", tmp_path / "whole", "--json"
     )
@@ -205,7 +205,7 @@ def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqm
     digest = Store(tmp_path / "part1").digests()[0]
     files = [Store(tmp_path / name).path_of(digest) / "flows.parquet" for name in ("part1", "whole")]
     assert files[0].samefile(files[1])
-    again = aqmlab.sweep(tiny(), store=tmp_path / "whole")
+    again = aqmlab.sweep(tiny(), report=False, store=tmp_path / "whole")
     again.wait()
     assert again.progress.runs_done == 0
 
@@ -232,11 +232,12 @@ def test_failures_of_parts_are_known_to_the_whole(tmp_path):
     scenario["arm"][1]["record.limit"] = 5
     failed = 0
     for k in (1, 2):
-        part = aqmlab.sweep(scenario, store=tmp_path / f"part{k}", shard=f"{k}/2", jobs=1)
+        part = aqmlab.sweep(scenario, report=False, store=tmp_path / f"part{k}", shard=f"{k}/2", jobs=1)
         with pytest.raises(aqmlab.RunError):
             part.wait()
         failed += part.progress.failures["RunError"]
     merged = aqmlab.merge([tmp_path / "part1", tmp_path / "part2"], tmp_path / "whole")
-    (results,) = merged.sweeps
+    ((results, _, report),) = merged.sweeps
+    assert report == results.path / "report.html"
     assert len(results.missing) == failed == RUNS // 2
     assert all("limit of 5 rows" in missing.reason for missing in results.missing)

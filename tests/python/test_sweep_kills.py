@@ -24,7 +24,7 @@ def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     file = folder / "tiny.toml"
     file.write_text(tomli_w.dumps(tiny()), encoding="utf-8")
-    sweep = aqmlab.sweep(file, store=folder / "store", jobs=2)
+    sweep = aqmlab.sweep(file, report=False, store=folder / "store", jobs=2)
     sweep.wait()
     return file, sweep.path
 
@@ -41,6 +41,7 @@ def command(file, store, *options):
         "-q",
         "-j",
         "2",
+        "--no-report",
         *options,
     ]
 
@@ -240,7 +241,7 @@ def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
     (tmp_path / "later").mkdir()
     (tmp_path / "later" / "store.json").write_text('{"format_version": 2}')
     with pytest.raises(aqmlab.RecordingError, match="format version `2`; this aqmlab reads up to 1"):
-        aqmlab.sweep(tiny(), store=tmp_path / "later")
+        aqmlab.sweep(tiny(), report=False, store=tmp_path / "later")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "store.json").write_text("{}")
     with pytest.raises(aqmlab.RecordingError, match=r"store.json` is corrupt"):
@@ -248,7 +249,7 @@ def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("Dear")
     with pytest.raises(aqmlab.UsageError, match="is no store, and not empty"):
-        aqmlab.sweep(tiny(), store=tmp_path / "other")
+        aqmlab.sweep(tiny(), report=False, store=tmp_path / "other")
     with pytest.raises(aqmlab.RecordingError, match="no store at"):
         Store(tmp_path / "nothing")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "later", "other"]

@@ -28,7 +28,7 @@ from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory):
     """A finished sweep, not to be changed."""
-    sweep = aqmlab.sweep(tiny(), store=tmp_path_factory.mktemp("swept") / "store", jobs=2)
+    sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path_factory.mktemp("swept") / "store", jobs=2)
     sweep.wait()
     return sweep
 
@@ -66,7 +66,7 @@ def test_results_are_by_cell_in_the_order_of_the_scenario(swept):
 
 def test_a_cell_has_the_same_values_as_an_experiment_of_its_own(swept, tmp_path):
     alone = tiny()
-    del alone["sweep"]
+    del alone["sweep"], alone["claim"]
     alone["topology"]["rate"] = "4Mbit"
     experiment = aqmlab.run(alone, output=tmp_path / "alone", report=False)
     results = swept.results
@@ -111,7 +111,7 @@ def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, exper
 
 
 def test_a_metric_that_the_scenario_names_is_in_the_tables(tmp_path):
-    sweep = aqmlab.sweep(tiny(runs=1, metrics=["backlog_settling_s"]), store=tmp_path / "store")
+    sweep = aqmlab.sweep(tiny(runs=1, metrics=["backlog_settling_s"]), report=False, store=tmp_path / "store")
     sweep.wait()
     assert "backlog_settling_s" in (sweep.path / "results.csv").read_text().splitlines()[0]
 
@@ -120,14 +120,16 @@ def test_what_is_there_is_not_done_again_unless_forced(swept, store_of, tmp_path
     before = tables(swept.path)
     store_of = Path(shutil.copytree(store_of, tmp_path / "store"))
     stamps = {path: path.stat().st_mtime_ns for path in store_of.glob("runs/*/*/manifest.json")}
-    again = aqmlab.sweep(tiny(), store=store_of, jobs=2)
+    again = aqmlab.sweep(tiny(), report=False, store=store_of, jobs=2)
     again.wait()
     assert (again.progress.runs_done, again.progress.runs_present) == (0, RUNS)
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-    more = aqmlab.sweep(tiny(runs=4), store=store_of, jobs=2)  # another sweep, which shares most of its runs
+    more = aqmlab.sweep(
+        tiny(runs=4), report=False, store=store_of, jobs=2
+    )  # another sweep, which shares most of its runs
     more.wait()
     assert (more.progress.runs_done, more.progress.runs_present) == (RUNS // 3, RUNS)
-    forced = aqmlab.sweep(tiny(), store=store_of, jobs=2, force=True)
+    forced = aqmlab.sweep(tiny(), report=False, store=store_of, jobs=2, force=True)
     forced.wait()
     assert forced.progress.runs_done == RUNS
     assert all(path.stat().st_mtime_ns > stamp for path, stamp in stamps.items())
@@ -138,7 +140,7 @@ def test_what_is_there_is_not_done_again_unless_forced(swept, store_of, tmp_path
 def test_tables_do_not_depend_on_workers_shards_or_the_store(swept, tmp_path):
     whole = tables(swept.path)
     for shard in ("2/3", "1/3", "3/3"):
-        part = aqmlab.sweep(tiny(), store=tmp_path / "parts", jobs=1, shard=shard)
+        part = aqmlab.sweep(tiny(), report=False, store=tmp_path / "parts", jobs=1, shard=shard)
         part.wait()
     assert tables(part.path) == whole
     assert part.path.name == swept.path.name
@@ -146,7 +148,7 @@ def test_tables_do_not_depend_on_workers_shards_or_the_store(swept, tmp_path):
 
 def test_two_at_once_in_one_store_do_every_run_once_in_the_end(swept, tmp_path):
     """Both may do a run; one of the two recordings is kept."""
-    both = [aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2) for _ in range(2)]
+    both = [aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=2) for _ in range(2)]
     for sweep in both:
         sweep.wait()
         assert tables(sweep.path) == tables(swept.path)
@@ -159,7 +161,7 @@ def test_two_at_once_in_one_store_do_every_run_once_in_the_end(swept, tmp_path):
 
 def test_a_sweep_can_be_looked_at_while_it_grows(tmp_path):
     told = []
-    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1, progress=told.append)
+    sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=1, progress=told.append)
     assert len(sweep.results.missing) == RUNS or not sweep.done
     seen = []
     for ended in sweep:
@@ -192,7 +194,7 @@ def test_the_widest_interval_is_that_of_the_cell_with_most_spread(swept):
 
 
 def test_a_cancelled_sweep_keeps_what_is_done_and_goes_on_from_there(swept, tmp_path):
-    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1)
+    sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=1)
     for done, _ in enumerate(sweep, 1):
         if done == 3:
             sweep.cancel()
@@ -201,14 +203,17 @@ def test_a_cancelled_sweep_keeps_what_is_done_and_goes_on_from_there(swept, tmp_
     kept = len(Store(tmp_path / "store").digests())
     assert 3 <= kept < RUNS
     assert left_over(tmp_path / "store") == []
-    again = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2)
+    again = aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=2)
     again.wait()
     assert again.progress.runs_done == RUNS - kept
     assert tables(again.path) == tables(swept.path)
 
 
 def test_leaving_the_block_by_an_exception_cancels(tmp_path):
-    with pytest.raises(ZeroDivisionError), aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=1) as sweep:
+    with (
+        pytest.raises(ZeroDivisionError),
+        aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=1) as sweep,
+    ):
         _ = 1 / 0
     assert sweep.done
     assert len(Store(tmp_path / "store").digests()) < RUNS
@@ -223,7 +228,7 @@ def failing(**changes):
 
 
 def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
-    sweep = aqmlab.sweep(failing(), store=tmp_path / "store", jobs=2)
+    sweep = aqmlab.sweep(failing(), report=False, store=tmp_path / "store", jobs=2)
     with pytest.raises(
         aqmlab.RunError, match=r"12 of 24 runs failed; the others are kept; the first: 2Mbit, 2, RED"
     ):
@@ -236,7 +241,7 @@ def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     assert load_results(sweep.path).missing == results.missing
     before = tables(sweep.path)
     with pytest.raises(aqmlab.RunError, match="12 of 12 runs failed"):
-        aqmlab.sweep(failing(), store=tmp_path / "store", jobs=1).wait()
+        aqmlab.sweep(failing(), report=False, store=tmp_path / "store", jobs=1).wait()
     assert tables(sweep.path) == before
 
 
@@ -334,8 +339,8 @@ def test_shards_are_a_partition_by_digest():
 
 def test_a_scenario_without_a_sweep_has_one_case(tmp_path):
     plain = tiny(runs=1)
-    del plain["sweep"]
-    results = aqmlab.sweep(plain, store=tmp_path / "store").wait()
+    del plain["sweep"], plain["claim"]
+    results = aqmlab.sweep(plain, report=False, store=tmp_path / "store").wait()
     assert results.cells == (Cell((), "DropTail"), Cell((), "RED"))
     assert results.axes == ()
 
@@ -344,9 +349,9 @@ def test_a_wrong_value_in_any_case_is_told_before_anything_is_written(tmp_path):
     wrong = tiny()
     wrong["sweep"]["topology.rate"] = ["2Mbit", "frog"]
     with pytest.raises(aqmlab.ScenarioError, match="frog"):
-        aqmlab.sweep(wrong, store=tmp_path / "store")
+        aqmlab.sweep(wrong, report=False, store=tmp_path / "store")
     with pytest.raises(aqmlab.UsageError, match="goodput_bp"):
-        aqmlab.sweep(tiny(metrics=["goodput_bp"]), store=tmp_path / "store")
+        aqmlab.sweep(tiny(metrics=["goodput_bp"]), report=False, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
@@ -359,7 +364,7 @@ def test_the_clock_of_the_wall_decides_nothing(tmp_path, monkeypatch, swept):
         return now[0]
 
     monkeypatch.setattr(time, "time", jumping)
-    sweep = aqmlab.sweep(tiny(), store=tmp_path / "store", jobs=2)
+    sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=2)
     sweep.wait()
     assert tables(sweep.path) == tables(swept.path)
     assert sweep.progress.elapsed_s > 0
@@ -367,7 +372,7 @@ def test_the_clock_of_the_wall_decides_nothing(tmp_path, monkeypatch, swept):
 
 def test_no_thread_or_process_is_left(tmp_path):
     before = threading.active_count()
-    aqmlab.sweep(tiny(runs=1), store=tmp_path / "store", jobs=2).wait()
+    aqmlab.sweep(tiny(runs=1), report=False, store=tmp_path / "store", jobs=2).wait()
     assert threading.active_count() == before
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
@@ -396,3 +401,30 @@ def test_the_forecast_lies_on_the_line_between_its_trials():
 
 def test_a_dict_is_not_changed_by_sweeping_it():
     assert tiny() == TINY
+
+
+def test_claims_are_scored_at_the_end_and_the_report_is_made(tmp_path):
+    sweep = aqmlab.sweep(tiny(runs=5), store=tmp_path / "store", shard="1/2")
+    sweep.wait()
+    assert (sweep.claims, sweep.report) == ((), None)
+    assert not (sweep.path / "claims.json").exists()
+    sweep = aqmlab.sweep(tiny(runs=5), store=tmp_path / "store", shard="2/2")
+    sweep.wait()
+    assert [(claim.claim.name, claim.status) for claim in sweep.claims] == [("short", "holds")]
+    assert json.loads((sweep.path / "claims.json").read_text())["counts"]["soft"]["holds"] == 1
+    assert sweep.report == sweep.path / "report.html"
+    assert "RED keeps it short" in sweep.path.joinpath("claims.json").read_text()
+    without = tiny(runs=5)
+    del without["claim"]
+    again = aqmlab.sweep(without, store=tmp_path / "store", report=False)
+    again.wait()
+    assert again.path == sweep.path
+    assert not (sweep.path / "claims.json").exists()
+
+
+def test_a_claim_that_makes_no_sense_is_told_before_the_runs(tmp_path):
+    wrong = tiny()
+    wrong["claim"][0]["expect"] = "queueing_delay_mean_s{arm=RAD} < 1"
+    with pytest.raises(aqmlab.ScenarioError, match="RAD"):
+        aqmlab.sweep(wrong, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()

@@ -39,8 +39,8 @@ Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
 ]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]

@@ -6,18 +6,20 @@ import csv
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
 
 if TYPE_CHECKING:
+    from aqmlab.claims import Scored
     from aqmlab.results import Results
     from aqmlab.sweeps.progress import Progress
     from aqmlab.sweeps.sweep import Sweep
@@ -45,7 +47,11 @@ def sweep(
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every cell of a scenario with every seed, unless the store has it; print and keep the answer."""
+    """Run every cell of a scenario with every seed, unless the store has it; print and keep the answer.
+
+    Ends with 1 if a firm claim of the scenario fails, with 4 if runs fail. Interrupted, the same command goes
+    on.
+    """
     set_quiet(quiet)
     if dry_run:
         _forecast(scenario, store, seed, runs, jobs, shard, as_json)
@@ -69,6 +75,7 @@ def sweep(
             shard=shard,
             force=force,
             progress=watch,
+            report=not no_report,
         )
         with under_way:
             events.begin(under_way)
@@ -87,12 +94,11 @@ def sweep(
     if not as_json:
         _print(under_way, whole=shard is None)
     say(f"sweep      {under_way.path}")
-    if not no_report and (shard is None or not under_way.results.missing):
-        from aqmlab.reports import write_sweep_report
-
-        say(f"report     {write_sweep_report(under_way.results)}")
+    if under_way.report is not None:
+        say(f"report     {under_way.report}")
     if failure is not None:
         raise failure
+    end_with(under_way.claims)
 
 
 def _print(under_way: Sweep, *, whole: bool) -> None:
@@ -101,12 +107,19 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
     results = under_way.results
     if whole or not results.missing:
         print_sweep(results)
+        _print_claims(under_way.claims)
     else:
         asked = len(results.cells) * len(results.seeds)
         say(
             f"{asked - len(results.missing)} of {asked} runs are there; when all shards are,"
             " `aqmlab merge` makes the tables"
         )
+
+
+def _print_claims(scored: Sequence[Scored]) -> None:
+    if scored:
+        print()
+        print_claims(scored)
 
 
 def _doubts(results: Results) -> list[dict[str, Any]]:
@@ -185,6 +198,7 @@ class _Events:
                     for missing in under_way.results.missing
                 ],
                 "doubts": _doubts(under_way.results),
+                **claims_json(under_way.claims),
             },
         )
 
@@ -200,15 +214,19 @@ def merge(
     stores: Annotated[list[Path], typer.Argument(metavar="DIR...", help="The stores to merge.")],
     store: StorePath = None,
     as_json: AsJson = False,
+    no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring the runs of several stores into one, and make the tables of their sweeps."""
+    """Bring the runs of several stores into one, and make the tables of their sweeps.
+
+    Ends with 1 if a firm claim of one of them fails.
+    """
     from aqmlab.cli.sweep_tables import print_sweep
     from aqmlab.figures import counted
     from aqmlab.sweeps.merge import merge as bring_together
 
     set_quiet(quiet)
-    merged = bring_together(stores, store)
+    merged = bring_together(stores, store, report=not no_report)
     if as_json:
         tell_json(
             {
@@ -217,18 +235,27 @@ def merge(
                 "added": merged.added,
                 "present": merged.present,
                 "sweeps": [
-                    {"path": str(found.path), "missing": len(found.missing), "doubts": _doubts(found)}
+                    {
+                        "path": str(found.results.path),
+                        "missing": len(found.results.missing),
+                        "doubts": _doubts(found.results),
+                        **claims_json(found.claims),
+                    }
                     for found in merged.sweeps
                 ],
             }
         )
     else:
-        for results in merged.sweeps:
-            print_sweep(results)
+        for found in merged.sweeps:
+            print_sweep(found.results)
+            _print_claims(found.claims)
     say(f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were there")
-    for results in merged.sweeps:
-        lacking = len(results.missing)
-        say(f"sweep      {results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))
+    for found in merged.sweeps:
+        lacking = len(found.results.missing)
+        say(f"sweep      {found.results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))
+        if found.report is not None:
+            say(f"report     {found.report}")
+    end_with([claim for found in merged.sweeps for claim in found.claims])
 
 
 def query(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -12,7 +12,8 @@ from typing import Any
 
 from aqmlab.errors import UsageError
 from aqmlab.experiment import check_metrics, chosen_seeds, slug
-from aqmlab.plan import bits_per_second
+from aqmlab.plan import bits_per_second, network
+from aqmlab.results import Axis
 from aqmlab.scenario import Scenario, read
 
 
@@ -147,13 +148,28 @@ class Cases:
         self.case_count = int(self.about["cases"])
         self.results_version: int = _core.RESULTS_VERSION
         cells = []
+        networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
         self._texts: list[bytes] = []
         for i in range(self.case_count):
             case = json.loads(swept.case(i))
+            for arm in case["arms"]:
+                named = tuple(
+                    tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
+                )
+                networks.setdefault(named, arm["plan"])
             # Texts of the cases of one sweep are long and alike.
             self._texts.append(zlib.compress(case["toml"].encode()))
             cells += list(_cells(case))
+        self._check_claims(networks.values())
         self.cells = tuple(cells)
+
+    def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
+        """A claim that cannot be scored is told before the runs; it may name what any case has."""
+        if self.about["claims"]:
+            from aqmlab.claims import Names, check_claims
+
+            names = Names.of_networks(self.about["arms"], axes_of(self.about), map(network, plans))
+            check_claims(self.about["claims"], names, self.file_name)
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
         """The name of a run in a store."""
@@ -194,6 +210,14 @@ class Cases:
         return f"{slug(self.about['title'])}-{named.hexdigest()[:8]}"
 
 
+def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """The axes of a scenario, as the core tells them and as ``sweep.json`` has them."""
+    return tuple(
+        Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
+        for axis in about["axes"]
+    )
+
+
 def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
     labels = tuple(str(label) for _, label in case["settings"])
     for arm in case["arms"]:
@@ -208,4 +232,4 @@ def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
         )
 
 
-__all__ = ["Cases", "PlannedCell", "Shard", "Task"]
+__all__ = ["Cases", "PlannedCell", "Shard", "Task", "axes_of"]

@@ -15,8 +15,8 @@ from typing import Any
 
 from aqmlab.errors import RecordingError
 from aqmlab.recording import Run, load_run, read_json
-from aqmlab.results import NOT_RUN, Axis, Cell, Missing, Reader, Results
-from aqmlab.sweeps.cases import Cases
+from aqmlab.results import NOT_RUN, Cell, Missing, Reader, Results
+from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store, write_whole, writing
 
 FORMAT_VERSION = 1
@@ -128,10 +128,7 @@ class SweepFile:
         try:
             about = self.about
             self.seeds = tuple(int(seed) for seed in about["seeds"])
-            self.axes = tuple(
-                Axis(str(a["name"]), str(a["short"]), tuple(a["keys"]), tuple(map(str, a["labels"])))
-                for a in about["axes"]
-            )
+            self.axes = axes_of(about)
             self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
             self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
             self.texts = {key: str(about[key]) for key in ("title", "question")}

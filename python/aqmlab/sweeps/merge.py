@@ -11,10 +11,10 @@ from pathlib import Path
 
 from aqmlab.errors import RecordingError, UsageError
 from aqmlab.recording import read_json
-from aqmlab.results import Results
+from aqmlab.results import NOT_RUN, Results
+from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
 from aqmlab.sweeps.store import SWEEP_FILE, Store, alone_in, store_path, writing
-from aqmlab.sweeps.tables import write_tables
 
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
@@ -30,16 +30,16 @@ class Merged:
     added, present
         Runs that it got, and runs that it had.
     sweeps
-        The directories of the sweeps that the sources knew, with what is there of them now.
+        Those that the sources knew, with what is there of them now.
     """
 
     store: Store
     added: int
     present: int
-    sweeps: tuple[Results, ...]
+    sweeps: tuple[Conclusion, ...]
 
 
-def merge(sources: Sequence[Path | str], store: Path | str | None = None) -> Merged:
+def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
     """Bring whole runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
 
     Files are linked where that is possible, else copied; the sources stay as they are.
@@ -50,6 +50,8 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None) -> Mer
         Directories of stores.
     store
         The one to merge into, made if it is not there; ``AQMLAB_STORE``, or ``runs/store``, if not given.
+    report
+        Whether to make a ``report.html`` of each sweep that is complete.
 
     Raises
     ------
@@ -78,11 +80,11 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None) -> Mer
                         _copy(source.path_of(digest), staging / digest)
                     added += into.put(staging / digest, digest)
     names = dict.fromkeys(path.name for source in opened for path in source.sweeps())
-    sweeps = tuple(_rebuilt(into, name, opened) for name in names)
+    sweeps = tuple(_rebuilt(into, name, opened, report) for name in names)
     return Merged(into, added, present, sweeps)
 
 
-def _rebuilt(into: Store, name: str, sources: Iterable[Store]) -> Results:
+def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> Conclusion:
     """A sweep's directory with what its sources and the destination know together."""
     directory = into.sweep_directory(name)
     homes = [store.sweep_directory(name) for store in (into, *sources)]
@@ -95,10 +97,13 @@ def _rebuilt(into: Store, name: str, sources: Iterable[Store]) -> Results:
         directory.mkdir(parents=True, exist_ok=True)
         with alone_in(directory):
             write_about(directory, scenario, with_failed(files[-1].about, failed))
-            recordings = Recordings(into, SweepFile(directory))
-            results = recordings.results().sound()
-            write_tables(results, directory)
-    return results
+            found = Recordings(into, SweepFile(directory)).results()
+            return conclude(found, judge=not _unfinished(found), report=report)
+
+
+def _unfinished(found: Results) -> bool:
+    """Whether there is something that nobody has tried yet."""
+    return any(missing.reason == NOT_RUN for missing in found.missing)
 
 
 def _check_equal(source: Store, into: Store, digest: str) -> None:

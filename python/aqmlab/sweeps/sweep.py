@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
 from aqmlab.experiment import job_count, memory_cap
@@ -15,12 +15,15 @@ from aqmlab.figures import counted
 from aqmlab.results import Missing, Results
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
+from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
 from aqmlab.sweeps.executor import Executor, LocalExecutor
 from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, alone_in, store_path, writing
-from aqmlab.sweeps.tables import write_tables
 from aqmlab.sweeps.tally import Ended, Tally
+
+if TYPE_CHECKING:
+    from aqmlab.claims import Scored
 
 Watcher = Callable[[Progress], object]
 """Told how far the runs are, about ten times a second."""
@@ -61,6 +64,7 @@ class Sweep:
         shard: Shard | None = None,
         force: bool = False,
         watcher: Watcher | None = None,
+        report: bool = True,
         executor: Callable[[int], Executor] | None = None,
     ) -> None:
         self.cases = cases
@@ -85,7 +89,8 @@ class Sweep:
         self._read, self._looked_s, self._look_took_s, self._told_s = 0, time.monotonic(), 0.0, 0.0
         self._cancelled, self._over = threading.Event(), threading.Event()
         self._error: BaseException | None = None
-        self._results: Results | None = None
+        self._whole, self._report = shard is None, report
+        self._conclusion: Conclusion | None = None
         self._damaged: tuple[Missing, ...] = ()
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
@@ -98,9 +103,19 @@ class Sweep:
     @property
     def results(self) -> Results:
         """What is there now."""
-        if self._results is not None:
-            return self._results
+        if self._conclusion is not None:
+            return self._conclusion.results
         return Recordings(self._store, SweepFile(self.path)).results(self._tally.there())
+
+    @property
+    def claims(self) -> tuple[Scored, ...]:
+        """The claims with their verdicts, once it has ended; none while other shards are to come."""
+        return () if self._conclusion is None else self._conclusion.claims
+
+    @property
+    def report(self) -> Path | None:
+        """The report, once it has ended; none while other shards are to come."""
+        return None if self._conclusion is None else self._conclusion.report
 
     @property
     def done(self) -> bool:
@@ -216,10 +231,10 @@ class Sweep:
         with writing(self._store.path), alone_in(self.path):
             self._update_about()
             self._recordings.file = SweepFile(self.path)
-            results = self._recordings.results().sound()
-            write_tables(results, self.path)
-        self._damaged = self._recordings.damaged(results)
-        self._results = results
+            found = self._recordings.results()
+            judge = self._whole or not found.missing
+            self._conclusion = conclude(found, judge=judge, report=self._report)
+        self._damaged = self._recordings.damaged(self._conclusion.results)
 
     def _update_about(self) -> None:
         """Say what the sweep consists of, and which runs fail."""
@@ -248,9 +263,8 @@ class Sweep:
 def _warm_up() -> None:
     """Import what reading results takes, while workers start."""
     import duckdb
-    import scipy.special
 
-    _ = (duckdb, scipy.special)
+    _ = duckdb
 
 
 def sweep(  # noqa: PLR0913 (keyword arguments)
@@ -263,6 +277,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     shard: Shard | str | None = None,
     force: bool = False,
     progress: Watcher | None = None,
+    report: bool = True,
 ) -> Sweep:
     """Run every cell of a scenario with every seed, as far as the store has not got them.
 
@@ -285,6 +300,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         Whether to do runs again that are there.
     progress
         Told how far the runs are.
+    report
+        Whether to make ``report.html`` at the end.
 
     Returns
     -------
@@ -312,6 +329,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         shard=part,
         force=force,
         watcher=progress,
+        report=report,
     )
 
 

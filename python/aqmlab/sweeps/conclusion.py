@@ -1,0 +1,82 @@
+"""The end of a sweep: from its runs to tables, verdicts and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from aqmlab.results import Results
+from aqmlab.sweeps.tables import write_tables
+
+if TYPE_CHECKING:
+    from aqmlab.claims import Scored
+
+CLAIMS_FILE = "claims.json"
+
+
+class Conclusion(NamedTuple):
+    """What a sweep has come to.
+
+    Attributes
+    ----------
+    results
+        All that is there, but for what cannot be read.
+    claims
+        Those of the scenario, scored.
+    report
+        The file, if one was made.
+    """
+
+    results: Results
+    claims: tuple[Scored, ...] = ()
+    report: Path | None = None
+
+
+def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
+    """Write what follows from the runs beside them; to be called alone in the sweep's directory.
+
+    Parameters
+    ----------
+    results
+        Of a sweep.
+    judge
+        Whether to score the claims and make the report too: not while other shards are to come.
+    report
+        Whether to make the report.
+
+    Raises
+    ------
+    RecordingError
+        If a recording cannot be read.
+    OSError
+        If something cannot be written.
+    HostError
+        Likewise.
+    """
+    results = results.sound()
+    write_tables(results, results.path)
+    if not judge:
+        return Conclusion(results)
+    claims = _scored(results)
+    some = any(results.runs(cell) for cell in results.cells)
+    return Conclusion(results, claims, _reported(results) if report and some else None)
+
+
+def _scored(results: Results) -> tuple[Scored, ...]:
+    if not results.claims:
+        (results.path / CLAIMS_FILE).unlink(missing_ok=True)
+        return ()
+    from aqmlab.claims import score, write_claims
+
+    scored = score(results)
+    write_claims(scored, results.path)
+    return scored
+
+
+def _reported(results: Results) -> Path:
+    from aqmlab.reports import write_sweep_report
+
+    return write_sweep_report(results)
+
+
+__all__ = ["CLAIMS_FILE", "Conclusion", "conclude"]
