@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -203,6 +205,16 @@ def test_a_neighbour_is_of_something_that_is_bound():
         check("goodput_bps{limit=next, count=2, arm=RED} > 0")
 
 
+def test_the_examples_of_the_documents_can_be_said():
+    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    examples = text.partition("## Twelve examples")[2].split("```")[1].splitlines()[1:]
+    arms = ("RED", "DropTail", "PI", "ARED", *(f"{kind}{i}" for kind in "BR" for i in range(1, 5)))
+    names = Names(arms, (BUFFER, COUNT))
+    assert len(examples) == 12
+    for example in examples:
+        check(example, FIXED, names)
+
+
 def test_where_is_checked_like_the_text():
     for where, message in (
         ({"limt": "4p"}, "where: there is no axis `limt`"),
@@ -350,9 +362,13 @@ def test_an_interval_holds_what_comes_of_the_values_inside(a, b, s, t):
         (a.greatest(b), max(x, y)),
     ):
         assert found.low - 1e-9 <= true <= found.high + 1e-9
-    if not b.low <= 0 <= b.high:
-        assert (
-            (a / b).low - 1e-6 * abs((a / b).low) - 1e-9
-            <= x / y
-            <= (a / b).high + 1e-6 * abs((a / b).high) + 1e-9
-        )
+    if b.low * b.high > 0 and min(abs(b.low), abs(b.high)) > 1e-3:
+        quotient = a / b
+        slack = 1e-9 * (1 + max(abs(quotient.low), abs(quotient.high)))
+        assert quotient.low - slack <= x / y <= quotient.high + slack
+
+
+def test_what_may_be_divided_by_zero_is_not_known():
+    for divisor in (Range(-1.0, 1.0), Range(0.0, 1.0), Range(-1.0, 0.0)):
+        assert math.isnan((Range(1.0, 2.0) / divisor).low)
+    assert math.isnan(Range(-1.0, 1.0).rising(math.sqrt).low)

@@ -162,3 +162,44 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(AqmlabError, match=r"bytes\.toml"):
         read_claims(tmp_path / "bytes.toml")
+
+
+@pytest.fixture
+def swept(small, tmp_path):
+    """A sweep of two buffers with five seeds and one claim."""
+
+    def write(expect):
+        small.update(runs=5, duration="4s", sweep={"topology.queue.limit": ["20p", "40p"]})
+        small["claim"] = [{"name": "longer", "expect": expect}]
+        file = tmp_path / "swept.toml"
+        file.write_text(tomli_w.dumps(small), encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_a_sweep_scores_its_claims(aqmlab_cli, swept, tmp_path):
+    file = swept("increasing(queueing_delay_mean_s{arm=DropTail} over limit)")
+    ended = aqmlab_cli("sweep", file, "--store", tmp_path / "store", "-q")
+    assert ended.returncode == 0, ended.stderr
+    assert "holds      longer (firm)" in ended.stdout
+    assert "queueing_delay_mean_s{arm=DropTail} at 40p = " in ended.stdout
+    (kept,) = (tmp_path / "store").glob("sweeps/*/claims.json")
+    content = kept.read_bytes()
+    assert json.loads(aqmlab_cli("claims", kept.parent, "--json").stdout) == json.loads(content)
+    kept.unlink()
+    events = aqmlab_cli("sweep", file, "--store", tmp_path / "store", "-q", "--json").stdout.splitlines()
+    assert kept.read_bytes() == content
+    assert json.loads(events[-1])["claims"] == json.loads(content)
+
+
+def test_a_sweep_whose_firm_claim_fails_ends_with_1(aqmlab_cli, swept, tmp_path):
+    file = swept("for some limit, arm: goodput_bps > 90Mbit")
+    assert aqmlab_cli("sweep", file, "--store", tmp_path / "store", "-q").returncode == 1
+
+
+def test_a_sweep_tells_a_wrong_claim_before_its_runs(aqmlab_cli, swept, tmp_path):
+    ended = aqmlab_cli("sweep", swept("goodput_bps{limit=11p} > 0"), "--store", tmp_path / "store", "-q")
+    assert ended.returncode == 2
+    assert "there is no value of `topology.queue.limit` `11p`" in ended.stderr
+    assert not list((tmp_path / "store").glob("runs/*/*"))

@@ -16,12 +16,13 @@ from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import sentence
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.errors import ScenarioError
-from aqmlab.files import write_whole
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
+from aqmlab.sweeps.store import write_whole, writing
 
 FORMAT_VERSION = 1
+CLAIMS_FILE = "claims.json"
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
@@ -121,16 +122,22 @@ def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
+def to_text(scored: Sequence[Scored]) -> str:
+    """The text of ``claims.json``: the same for the same runs, whenever and wherever."""
+    return json.dumps(to_json(scored), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_claims(scored: Sequence[Scored], path: Path) -> Path:
     """Write ``claims.json`` into a directory.
 
     Raises
     ------
-    OSError
+    HostError
         If it cannot be written.
     """
-    file = path / "claims.json"
-    write_whole(json.dumps(to_json(scored), indent=1, ensure_ascii=False, allow_nan=False) + "\n", file)
+    file = path / CLAIMS_FILE
+    with writing(path):
+        write_whole(file, to_text(scored))
     return file
 
 
