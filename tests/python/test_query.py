@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -241,3 +242,14 @@ def test_failures_of_parts_are_known_to_the_whole(tmp_path):
     assert report == results.path / "report.html"
     assert len(results.missing) == failed == RUNS // 2
     assert all("limit of 5 rows" in missing.reason for missing in results.missing)
+
+
+def test_the_questions_of_the_guide_have_answers(store):
+    guide = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sql\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    statements = [statement for statement in block.split(";") if statement.strip()]
+    assert len(statements) == 3
+    quantiles, *_, missing = [aqmlab.query(statement, store).rows for statement in statements]
+    assert [row[:2] for row in quantiles] == [(r, a) for r in ("2Mbit", "4Mbit") for a in ("DropTail", "RED")]
+    assert all(0 < p99_ms < 200 for *_, p99_ms in quantiles)
+    assert missing == ()
