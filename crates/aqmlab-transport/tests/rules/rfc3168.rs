@@ -326,7 +326,9 @@ fn a_mark_on_data_outside_the_window_is_not_echoed() {
     }
 }
 
-/// The parameter that breaks 3168 6.1.1 (no SYN is ECT) is obeyed by SYNs that ask for ECN, and by nothing else.
+/// The parameter that breaks the rule is obeyed by SYNs that ask for ECN, and by nothing else.
+///
+/// Rules: 3168 6.1.1 SYN not ECT
 #[test]
 fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
     for (ecn, on_syn, expected) in [(true, true, true), (true, false, false), (false, true, false)] {
@@ -345,7 +347,9 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
     assert!(!b.fire()[0].ect, "a SYN that no longer asks is not capable either");
 }
 
-/// Nobody could tell an echo of it from the answer to the SYN's ECE and CWR (3168 6.1.1).
+/// Nobody could tell an echo of it from the answer to the SYN's ECE and CWR.
+///
+/// Rules: 3168 6.1.1 setup
 #[test]
 fn congestion_met_by_a_syn_is_not_echoed() {
     let mut b =
