@@ -78,6 +78,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
 
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
+    if plan["axes"]:
+        raise UsageError(f"`{name}` has a [sweep] of {plan['cases']} cases; run it with `aqmlab sweep`")
     check_metrics(plan["metrics"], name)
     _check_claims(plan, name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)

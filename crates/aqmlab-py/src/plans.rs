@@ -11,7 +11,7 @@ use crate::errors::scenario_error;
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
     let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
-    Ok(json_text(&about(&sweep, arms(&sweep.experiment()))))
+    Ok(json_text(&about(&sweep, explained(&sweep.experiment()))))
 }
 
 /// The scenario language as JSON Schema text.
@@ -102,7 +102,7 @@ fn claim(claim: &Claim) -> Value {
     })
 }
 
-/// An arm with all that is in it. Written out without a tree between: there may be many thousands.
+/// An arm of a case. Written out without a tree between: there may be many thousands.
 #[derive(Serialize)]
 pub(crate) struct Arm<'p> {
     name: &'p str,
@@ -111,6 +111,13 @@ pub(crate) struct Arm<'p> {
     plan: Value,
     end_ns: u64,
     memory_bytes: u64,
+}
+
+/// An arm with the origin of every value.
+#[derive(Serialize)]
+struct Explained<'p> {
+    #[serde(flatten)]
+    arm: Arm<'p>,
     parameters: Vec<Entry<'p>>,
 }
 
@@ -145,8 +152,16 @@ fn arm(slug: String, plan: &Plan) -> Arm<'_> {
         plan: json,
         end_ns: plan.stop.at.as_ns(),
         memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),
-        parameters: plan.parameters.iter().map(entry).collect(),
     }
+}
+
+fn explained(experiment: &Experiment) -> Vec<Explained<'_>> {
+    let parameters = experiment.arms.iter().map(|plan| plan.parameters.iter().map(entry).collect());
+    arms(experiment)
+        .into_iter()
+        .zip(parameters)
+        .map(|(arm, parameters)| Explained { arm, parameters })
+        .collect()
 }
 
 fn entry(parameter: &Parameter) -> Entry<'_> {

@@ -38,7 +38,7 @@ impl Sweep {
         json_text(&about(&self.cases, self.cases.arms().collect()))
     }
 
-    /// One case, as JSON text; nothing of the others is made.
+    /// One case, as JSON text; nothing of the others is made. Where its values come from is in the plan of its own text.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(
