@@ -256,7 +256,7 @@ def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):
 
     scenario = tmp_path / "tiny.toml"
     swept = {"topology.rate": ["2Mbit", "4Mbit"]}
-    scenario.write_text(tomli_w.dumps(tiny(runs=2, sweep=swept)), encoding="utf-8")
+    scenario.write_text(tomli_w.dumps(tiny(runs=2, sweep=swept, claim=[])), encoding="utf-8")
     store = tmp_path / "store"
     ended = aqmlab_cli("sweep", scenario, "--store", store, "--no-report")
     (path,) = (store / "sweeps").iterdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from aqmlab.errors import HostError
 from aqmlab.recording import Experiment
 
 if TYPE_CHECKING:
+    from aqmlab.claims import Scored
     from aqmlab.results import Results
 
 __all__ = ["write_report", "write_sweep_report"]
@@ -36,7 +38,9 @@ def write_report(experiment: Experiment, output: Path | str | None = None) -> Pa
     return _write(render(experiment), output, experiment.path)
 
 
-def write_sweep_report(results: Results, output: Path | str | None = None) -> Path:
+def write_sweep_report(
+    results: Results, output: Path | str | None = None, scored: Sequence[Scored] | None = None
+) -> Path:
     """Write the ``report.html`` of a sweep.
 
     Parameters
@@ -45,6 +49,8 @@ def write_sweep_report(results: Results, output: Path | str | None = None) -> Pa
         From :func:`aqmlab.load_results`.
     output
         The file; ``report.html`` in the sweep's directory if not given.
+    scored
+        Its claims, if they have been scored already.
 
     Raises
     ------
@@ -55,7 +61,7 @@ def write_sweep_report(results: Results, output: Path | str | None = None) -> Pa
     """
     from aqmlab.reports.sweep.render import render
 
-    return _write(render(results), output, results.path)
+    return _write(render(results, scored), output, results.path)
 
 
 def _write(page: str, output: Path | str | None, directory: Path) -> Path:

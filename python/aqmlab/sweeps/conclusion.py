@@ -59,7 +59,7 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
         return Conclusion(results)
     claims = _scored(results)
     some = any(results.runs(cell) for cell in results.cells)
-    return Conclusion(results, claims, _reported(results) if report and some else None)
+    return Conclusion(results, claims, _reported(results, claims) if report and some else None)
 
 
 def _scored(results: Results) -> tuple[Scored, ...]:
@@ -73,10 +73,10 @@ def _scored(results: Results) -> tuple[Scored, ...]:
     return scored
 
 
-def _reported(results: Results) -> Path:
+def _reported(results: Results, claims: tuple[Scored, ...]) -> Path:
     from aqmlab.reports import write_sweep_report
 
-    return write_sweep_report(results)
+    return write_sweep_report(results, scored=claims)
 
 
 __all__ = ["CLAIMS_FILE", "Conclusion", "conclude"]

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from aqmlab.cells import Cells, cells_of
-from aqmlab.claims import score
+from aqmlab.claims import Scored, score
 from aqmlab.reports.claims import claims_context
 from aqmlab.reports.page import json_in_html, page, resource, unbroken
 from aqmlab.reports.sweep.answer import answer
@@ -24,7 +24,7 @@ SCRIPTS = ("chart.js", "sweep.js", "panels.js", "heat.js", "trade_off.js", "tabl
 _MOST_NAMED = 12
 
 
-def render(results: Results) -> str:
+def render(results: Results, scored: Sequence[Scored] | None = None) -> str:
     """The report as one self-contained page."""
     cells = cells_of(results)
     of_metrics = [differences(cells, metric) for metric in cells.metrics]
@@ -39,7 +39,7 @@ def render(results: Results) -> str:
         "question": results.question,
         "answer": unbroken(answer(cells, of_metrics)),
         "warnings": results.warnings,
-        **claims_context(score(results)),
+        **claims_context(score(results) if scored is None else scored),
         "checks": examine(results),
         "runs_note": _runs_note(results),
         "missing": _by_cause(results.missing),
