@@ -276,3 +276,14 @@ def test_a_corrupt_recording_is_named_left_out_and_made_again_by_force(undisturb
     assert len((store / "sweeps" / path.name / "results.csv").read_text().splitlines()) == RUNS
     assert subprocess.run(command(file, store, "--force"), check=False).returncode == 0
     assert tables(store / "sweeps" / path.name) == tables(path)
+
+
+def test_many_may_make_a_store_at_once(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        for i in range(20):
+            made = list(pool.map(Store.made, [tmp_path / str(i)] * 8))
+            assert {store.path for store in made} == {tmp_path / str(i)}
+            assert sorted(path.name for path in made[0].path.iterdir()) == ["runs", "store.json", "tmp"]
+            assert left_over(made[0].path) == []

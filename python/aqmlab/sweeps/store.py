@@ -82,7 +82,9 @@ class Store:
         if not (path / _MARK).exists():
             with writing(path):
                 path.mkdir(parents=True, exist_ok=True)
-                if next(path.iterdir(), None) is not None and not (path / _MARK).exists():
+                # Another process may be making the same store.
+                others = [entry for entry in path.iterdir() if not entry.name.startswith(f".{_MARK}.")]
+                if others and not (path / _MARK).exists():
                     raise UsageError(f"`{path}` is no store, and not empty: name another directory")
                 write_whole(path / _MARK, json.dumps({"format_version": FORMAT_VERSION}) + "\n")
         store = Store(path)
