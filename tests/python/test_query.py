@@ -253,3 +253,17 @@ def test_the_questions_of_the_guide_have_answers(store):
     assert [row[:2] for row in quantiles] == [(r, a) for r in ("2Mbit", "4Mbit") for a in ("DropTail", "RED")]
     assert all(0 < p99_ms < 200 for *_, p99_ms in quantiles)
     assert missing == ()
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_recordings_that_lack_a_column_are_read_with_the_others(store, tmp_path, which):
+    import duckdb
+
+    copy = Path(shutil.copytree(store, tmp_path / "store"))
+    file = Store(copy).path_of(Store(copy).digests()[which]) / "flows.parquet"
+    content = f"SELECT * EXCLUDE (timeouts) FROM '{file}'"
+    duckdb.execute(f"COPY ({content}) TO '{tmp_path}/older.parquet'")
+    (tmp_path / "older.parquet").rename(file)
+    (whole,), (older,) = (rows("SELECT count(*), count(timeouts) FROM flows", path) for path in (store, copy))
+    assert older[0] == whole[0]
+    assert older[1] == whole[1] - duckdb.execute(f"SELECT count(*) FROM '{file}'").fetchone()[0]

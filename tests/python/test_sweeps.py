@@ -245,6 +245,24 @@ def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     assert tables(sweep.path) == before
 
 
+def test_who_comes_second_throws_his_own_away(store_of, tmp_path):
+    store = Store.made(tmp_path / "store")
+    digest = Store(store_of).digests()[0]
+    with store.staging() as directory:
+        for first in (True, False):
+            staged = directory / digest
+            shutil.copytree(Store(store_of).path_of(digest), staged)
+            (staged / "writer").write_text(str(first))
+            assert store.put(staged, digest) is first
+            assert not staged.exists()
+        assert (store.path_of(digest) / "writer").read_text() == "True"
+        shutil.copytree(Store(store_of).path_of(digest), directory / digest)
+        assert store.put(directory / digest, digest, replace=True)
+        assert not (store.path_of(digest) / "writer").exists()
+    assert store.digests() == [digest]
+    assert left_over(store.path) == []
+
+
 def outcome_of(executor, patience_s=30):
     until = time.monotonic() + patience_s
     while (outcome := executor.outcome(0.1)) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,23 +67,35 @@ class Catalogue:
         names = list(dict.fromkeys(name for cell in dict.fromkeys(cells) for name, _ in cell.settings))
         return dict(zip(names, short_names(names), strict=True))
 
-    def files(self) -> dict[str, list[tuple[Path, str]]]:
-        """By table, its files, each with the digest of its run."""
-        found: dict[str, list[tuple[Path, str]]] = {}
-        for entry in self.entries:
-            for table in entry.manifest["tables"]:
-                found.setdefault(table, []).append((entry.path / f"{table}.parquet", entry.digest))
-        return found
+    def tables(self) -> list[str]:
+        """The tables that any of the recordings has."""
+        return list(dict.fromkeys(table for entry in self.entries for table in entry.manifest["tables"]))
+
+    def mixed(self) -> bool:
+        """Whether the recordings are of several versions, whose tables may differ in their columns."""
+        keys = ("aqmlab_version", "results_version", "format_version")
+        return len({tuple(entry.manifest.get(key) for key in keys) for entry in self.entries}) > 1
+
+    def files(self, table: str) -> list[tuple[str, str]]:
+        """The files of a table, each with the digest of its run."""
+        return [
+            (f"{entry.path}/{table}.parquet", entry.digest)
+            for entry in self.entries
+            if table in entry.manifest["tables"]
+        ]
 
 
 def catalogue(path: Path) -> Catalogue:
     """What there is at a path: a store, the directory of a sweep, of an experiment or of a run.
+
+    All paths in it are absolute, and free of links as far as the given one goes.
 
     Raises
     ------
     RecordingError
         If it is none of them, or of a later format.
     """
+    path = path.resolve()
     if (path / SWEEP_FILE).is_file():
         return _of_sweeps(store_of(path), [path], only=True)
     if (path / "store.json").is_file():
@@ -122,9 +135,12 @@ def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
         manifest = read_json(path / "manifest.json")
         cell = cell or Cell((), str(manifest["arm"]))
         entry = Entry(path, digest, cell, int(manifest["seed"]), manifest)
-        lacking = [table for table in manifest["tables"] if not (path / f"{table}.parquet").is_file()]
+        there = {entry.name for entry in os.scandir(path)}
+        lacking = [table for table in manifest["tables"] if f"{table}.parquet" not in there]
     except RecordingError as error:
         found.skipped.append(str(error))
+    except OSError as error:
+        found.skipped.append(f"cannot read `{path}`: {error.strerror}")
     except (KeyError, TypeError, ValueError) as error:
         found.skipped.append(f"`{path / 'manifest.json'}` is incomplete: {error!r}")
     else:

@@ -73,24 +73,23 @@ def query(sql: str, path: Path | str | None = None) -> Answer:
     known = catalogue(store_path(path))
     with duckdb.connect(":memory:", config=_SHUT) as connection:
         # The views are made of what is here; nothing else may be read from then on.
-        connection.execute(f"SET allowed_directories = [{_text(f'{known.root.resolve()}/')}]")
+        connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         connection.execute(f"CREATE SCHEMA {_APART}")
         _make_runs(connection, known)
-        files = {table: found for table, found in known.files().items() if _asked(table, known, sql)}
+        files = {table: known.files(table) for table in _asked(known.tables(), sql)}
         try:
-            columns, rows = _answer(connection, sql, files, known)
-        except duckdb.Error as error:
+            columns, rows = _answer(connection, sql, files, known, mixed=known.mixed())
+        except duckdb.Error:
+            # Files that cannot be read, columns that not all have, or a mistake of whoever asks.
             damaged = _damaged(connection, files)
-            if not damaged:
-                raise UsageError(f"the query fails: {error}") from error
             known.skipped.extend(damaged.values())
             files = {table: [f for f in found if f[0] not in damaged] for table, found in files.items()}
             try:
-                columns, rows = _answer(connection, sql, files, known)
-            except duckdb.Error as again:
-                raise UsageError(f"the query fails: {again}") from again
+                columns, rows = _answer(connection, sql, files, known, mixed=True)
+            except duckdb.Error as error:
+                raise UsageError(f"the query fails: {error}") from error
     return Answer(columns, rows, tuple(known.skipped))
 
 
@@ -117,20 +116,22 @@ def _check(sql: str) -> None:
         raise UsageError(f"a query only reads: `{statements[0].type.name}` is not let through")
 
 
-def _asked(table: str, known: Catalogue, sql: str) -> bool:
-    """Whether a query may need a table: it names it, or it names none, as ``SHOW TABLES`` does."""
+def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
+    """The tables that a query may need: those that it names, or all if it names none, as ``SHOW TABLES``."""
     words = set(re.findall(r"\w+", sql.lower()))
-    return table in words or not words & {"runs", "cells", *known.files()}
+    return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 
 
 def _answer(
     connection: duckdb.DuckDBPyConnection,
     sql: str,
-    files: Mapping[str, Sequence[tuple[Path, str]]],
+    files: Mapping[str, Sequence[tuple[str, str]]],
     known: Catalogue,
+    *,
+    mixed: bool,
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     for table, found in files.items():
-        _make_view(connection, table, found, known)
+        _make_view(connection, table, found, known, mixed=mixed)
     result = connection.execute(sql)
     columns = tuple(str(column[0]) for column in result.description)
     return columns, tuple(tuple(map(_plain, row)) for row in result.fetchall())
@@ -212,13 +213,17 @@ def _table(
 def _make_view(
     connection: duckdb.DuckDBPyConnection,
     table: str,
-    files: Sequence[tuple[Path, str]],
+    files: Sequence[tuple[str, str]],
     known: Catalogue,
+    *,
+    mixed: bool,
 ) -> None:
+    """Make the view of a table; ``mixed`` files may differ in their columns, and all are looked at first."""
     if not files:
         return
-    paths = [str(file.resolve()) for file, _ in files]
-    source = f"read_parquet([{', '.join(map(_text, paths))}], filename = true, union_by_name = true)"
+    paths = [file for file, _ in files]
+    union = str(mixed).lower()
+    source = f"read_parquet([{', '.join(map(_text, paths))}], filename = true, union_by_name = {union})"
     _table(
         connection,
         f"{_APART}.{_name(table)}",
@@ -235,11 +240,11 @@ def _make_view(
 
 
 def _damaged(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[tuple[Path, str]]]
-) -> dict[Path, str]:
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[tuple[str, str]]]
+) -> dict[str, str]:
     """The files that cannot be read, each with a sentence."""
     every = [file for found in files.values() for file, _ in found]
-    checked = {file: damage(connection, file.resolve()) for file in every}
+    checked = {file: damage(connection, file) for file in every}
     return {file: reason for file, reason in checked.items() if reason}
 
 
