@@ -98,12 +98,11 @@
 
   function drawSquare(chart, { column, row, at, found: [middle, , n, text], stands }, { view, shown, paint, side, tall }) {
     const [x, y] = [chart.x(column), chart.y(row)];
-    const { fill, ink } = stands ? paint(middle) : { fill: "url(#hatch)", ink: "var(--soft)" };
     const corner = { x: x - side / 2 + 1, y: y - tall / 2 + 1 };
     const rect = page.svg("rect", { ...corner, width: side - 2, height: tall - 2, rx: 3 });
-    rect.style.fill = fill;
+    rect.style.fill = stands ? paint(middle) : "url(#hatch)";
     const label = page.svg("text", { x, y: y + 4, "text-anchor": "middle", class: "value" }, brief(middle, side));
-    label.style.fill = ink;
+    if (stands) label.style.fill = "var(--ink)";
     chart.plot.append(rect, label);
     const doubt = stands ? "" : "\ncannot be told from zero";
     const pairs = view.pair === undefined ? "" : " pairs";
@@ -111,13 +110,13 @@
   }
 
   function noteOf(of, shown) {
-    const darker = `Mean over seeds of ${titled(shown)}; darker is more.`;
-    if (of.startsWith("a")) return darker;
+    const fuller = `Mean over seeds of ${titled(shown)}; the fuller the colour, the more.`;
+    if (of.startsWith("a")) return fuller;
     const pair = Number(of.slice(1));
     const [arm, other] = data.pairs[pair].map((i) => data.arms[i].name);
     const count = data.differences[shown.name][pair].length;
     return (
-      `${darker} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is` +
+      `${fuller} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is` +
       ` higher. Hatched: cannot be told from zero at 95 %, counted that the two are compared in ${count} cases (Holm).`
     );
   }
@@ -132,10 +131,9 @@
     return (value) => mixed(value < 0 ? LOWER : HIGHER, Math.abs(value) / most);
   }
 
+  // Never more than so much of the colour that the page's ink can be read on it, light or dark.
   function mixed(color, share) {
-    const percent = Math.round(8 + 80 * share);
-    const fill = `color-mix(in srgb, ${color} ${percent}%, var(--ground))`;
-    return { fill, ink: percent > 55 ? "var(--ground)" : "var(--ink)" };
+    return `color-mix(in srgb, ${color} ${Math.round(6 + 49 * share)}%, var(--ground))`;
   }
 
   function brief(value, side) {
