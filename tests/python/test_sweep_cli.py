@@ -66,6 +66,7 @@ def test_events_are_a_json_object_a_line(sweep):
     assert last["cpu_s"] == pytest.approx(sum(event["cpu_s"] for event in runs), abs=1e-6)
     assert last["claims"]["counts"]["soft"]["undecided"] == 1
     assert isinstance(last["doubts"], list)
+    assert last["overhead_ms_a_run"] > 0
 
 
 def test_a_dry_run_counts_and_writes_nothing(sweep, tmp_path):

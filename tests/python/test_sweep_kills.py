@@ -124,11 +124,14 @@ def test_fifty_random_kills_lose_nothing(undisturbed, tmp_path):
     assert {"parent", "worker"} <= set(found)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_sweep_ends_soon_and_goes_on(undisturbed, tmp_path, number, code):
+@pytest.mark.parametrize(
+    ("number", "code", "options"),
+    [(signal.SIGINT, 130, ()), (signal.SIGTERM, 143, ()), (signal.SIGINT, 130, ("--json",))],
+)
+def test_an_interrupted_sweep_ends_soon_and_goes_on(undisturbed, tmp_path, number, code, options):
     store = tmp_path / "store"
     process = subprocess.Popen(
-        command(undisturbed[0], store, "-j", "1"),
+        command(undisturbed[0], store, "-j", "1", *options),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

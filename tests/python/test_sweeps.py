@@ -405,6 +405,9 @@ def test_a_forecast_counts_and_writes_nothing(tmp_path, store_of):
     sizes = [sum(f.stat().st_size for f in run.iterdir()) for run in store_of.glob("runs/*/*")]
     assert RUNS * min(sizes) <= fresh.bytes <= RUNS * max(sizes)
     assert 0 < fresh.wall_s < 60
+    needs = sorted(cell.memory_bytes for cell, *_ in Cases(tiny()))
+    assert fresh.memory_bytes == sum(needs[-2:]) > 0
+    assert known.memory_bytes == 0
     part = aqmlab.forecast(tiny(), store=tmp_path / "store", shard="1/2")
     assert part.runs == sum(Shard(1, 2).has(digest) for *_, digest in Cases(tiny()))
 

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -154,6 +155,7 @@ class _Events:
         self._enabled = enabled
         self._lock = threading.Lock()
         self._told_s = 0.0
+        self._begun = time.monotonic()
 
     def begin(self, under_way: Sweep) -> None:
         about = under_way.cases.about
@@ -199,8 +201,16 @@ class _Events:
                 ],
                 "doubts": _doubts(under_way.results),
                 **claims_json(under_way.claims),
+                "overhead_ms_a_run": self._overhead_ms(now, under_way.workers),
             },
         )
+
+    def _overhead_ms(self, now: Progress, workers: int) -> float | None:
+        """Wall time of all workers less the processor time of the runs, by run."""
+        if not now.runs_done:
+            return None
+        wall_s = time.monotonic() - self._begun
+        return round((wall_s * workers - now.cpu_s) / now.runs_done * 1e3, 1)
 
     def _tell(self, event: str, content: Callable[[], dict[str, Any]]) -> None:
         if self._enabled:

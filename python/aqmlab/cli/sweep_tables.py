@@ -115,6 +115,8 @@ def print_forecast(found: Forecast) -> None:
         table.add_row("time", f"about {duration_text(found.wall_s)}")
     if found.bytes is not None:
         table.add_row("disk", f"about {found.bytes / 1e6:.3g} MB")
+    if found.memory_bytes:
+        table.add_row("memory", f"{found.memory_bytes / 1e6:.3g} MB at least")
     console.print(table)
     console.print(found.how, style="dim", markup=False)
 

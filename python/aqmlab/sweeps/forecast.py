@@ -33,6 +33,8 @@ class Forecast:
         For the others, so many side by side; ``None`` if nothing is known.
     bytes
         On the disk, for the others; ``None`` if no run was short enough to be tried to its end.
+    memory_bytes
+        What so many runs side by side need at least, by their plans.
     how
         What the estimates are from.
     """
@@ -44,6 +46,7 @@ class Forecast:
     present: int
     wall_s: float | None
     bytes: int | None
+    memory_bytes: int
     how: str
 
     def to_json(self) -> dict[str, Any]:
@@ -108,6 +111,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         present=len(asked) - len(todo),
         wall_s=wall_s,
         bytes=size,
+        memory_bytes=sum(sorted(cell.memory_bytes for cell in todo)[-workers:]),
         how=how,
     )
 
