@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.plan import seconds
+from aqmlab.reader import RUNS_READ_TOGETHER
 from aqmlab.recording import Experiment
-from aqmlab.results import RUNS_READ_TOGETHER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from aqmlab.errors import RecordingError
+from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run, read_json
-from aqmlab.results import NOT_RUN, Cell, Missing, Reader, Results
+from aqmlab.results import NOT_RUN, Cell, Missing, Results
 from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store, write_whole, writing
 

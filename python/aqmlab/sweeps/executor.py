@@ -178,7 +178,8 @@ class _Worker:
     def __init__(self, store: Path) -> None:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "aqmlab.sweeps.worker", str(store), str(os.getpid())],
+            # -P: no file of the directory that we are in is to be taken for a module.
+            [sys.executable, "-P", "-m", "aqmlab.sweeps.worker", str(store), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -65,7 +65,9 @@ def _attempt(
     except HostError as error:
         return _refusal(error)
     except AqmlabError as error:
-        return {"status": "failed", "cause": type(error).__name__, "reason": str(error)}
+        # Who reads it knows of which run.
+        reason = str(error).removeprefix(f"arm `{task.arm}`, seed {task.seed}: ")
+        return {"status": "failed", "cause": type(error).__name__, "reason": reason}
 
 
 def _refusal(error: HostError) -> dict[str, Any]:
