@@ -184,22 +184,24 @@ def test_a_full_disk_ends_the_sweep_and_what_is_done_is_kept(undisturbed, tmp_pa
     assert tables(tmp_path / "kept" / "sweeps" / path.name) == tables(path)
 
 
-def test_a_read_only_store_is_refused_in_a_sentence_and_can_be_read(undisturbed):
+def test_a_read_only_store_is_refused_in_a_sentence_and_can_be_read(undisturbed, tmp_path):
     file, path = undisturbed
     store = path.parent.parent
     done = in_a_namespace(
         'mount --bind "$STORE" "$STORE"; mount -o remount,bind,ro "$STORE"; set +e\n'
-        '$SWEEP; echo "code $?"; $QUERY; echo "code $?"',
+        '$SWEEP; echo "code $?"; $QUERY; echo "code $?"; $REPORT >/dev/null; echo "code $?"',
         STORE=store,
         SWEEP=" ".join(command(file, store)),
         QUERY=f"{sys.executable} -m aqmlab query --csv from(cells) --store {store}",
+        REPORT=f"{sys.executable} -m aqmlab report {path} -q -o {tmp_path}/report.html",
     )
     assert done.stdout.startswith("code 3\n"), done.stderr
     assert "cannot write the store" in done.stderr
     assert "Read-only file system" in done.stderr
     assert "it can still be read" in done.stderr
-    assert done.stdout.endswith("code 0\n")
-    assert len(done.stdout.splitlines()) == 3 + RUNS
+    assert done.stdout.endswith("code 0\ncode 0\n")
+    assert len(done.stdout.splitlines()) == 4 + RUNS
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_files_that_may_not_grow_are_a_limit_of_the_machine(undisturbed, tmp_path):
