@@ -142,7 +142,9 @@ class Runner:
             watcher = self.watcher
             title = f"{self.paper.key}: {experiment.title}"
             progress = None if watcher is None else lambda now: watcher(title, now)
-            under_way = sweep(file, store=self.store, runs=runs, jobs=self.jobs, progress=progress)
+            under_way = sweep(
+                file, store=self.store, runs=runs, jobs=self.jobs, progress=progress, report=False
+            )
             self._done[name] = under_way.wait()
             self.runs += under_way.progress.runs_done
         return self._done[name]
