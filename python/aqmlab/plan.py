@@ -140,3 +140,11 @@ def _amount(workload: Mapping[str, Any]) -> str:
         return f", {on}, off: {workload['off']}"
     amount = workload["bytes"]
     return "" if amount == "endless" else f", {amount} each"
+
+
+def units_a_packet(plan: Mapping[str, Any], queue: str) -> float:
+    """What a packet is in the average of a queue's law: 1, or its bytes if the law measures them."""
+    link = network(plan).link(queue)
+    if link is None or link.settings.get("measure") != "bytes":
+        return 1.0
+    return size_bytes(str(link.settings["mean_packet"]))

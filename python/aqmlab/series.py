@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.plan import units_a_packet
 from aqmlab.recording import Experiment, Run
 
 # A report draws a few thousand points: NumPy would take longer to import than they to make.
@@ -41,7 +42,7 @@ class RunSeries:
     run: Run
     queue: Series
     law: Mapping[str, tuple[Floats, Floats]]
-    """By name (``avg``, ``p``): times in s, values in the law's own unit."""
+    """By name (``avg``, ``p``): times in s, values in the law's own unit; ``avg`` in packets."""
     cwnd: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
 
@@ -132,7 +133,17 @@ def _law_series(
         f"WHERE queue = {_text(queue)} GROUP BY run, name, t_ns // {width} ORDER BY run, name, avg(t_ns)",
         runs,
     )
-    return [_lines(part) for part in _by_run(rows, len(runs))]
+    lines = [_lines(part) for part in _by_run(rows, len(runs))]
+    return [_in_packets(of_run, run, queue) for of_run, run in zip(lines, runs, strict=True)]
+
+
+def _in_packets(
+    law: dict[str, tuple[Floats, Floats]], run: Run, queue: str
+) -> dict[str, tuple[Floats, Floats]]:
+    if "avg" not in law or (units := units_a_packet(run.plan, queue)) == 1.0:
+        return law
+    times, values = law["avg"]
+    return {**law, "avg": (times, [value / units for value in values])}
 
 
 def _window_series(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import aqmlab
 from aqmlab.series import run_series
 
 
@@ -41,3 +42,13 @@ def test_no_point_lies_outside_of_the_run(experiment):
     for times, _ in [*of_run.cwnd.values(), *of_run.law.values()]:
         assert min(times) >= 0
         assert max(times) <= first.t1_ns / 1e9
+
+
+def test_the_average_of_a_law_that_measures_bytes_is_drawn_in_packets(small, tmp_path):
+    queue = {"kind": "red", "limit": "30kB", "measure": "bytes", "mean_packet": "500B"}
+    small |= {"arm": [{"name": "RED", "topology.queue": queue}], "runs": 1}
+    recorded = aqmlab.run(small, output=tmp_path / "bytes", jobs=1)
+    (of_run,) = run_series(recorded, recorded.runs, "bottleneck")
+    ((in_bytes,),) = recorded.rows("law", "max(value)", "WHERE name = 'avg'", recorded.runs)
+    assert max(of_run.law["avg"][1]) == pytest.approx(in_bytes / 500)
+    assert in_bytes > 500

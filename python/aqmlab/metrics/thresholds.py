@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
-from aqmlab.plan import network, size_bytes
+from aqmlab.plan import network, size_bytes, units_a_packet
 
 if TYPE_CHECKING:
     # A run whose answer needs no sample is not to wait for NumPy.
@@ -61,7 +61,7 @@ def thresholds(run: Measured, queue: str) -> Thresholds | None:
     return Thresholds(
         packets(str(link.settings["min_th"])),
         packets(str(link.settings["max_th"])),
-        mean_packet if link.settings["measure"] == "bytes" else 1.0,
+        units_a_packet(run.run.plan, queue),
     )
 
 

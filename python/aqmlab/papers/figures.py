@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import ScenarioError, UsageError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _SIZE = (3.5, 2.6)
 """A column of a two-column paper."""
+_TITLE = 50
+"""Letters of a title that fit over it in one line."""
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -144,7 +147,7 @@ def _sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line]) -> Fig
         axes.set_xscale("log")
     if figure.content.get("log_y"):
         axes.set_yscale("symlog", linthresh=float(figure.content.get("linear_below", 0.1)))
-    axes.set_title(title, fontsize=8)
+    axes.set_title(fill(title, _TITLE), fontsize=8)
     if len(lines) > 1:
         axes.legend(fontsize=6, ncols=2 if len(lines) > 4 else 1)
     return drawn
@@ -218,7 +221,8 @@ def _series_figure(
     axes[0, 0].set_ylabel("queue [packets]")
     axes[1, 0].set_ylabel("marking probability")
     axes[0, -1].legend(fontsize=6, loc="upper right")
-    drawn.suptitle(f"{experiment.title} (seed {experiment.runs[0].seed})", fontsize=8)
+    title = f"{experiment.title} (seed {experiment.runs[0].seed})"
+    drawn.suptitle(fill(title, round(_TITLE * drawn.get_figwidth() / _SIZE[0])), fontsize=8)
     return drawn
 
 

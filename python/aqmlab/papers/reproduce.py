@@ -213,8 +213,10 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     chosen = [experiment for experiment in paper.experiments if experiment.file in files]
     thin = {e.file: e.quick if quick else Thinned() for e in chosen}
     results = {e.file: runner.results(e, {}, thin[e.file]) for e in chosen}
+    # Readings that explain are not scored: they have as many seeds as those of the multiverse.
+    other = thin if quick else {file: Thinned(paper.multiverse.thinned.runs) for file in thin}
     scored = tuple(
-        _explained(score_finding(f, results, lenient=quick), runner, thin, quick) for f in findings
+        _explained(score_finding(f, results, lenient=quick), runner, other, quick) for f in findings
     )
     return Reproduction(
         paper,
