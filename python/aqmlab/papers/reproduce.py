@@ -213,15 +213,13 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     chosen = [experiment for experiment in paper.experiments if experiment.file in files]
     thin = {e.file: e.quick if quick else Thinned() for e in chosen}
     results = {e.file: runner.results(e, {}, thin[e.file]) for e in chosen}
-    # Readings that explain are not scored: they have as many seeds as those of the multiverse.
-    other = thin if quick else {file: Thinned(paper.multiverse.thinned.runs) for file in thin}
-    scored = tuple(
-        _explained(score_finding(f, results, lenient=quick), runner, other, quick) for f in findings
-    )
+    scored = [score_finding(f, results, lenient=quick) for f in findings]
+    if not quick:
+        scored = [_explained(finding, runner) for finding in scored]
     return Reproduction(
         paper,
         results,
-        scored,
+        tuple(scored),
         tuple(fill(table, results[table.experiment], lenient=quick) for table in tables),
         tuple(figures),
         min((len(found.seeds) for found in results.values()), default=0),
@@ -288,17 +286,19 @@ def claim_of(finding: Finding, part: Part) -> Claim:
     return Claim(finding.name, part.expect, finding.text, part.where, finding.strength, finding.source)
 
 
-def _explained(
-    scored: ScoredFinding, runner: Runner, thin: Mapping[str, Thinned], lenient: bool
-) -> ScoredFinding:
-    """Score a finding that does not hold again, under the readings that are said to be its cause."""
+def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
+    """Score a finding that does not hold again, under the readings that are said to be its cause.
+
+    They are not what is scored, and have as many seeds as the readings of the multiverse.
+    """
     if scored.status == "holds":
         return scored
+    thinned = Thinned(runner.paper.multiverse.thinned.runs)
     others = []
     for cause in scored.finding.causes:
         files = dict.fromkeys(part.experiment for part in scored.finding.parts)
-        results = {file: runner.results(runner.paper.experiment(file), cause, thin[file]) for file in files}
-        others.append(score_finding(scored.finding, results, lenient=lenient).verdict)
+        results = {file: runner.results(runner.paper.experiment(file), cause, thinned) for file in files}
+        others.append(score_finding(scored.finding, results).verdict)
     return replace(scored, explained=tuple(others))
 
 
