@@ -16,13 +16,12 @@ from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import sentence
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.errors import ScenarioError
+from aqmlab.files import CLAIMS_FILE, save
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
-from aqmlab.sweeps.store import write_whole, writing
 
 FORMAT_VERSION = 1
-CLAIMS_FILE = "claims.json"
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
@@ -136,8 +135,7 @@ def write_claims(scored: Sequence[Scored], path: Path) -> Path:
         If it cannot be written.
     """
     file = path / CLAIMS_FILE
-    with writing(path):
-        write_whole(file, to_text(scored))
+    save(file, to_text(scored))
     return file
 
 

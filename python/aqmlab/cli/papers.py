@@ -12,6 +12,7 @@ from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Jobs, Quiet, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.files import save
 
 if TYPE_CHECKING:
     from aqmlab.papers.folder import Paper
@@ -196,13 +197,12 @@ def _print(done: Reproduction) -> None:
 def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool) -> None:
     from aqmlab.papers.multiverse import multiverse as go_through
     from aqmlab.papers.scorecard import multiverse_json, multiverse_markdown
-    from aqmlab.sweeps.store import write_whole
 
     table = go_through(paper, **common)
     text = multiverse_markdown(table, _made(paper))
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "multiverse.md"
-    write_whole(file, text)
+    save(file, text)
     if as_json:
         tell_json(multiverse_json(table))
     else:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aqmlab.claims import Part, Scored, sentence
 from aqmlab.figures import NO_VALUE, number
+from aqmlab.files import save
 from aqmlab.papers.folder import Paper
 from aqmlab.papers.multiverse import MultiverseTable
 from aqmlab.papers.reproduce import Reproduction, ScoredFinding
@@ -33,11 +34,9 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     made
         What is said of the making: ``version``, ``results_version``, ``commit``, ``date``.
     """
-    from aqmlab.sweeps.store import write_whole
-
     markdown, html = folder / "scorecard.md", folder / "scorecard.html"
-    write_whole(markdown, as_markdown(done, folder, made))
-    write_whole(html, as_html(done, folder, made))
+    save(markdown, as_markdown(done, folder, made))
+    save(html, as_html(done, folder, made))
     return markdown, html
 
 

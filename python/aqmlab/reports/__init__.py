@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.errors import HostError
+from aqmlab.files import save
 from aqmlab.recording import Experiment
 
 if TYPE_CHECKING:
@@ -65,11 +65,6 @@ def write_sweep_report(
 
 
 def _write(page: str, output: Path | str | None, directory: Path) -> Path:
-    from aqmlab.reports.page import write_page
-
     file = Path(output) if output is not None else directory / "report.html"
-    try:
-        write_page(page, file)
-    except OSError as error:
-        raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
+    save(file, page)
     return file

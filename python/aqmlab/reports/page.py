@@ -1,4 +1,4 @@
-"""What every page of ours has in common: its frame, its style, its safety, and how it is written."""
+"""What every page of ours has in common: its frame, its style and its safety."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -86,14 +85,3 @@ def unbroken(text: str) -> str:
 def resource(name: str) -> str:
     """A file of this package as text."""
     return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
-
-
-def write_page(text: str, file: Path) -> None:
-    """Write a page, whole or not at all."""
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from aqmlab.files import CLAIMS_FILE
 from aqmlab.results import Results
 from aqmlab.sweeps.tables import write_tables
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
-
-CLAIMS_FILE = "claims.json"
 
 
 class Conclusion(NamedTuple):
@@ -79,4 +78,4 @@ def _reported(results: Results, claims: tuple[Scored, ...]) -> Path:
     return write_sweep_report(results, scored=claims)
 
 
-__all__ = ["CLAIMS_FILE", "Conclusion", "conclude"]
+__all__ = ["Conclusion", "conclude"]

@@ -14,11 +14,12 @@ from types import MappingProxyType
 from typing import Any
 
 from aqmlab.errors import RecordingError
+from aqmlab.files import write_whole
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run, read_json
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
 from aqmlab.sweeps.cases import Cases, axes_of
-from aqmlab.sweeps.store import SWEEP_FILE, Store, write_whole, writing
+from aqmlab.sweeps.store import SWEEP_FILE, Store, writing
 
 FORMAT_VERSION = 1
 

@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aqmlab.errors import HostError, RecordingError, UsageError
+from aqmlab.files import write_whole
 
 FORMAT_VERSION = 1
 DEFAULT_STORE = Path("runs/store")
@@ -219,20 +220,6 @@ def writing(path: Path) -> Iterator[None]:
         raise HostError(f"cannot write the store `{path}`: {reason}; it can still be read") from error
 
 
-def write_whole(file: Path, content: str) -> None:
-    """Write a file under another name, then give it its own: it is there whole or as it was before."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _own_directory(parent: Path) -> tuple[int, Path]:
     """A new directory, and the lock beside it, which is held as long as the process lives."""
     while True:
@@ -273,6 +260,5 @@ __all__ = [
     "Store",
     "alone_in",
     "store_path",
-    "write_whole",
     "writing",
 ]

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab.answers import HEADLINE
+from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
 from aqmlab.results import Cell, Results
 from aqmlab.stats import Estimate, estimate
-from aqmlab.sweeps.store import write_whole, writing
+from aqmlab.sweeps.store import writing
 
 RESULTS_FILE = "results.csv"
 ANSWER_FILE = "answer.csv"
