@@ -135,6 +135,12 @@ def test_the_small_version_leaves_out_what_it_has_not_got(store):
     assert "not to be quoted" in headline(done)
 
 
+def test_the_small_version_can_be_what_a_store_begins_with(tmp_path):
+    # It is a file of its own in the store, there before any run is.
+    done = reproduce(read_paper(TOY), quick=True, store=tmp_path / "new", wanted=Wanted(findings=["T1"]))
+    assert done.runs > 0
+
+
 def test_every_reading_is_gone_through(store):
     paper = read_paper(TOY)
     assert list(readings(paper)) == [

@@ -17,7 +17,7 @@ from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Results
 from aqmlab.stats.verdict import Verdict, all_of, undecided
 from aqmlab.sweeps.progress import Progress
-from aqmlab.sweeps.store import store_path
+from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.sweep import sweep
 
 Watcher = Callable[[str, Progress], object]
@@ -158,7 +158,9 @@ class Runner:
         own = self.paper.path / experiment.file
         if text == own.read_text(encoding="utf-8"):
             return own
-        file = self.store / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
+        # A directory that holds a file and is no store yet would be taken for somebody else's.
+        store = Store.made(self.store)
+        file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
         return file
