@@ -85,7 +85,7 @@ class Cells:
             ],
             "missing_runs": [
                 {"settings": dict(cell.settings), "arm": cell.arm, "seed": seed, "reason": reason}
-                for cell, seed, reason in self.results.missing
+                for cell, seed, reason, _ in self.results.missing
             ],
         }
 

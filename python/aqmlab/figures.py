@@ -52,3 +52,8 @@ def estimate_text(est: Estimate | None, unit: str) -> str:
 def counted(count: int, what: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def left_out(count: int, thing: str) -> str:
+    """``1 file cannot be read and is left out``, ``3 files cannot be read and are left out``."""
+    return f"{counted(count, thing)} cannot be read and {'is' if count == 1 else 'are'} left out"

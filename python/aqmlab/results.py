@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from aqmlab.answers import bottleneck
 from aqmlab.errors import RecordingError, UsageError, unknown
+from aqmlab.figures import left_out
 from aqmlab.metrics import EVERY_CLASS, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
@@ -80,6 +81,8 @@ class Missing(NamedTuple):
     cell: Cell
     seed: int
     reason: str
+    damaged: bool = False
+    """Whether there is a recording, which cannot be read."""
 
 
 class _Asked(NamedTuple):
@@ -331,10 +334,25 @@ class Results:
             metrics=self.metrics,
             missing=[
                 *self.missing,
-                *(Missing(cell, run.seed, broken[run.path]) for cell, run in every if run.path in broken),
+                *(
+                    Missing(cell, run.seed, broken[run.path], damaged=True)
+                    for cell, run in every
+                    if run.path in broken
+                ),
             ],
             warnings=self.warnings,
             reader=self._reader,
+        )
+
+    def damage(self) -> RecordingError | None:
+        """What to tell of recordings that are there and cannot be read; ``None`` if there are none."""
+        reasons = list(dict.fromkeys(missing.reason for missing in self.missing if missing.damaged))
+        if not reasons:
+            return None
+        which = "the first: " if len(reasons) > 1 else ""
+        return RecordingError(
+            f"{left_out(len(reasons), 'recording')}: {which}{reasons[0]}; the sweep does again what is"
+            " removed, and everything with `--force`"
         )
 
     def _measured(self, run: Run) -> Measured:

@@ -55,14 +55,14 @@ def side(text: str, beside: Side | None = None) -> Side:
     UsageError
         For an arm, axis or label that is not there.
     RecordingError
-        If the path holds no recording.
+        If the path holds no recording. Of many the others are left out that cannot be read.
     """
     path, which = _split(text)
     if path == "" and beside is None:
         raise UsageError(f"`{text}` names no path: the first side needs one")
     if beside is not None and path in ("", str(beside.results.path)):
         return side_of(beside.results, which, text)
-    return side_of(load_results(path), which, text)
+    return side_of(load_results(path).sound(), which, text)
 
 
 def side_of(results: Results, which: str, text: str = "") -> Side:

@@ -159,7 +159,7 @@ def test_the_command_ends_with_4_where_something_was_left_out(aqmlab_cli, store,
     assert ended.returncode == 4
     assert ended.stdout.splitlines()[0] == "n"
     assert all(digest in ended.stderr for digest in digests)
-    assert "3 files could not be read and were left out" in ended.stderr
+    assert "3 files cannot be read and are left out" in ended.stderr
     assert aqmlab_cli("query", "SELECT 1", tmp_path / "nothing").returncode == 4
     assert aqmlab_cli("query", "DROP TABLE runs", copy).returncode == 2
 

@@ -276,7 +276,7 @@ def test_a_corrupt_recording_is_named_left_out_and_made_again_by_force(undisturb
     broken.write_bytes(broken.read_bytes()[:100])
     done = subprocess.run(command(file, store), check=False, capture_output=True, text=True)
     assert done.returncode == 4
-    assert "1 recording cannot be read and left out" in done.stderr
+    assert "1 recording cannot be read and is left out" in done.stderr
     assert str(Path(digest) / "summary.parquet") in done.stderr
     assert len((store / "sweeps" / path.name / "results.csv").read_text().splitlines()) == RUNS
     assert subprocess.run(command(file, store, "--force"), check=False).returncode == 0

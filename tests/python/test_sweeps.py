@@ -230,7 +230,8 @@ def failing(**changes):
 def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     sweep = aqmlab.sweep(failing(), report=False, store=tmp_path / "store", jobs=2)
     with pytest.raises(
-        aqmlab.RunError, match=r"12 of 24 runs failed; the others are kept; the first: 2Mbit, 2, RED"
+        aqmlab.RunError,
+        match=r"12 of 24 runs failed; the others are kept; the first: RED, rate 2Mbit, count 2, seed 1",
     ):
         sweep.wait()
     assert sweep.progress.failures == {"RunError": 12}

@@ -11,7 +11,7 @@ from typer.main import get_command
 from aqmlab.cli.aqm import aqm
 from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.compare import compare
-from aqmlab.cli.console import Exit, guarded, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.options import (
     Arms,
     AsJson,
@@ -157,7 +157,11 @@ def report(
     if is_sweep(path):
         from aqmlab.cli.sweep_tables import report_sweep
 
-        file = report_sweep(path, output, metric, queue=queue, class_name=class_name, as_json=as_json)
+        file, results = report_sweep(
+            path, output, metric, queue=queue, class_name=class_name, as_json=as_json
+        )
+        say(f"report     {file}")
+        refuse_damage(results)
     else:
         from aqmlab.answers import table
         from aqmlab.cli.tables import tell_answer
@@ -165,10 +169,10 @@ def report(
         from aqmlab.reports import write_report
 
         experiment = load(path)
-        results = table(experiment, metric, queue=queue, class_name=class_name)
+        answer = table(experiment, metric, queue=queue, class_name=class_name)
         file = write_report(experiment, output)
-        tell_answer(results, as_json=as_json)
-    say(f"report     {file}")
+        tell_answer(answer, as_json=as_json)
+        say(f"report     {file}")
 
 
 app.command()(sweep)

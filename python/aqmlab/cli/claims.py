@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab.cli.console import Exit, tell_json
+from aqmlab.cli.console import Exit, refuse_damage, tell_json
 from aqmlab.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -37,14 +37,16 @@ def claims(
 
     Ends with 1 if a firm one fails.
     """
-    from aqmlab.api import score_claims
-    from aqmlab.claims import to_json
+    from aqmlab.claims import read_claims, score, to_json
+    from aqmlab.results import load_results
 
-    scored = score_claims(path, file)
+    results = load_results(path).sound()
+    scored = score(results, None if file is None else read_claims(file))
     if as_json:
         tell_json(to_json(scored))
     else:
         print_claims(scored)
+    refuse_damage(results)
     end_with(scored)
 
 

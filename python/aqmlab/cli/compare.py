@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab.cli.console import tell_json
+from aqmlab.cli.console import refuse_damage, tell_json
 from aqmlab.cli.options import AsJson, ClassName, Metrics, Queue
 
 if TYPE_CHECKING:
@@ -37,13 +37,17 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Print how the second differs from the first, seed by seed where both ran the same traffic."""
-    from aqmlab.comparison import compare as compared
+    from aqmlab.comparison import compare_sides
+    from aqmlab.sides import side
 
-    found = compared(first, second, metrics=metric, queue=queue, class_name=class_name)
+    one = side(first)
+    other = side(second, one)
+    found = compare_sides(one, other, metrics=metric, queue=queue, class_name=class_name)
     if as_json:
         tell_json(found.to_json())
     else:
         print_comparison(found)
+    refuse_damage(one.results, other.results)
 
 
 def print_comparison(found: Comparison) -> None:

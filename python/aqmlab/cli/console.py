@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError
+
+if TYPE_CHECKING:
+    from aqmlab.results import Results
 
 
 class Exit(IntEnum):
@@ -63,6 +67,14 @@ class _Ended(KeyboardInterrupt):
 
 def _end(number: int, _frame: FrameType | None) -> None:
     raise _Ended(number)
+
+
+def refuse_damage(*of: Results) -> None:
+    """End with 4 where recordings are left out that cannot be read, after the answer over the others."""
+    for results in of:
+        damage = results.damage()
+        if damage is not None:
+            raise damage
 
 
 @contextmanager

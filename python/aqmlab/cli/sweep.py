@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims
-from aqmlab.cli.console import interruptible, say, set_quiet, tell_json
+from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
@@ -265,6 +265,7 @@ def merge(
         say(f"sweep      {found.results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))
         if found.report is not None:
             say(f"report     {found.report}")
+    refuse_damage(*(found.results for found in merged.sweeps))
     end_with([claim for found in merged.sweeps for claim in found.claims])
 
 
@@ -296,8 +297,8 @@ def query(
 
         print_rows(answer.columns, answer.rows)
     if answer.skipped:
-        from aqmlab.figures import counted
+        from aqmlab.figures import left_out
 
         for reason in answer.skipped:
             say(f"left out: {reason}")
-        raise RecordingError(f"{counted(len(answer.skipped), 'file')} could not be read and were left out")
+        raise RecordingError(left_out(len(answer.skipped), "file"))

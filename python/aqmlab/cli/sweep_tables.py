@@ -69,14 +69,14 @@ def report_sweep(
     queue: str | None,
     class_name: str,
     as_json: bool,
-) -> Path:
-    """Write the report of a sweep, and tell its answer as a table or as JSON."""
+) -> tuple[Path, Results]:
+    """Write the report of a sweep, and tell its answer as a table or as JSON; over what can be read."""
     from aqmlab.cells import cells_of
     from aqmlab.reports import write_sweep_report
     from aqmlab.results import load_results
     from aqmlab.soundness import doubts
 
-    results = load_results(path)
+    results = load_results(path).sound()
     if not as_json and metrics is None:
         metrics = results.metrics or SHORT
     cells = cells_of(results, metrics, queue=queue, class_name=class_name)
@@ -85,7 +85,7 @@ def report_sweep(
         tell_json(cells.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(results)]})
     else:
         print_sweep(results, cells)
-    return file
+    return file, results
 
 
 def _footnote(results: Results) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from aqmlab.errors import UsageError
 from aqmlab.experiment import check_metrics, chosen_seeds, slug
 from aqmlab.plan import bits_per_second, network
-from aqmlab.results import Axis
+from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
 
 
@@ -189,6 +189,11 @@ class Cases:
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
+
+    def cell_of(self, planned: PlannedCell) -> Cell:
+        """The cell, as results have it."""
+        names = (axis.name for axis in axes_of(self.about))
+        return Cell(tuple(zip(names, planned.labels, strict=True)), planned.arm)
 
     def task(self, cell: PlannedCell, seed: int) -> Task:
         """What a worker has to be told of a run."""

@@ -132,6 +132,7 @@ class SweepFile:
             self.seeds = tuple(int(seed) for seed in about["seeds"])
             self.axes = axes_of(about)
             self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
+            self.plans = {self._cell(cell): str(cell["plan_digest"]) for cell in about["cells"]}
             self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
             self.texts = {key: str(about[key]) for key in ("title", "question")}
             self.names = {key: tuple(map(str, about[key])) for key in ("arms", "metrics", "warnings")}
@@ -177,10 +178,10 @@ class Recordings:
             Digests of the runs that may be there; all are looked for if not given.
         """
         missing = [
-            Missing(cell, seed, reason)
+            lacking
             for cell, seed, digest in self.file
             if (cell, seed) not in self._runs
-            and (reason := self._opened(cell, seed, digest) if among is None or digest in among else NOT_RUN)
+            and (lacking := self._opened(cell, seed, digest, to_look=among is None or digest in among))
         ]
         return Results(
             title=self.file.texts["title"],
@@ -198,23 +199,23 @@ class Recordings:
             reader=self._reader,
         )
 
-    def damaged(self, results: Results) -> tuple[Missing, ...]:
-        """What is missing from results though there is a recording: it cannot be read."""
-        digests = {(cell, seed): digest for cell, seed, digest in self.file}
-        return tuple(m for m in results.missing if self._store.has(digests[m.cell, m.seed]))
-
-    def _opened(self, cell: Cell, seed: int, digest: str) -> str:
+    def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
         """Open a recording; if that cannot be, say why."""
+        if not to_look:
+            return Missing(cell, seed, NOT_RUN)
         if not self._store.has(digest):
-            return self.file.failed.get(digest, NOT_RUN)
+            return Missing(cell, seed, self.file.failed.get(digest, NOT_RUN))
+        path = self._store.path_of(digest)
         try:
-            run = load_run(self._store.path_of(digest), self._plans)
+            run = load_run(path, self._plans)
         except RecordingError as error:
-            return str(error)
+            return Missing(cell, seed, str(error), damaged=True)
+        if (run.seed, run.manifest.get("plan_digest")) != (seed, self.file.plans[cell]):
+            return Missing(cell, seed, f"`{path}` is the recording of another run", damaged=True)
         # The run may have been done for another scenario that calls it something else.
         called = {"title": self.file.texts["title"], "arm": cell.arm}
         self._runs[cell, seed] = replace(run, manifest=run.manifest | called)
-        return ""
+        return None
 
 
 def store_of(directory: Path) -> Store:

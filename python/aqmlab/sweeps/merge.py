@@ -123,9 +123,18 @@ def _copy(source: Path, target: Path) -> None:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            shutil.copyfile(file, target / file.name)
-            with (target / file.name).open("rb+") as copied:
-                os.fsync(copied.fileno())
+            _copy_file(file, target / file.name)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    try:
+        content = source.open("rb")
+    except OSError as error:
+        raise RecordingError(f"cannot read `{source}`: {error.strerror}") from error
+    with content, target.open("xb") as copied:
+        shutil.copyfileobj(content, copied)
+        copied.flush()
+        os.fsync(copied.fileno())
 
 
 __all__ = ["Merged", "merge"]

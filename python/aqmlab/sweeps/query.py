@@ -37,7 +37,7 @@ class Answer:
     rows
         Numbers, texts, ``None``; lists and dicts of them.
     skipped
-        Files that could not be read and were left out, with the reason.
+        Files that cannot be read and are left out, with the reason.
     """
 
     columns: tuple[str, ...]

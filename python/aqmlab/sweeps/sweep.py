@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
+from aqmlab.errors import AqmlabError, HostError, RunError
 from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
-from aqmlab.results import Missing, Results
+from aqmlab.results import Results
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
@@ -91,7 +91,6 @@ class Sweep:
         self._error: BaseException | None = None
         self._whole, self._report = shard is None, report
         self._conclusion: Conclusion | None = None
-        self._damaged: tuple[Missing, ...] = ()
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
 
@@ -234,7 +233,6 @@ class Sweep:
             found = self._recordings.results()
             judge = self._whole or not found.missing
             self._conclusion = conclude(found, judge=judge, report=self._report)
-        self._damaged = self._recordings.damaged(self._conclusion.results)
 
     def _update_about(self) -> None:
         """Say what the sweep consists of, and which runs fail."""
@@ -242,18 +240,15 @@ class Sweep:
 
     def _failure(self) -> AqmlabError | None:
         """What the one who waits has to know."""
-        if self._damaged:
-            count = counted(len(self._damaged), "recording")
-            return RecordingError(
-                f"{count} cannot be read and left out, the first: {self._damaged[0].reason}; with `force`"
-                " runs are done again"
-            )
+        damage = self.results.damage()
+        if damage is not None:
+            return damage
         failed = self._tally.failed
         if not failed:
             return None
         digest, reason = next(iter(failed.items()))
         cell, seed = self._tally.cells[digest]
-        where = ", ".join([*cell.labels, cell.arm, f"seed {seed}"])
+        where = f"{self.cases.cell_of(cell)}, seed {seed}"
         return RunError(
             f"{len(failed)} of {counted(len(self._tally.todo), 'run')} failed; the others are kept; the"
             f" first: {where}: {reason}"
