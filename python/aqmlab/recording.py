@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,9 +180,16 @@ class Experiment:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        import duckdb
+        # Of its own, so that threads that read different experiments do not share one.
+        return _database().cursor()
 
-        return duckdb.connect(":memory:", config={"threads": "2"})
+
+@lru_cache(maxsize=1)
+def _database() -> duckdb.DuckDBPyConnection:
+    """The engine that reads tables: making one takes longer than reading a small recording."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"threads": "2"})
 
 
 def load(path: Path | str) -> Experiment:
