@@ -96,14 +96,14 @@ def test_no_difference_is_told_with_what_it_may_be():
     told_so = told([0.100, 0.120, 0.090, 0.112], [0.11, 0.10, 0.12, 0.10])
     # Differences -10, 20, -30, 12 ms: mean -2, s = 22.57, half-width 3.182 * 22.57 / 2 = 35.9 ms.
     assert told_so == (
-        "no difference seen: p99 queueing delay is 2 ms less with PI than with RED"
+        "no difference seen in p99 queueing delay: 2 ms less with PI than with RED"
         " (95 % CI −34 to 38, n = 4 pairs)"
     )
 
 
 def test_one_pair_no_pair_and_equal_pairs():
     assert told([0.059], [0.100]) == (
-        "p99 queueing delay is 41 ms less with PI than with RED (one pair: no interval)"
+        "p99 queueing delay: 41 ms less with PI than with RED (one pair: no interval)"
     )
     assert told([None], [0.1]) == "no seed has p99 queueing delay both with PI and with RED"
     assert told([0.1, 0.2], [0.1, 0.2]) == "PI and RED have the same p99 queueing delay in each of 2 pairs"
@@ -115,6 +115,14 @@ def test_one_pair_no_pair_and_equal_pairs():
 def test_percentages_differ_by_percentage_points():
     assert told([3.0, 3.2, 3.1], [1.0, 1.1, 1.2], find("drop_percent")) == (
         "PI raises drops by 2.00 percentage points (95 % CI 1.75 to 2.25, n = 3 pairs)"
+    )
+    # Differences 1, -1, 3: mean 1, s = 2, half-width 4.303 * 2 / sqrt(3) = 4.97.
+    assert told([2.0, 0.0, 4.0], [1.0, 1.0, 1.0], find("drop_percent")) == (
+        "no difference seen in drops: 1 percentage point more with PI than with RED"
+        " (95 % CI −4 to 6, n = 3 pairs)"
+    )
+    assert told([0.0], [0.0], find("timeouts")) == (
+        "timeouts: the same with PI as with RED (one pair: no interval)"
     )
 
 

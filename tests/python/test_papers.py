@@ -221,6 +221,8 @@ def test_labels_are_numbers_where_they_can_be():
     assert numbers(["17.8ms", "178ms"]) == ([17.8, 178.0], "ms")
     assert numbers(["4p", "12kB"]) == ([0.0, 1.0], None)
     assert numbers(["small", "large"]) == ([0.0, 1.0], None)
+    assert numbers(["1.2.3", "4"]) == ([0.0, 1.0], None)  # a version is no number
+    assert numbers(["1e+3", "+5"]) == ([1000.0, 5.0], "")
 
 
 def test_unknown_papers_and_parts_are_told_with_the_nearest_name(store):

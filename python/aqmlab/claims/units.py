@@ -142,14 +142,20 @@ def in_base(value: float, factor: float) -> float:
     return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
 
 
+def written(text: str) -> tuple[float, str] | None:
+    """A number and what follows it, as they stand there: ``36`` and ``p``; ``None`` if it is no number."""
+    found = _QUANTITY.fullmatch(text.strip())
+    return None if found is None else (float(found[1]), found[2])
+
+
 def quantity(text: str) -> tuple[float, Unit] | None:
     """A number with or without a unit, as in ``36p``, ``-0.1s``, ``5 %``; ``None`` if it is none."""
-    found = _QUANTITY.fullmatch(text.strip())
+    found = written(text)
     if found is None:
         return None
-    written, unit = found.groups()
+    number, unit = found
     factor, of = LITERALS.get(unit, (1.0, PURE)) if unit else (1.0, PURE)
-    value = in_base(float(written), factor)
+    value = in_base(number, factor)
     return None if (unit and unit not in LITERALS) or not math.isfinite(value) else (value, of)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.claims.units import written
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
@@ -161,11 +162,11 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
 
     ``None`` for a unit means one by one.
     """
-    found = [re.fullmatch(r"(-?[\d.]+(?:e-?\d+)?)\s*([A-Za-z%/]*)", label) for label in labels]
-    units = {match[2] for match in found if match}
-    if len(units) == 1 and all(found):
+    known = [each for each in map(written, labels) if each is not None]
+    units = {unit for _, unit in known}
+    if len(units) == 1 and len(known) == len(labels):
         unit = units.pop()
-        return [float(match[1]) for match in found if match], _UNITS.get(unit, unit)
+        return [number for number, _ in known], _UNITS.get(unit, unit)
     return [float(i) for i in range(len(labels))], None
 
 

@@ -39,7 +39,7 @@ def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
         return f"{_change(estimate, arm, metric)}, the same {in_each}"
     interval = _interval(estimate, metric, found.counted)
     if not found.seen:
-        return f"no difference seen: {_contrast(estimate, arm, other, metric)} ({interval})"
+        return f"no difference seen in {_contrast(estimate, arm, other, metric)} ({interval})"
     return f"{_change(estimate, arm, metric)} ({interval})"
 
 
@@ -71,18 +71,21 @@ def _change(estimate: Estimate, arm: str, metric: Metric) -> str:
 
 
 def _contrast(estimate: Estimate, arm: str, other: str, metric: Metric) -> str:
+    # Without a verb: labels are of one thing, as `goodput`, or of many, as `drops`.
     if estimate.mean == 0:
-        return f"{spoken(metric.label)} is the same with {arm} as with {other}"
+        return f"{spoken(metric.label)}: the same with {arm} as with {other}"
     more = "less" if estimate.mean < 0 else "more"
-    return f"{spoken(metric.label)} is {_amount(estimate, metric)} {more} with {arm} than with {other}"
+    return f"{spoken(metric.label)}: {_amount(estimate, metric)} {more} with {arm} than with {other}"
 
 
 def _amount(estimate: Estimate, metric: Metric) -> str:
     """The size of the difference with its unit; of percentages in percentage points."""
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width or 0.0, metric.unit)
-    unit = "percentage points" if metric.unit == "%" else display_unit(metric.unit)
-    return f"{size:.{_places(half or size)}f} {unit}".rstrip()
+    text = f"{size:.{_places(half or size)}f}"
+    if metric.unit == "%":
+        return f"{text} percentage point{'s' * (text != '1')}"
+    return f"{text} {display_unit(metric.unit)}".rstrip()
 
 
 def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
