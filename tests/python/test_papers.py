@@ -94,6 +94,14 @@ def test_seeds_of_branches_make_the_whole(toy):
     assert whole == pytest.approx(cell.ours.mean)
 
 
+def test_what_the_value_has_a_hole_for_is_no_label_of_a_branch(toy, store, tmp_path):
+    folder = edited(tmp_path, "expected.toml", "} / 1e6", "} / {row.by}")
+    text = (folder / "expected.toml").read_text()
+    (folder / "expected.toml").write_text(text.replace('group = "ftp"', 'group = "ftp", by = "1e6"'))
+    (table,) = reproduce(read_paper(folder), store=store, jobs=2, wanted=Wanted(tables=["I"])).tables
+    assert table.cells == toy.tables[0].cells
+
+
 def test_scorecards_tell_everything(toy, tmp_path):
     for figure in toy.figures:
         assert draw_figure(figure, toy.results.get(figure.experiment), tmp_path / "figures", "0.0").is_file()

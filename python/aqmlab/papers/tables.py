@@ -123,7 +123,9 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
     asking: Asking,
     what: str,
 ) -> tuple[Branch, ...]:
-    condition, where = cell_expression(table.branches, row, column, what)
+    condition, _ = cell_expression(table.branches, row, column, what)
+    # What the value has a hole for is no label of the condition either.
+    _, where = cell_expression(table.value + table.branches, row, column, what)
     truths = asking.truths(condition, where, what)
     known = [seed for seed, truth in truths.items() if truth is not None]
     branches = []
