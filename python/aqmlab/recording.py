@@ -212,6 +212,9 @@ def load(path: Path | str) -> Experiment:
         return _load_experiment(path)
     if (path / "manifest.json").is_file():
         return _load_single(path)
+    sweeps = sorted(path.glob("sweeps/*/sweep.json"))
+    if sweeps:
+        raise RecordingError(f"`{path}` is a store: name one of its sweeps, such as `{sweeps[0].parent}`")
     raise RecordingError(f"no recording at `{path}`: neither `experiment.json` nor `manifest.json` is there")
 
 

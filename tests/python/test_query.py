@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 import aqmlab
+from aqmlab.cli.console import guarded
 from aqmlab.sweeps.store import Store
 from sweeping import RUNS, tables, tiny
 
@@ -266,4 +270,19 @@ def test_recordings_that_lack_a_column_are_read_with_the_others(store, tmp_path,
     (tmp_path / "older.parquet").rename(file)
     (whole,), (older,) = (rows("SELECT count(*), count(timeouts) FROM flows", path) for path in (store, copy))
     assert older[0] == whole[0]
-    assert older[1] == whole[1] - duckdb.execute(f"SELECT count(*) FROM '{file}'").fetchone()[0]
+    assert older[1] == whole[1] - duckdb.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]
+
+
+def test_ctrl_c_ends_a_query(store):
+    slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    assert guarded(lambda **_: aqmlab.query(slow, store)) == 130
+    timer.join()
+
+
+def test_a_store_is_no_recording_but_has_some(store):
+    with pytest.raises(
+        aqmlab.RecordingError, match=r"is a store: name one of its sweeps, such as `.*/sweeps/"
+    ):
+        aqmlab.load(store)

@@ -292,3 +292,13 @@ def test_many_may_make_a_store_at_once(tmp_path):
             assert {store.path for store in made} == {tmp_path / str(i)}
             assert sorted(path.name for path in made[0].path.iterdir()) == ["runs", "store.json", "tmp"]
             assert left_over(made[0].path) == []
+
+
+def test_a_store_is_made_in_a_directory_that_can_be_made(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    for path in (file, file / "below"):
+        with pytest.raises(aqmlab.UsageError, match="is no store, but a file, or in one: name a directory"):
+            Store.made(path)
+    with pytest.raises(aqmlab.HostError, match="cannot make the store `/proc/here`: No such file"):
+        Store.made("/proc/here")

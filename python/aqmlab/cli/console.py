@@ -139,6 +139,11 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
     except MemoryError:
         complain("this machine has not enough memory for that")
         return Exit.MACHINE
+    except RuntimeError as error:
+        # What DuckDB makes of Ctrl-C while it is at work.
+        if str(error) != "Query interrupted":
+            raise
+        return Exit.INTERRUPTED
     except OSError as error:
         complain(f"{error.strerror or error}{f': `{error.filename}`' if error.filename else ''}")
         return Exit.MACHINE

@@ -81,13 +81,17 @@ class Store:
         """
         path = Path(path)
         if not (path / _MARK).exists():
-            with writing(path):
+            try:
                 path.mkdir(parents=True, exist_ok=True)
                 # Another process may be making the same store.
                 others = [entry for entry in path.iterdir() if not entry.name.startswith(f".{_MARK}.")]
                 if others and not (path / _MARK).exists():
                     raise UsageError(f"`{path}` is no store, and not empty: name another directory")
                 write_whole(path / _MARK, json.dumps({"format_version": FORMAT_VERSION}) + "\n")
+            except (FileExistsError, NotADirectoryError):
+                raise UsageError(f"`{path}` is no store, but a file, or in one: name a directory") from None
+            except OSError as error:
+                raise HostError(f"cannot make the store `{path}`: {error.strerror or error}") from error
         store = Store(path)
         store._begin_writing()
         return store
