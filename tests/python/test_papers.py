@@ -203,6 +203,9 @@ MAX_P = '"topology.queue.max_p" = '
     [
         ("expected.toml", "backlog_mean_packets{arm=RED}", "backlog_men_packets{arm=RED}", "did you mean"),
         ("expected.toml", "{class={row.group}} / 1e6", "{class={row.grup}} / 1e6", "has no `grup`"),
+        ("expected.toml", "bps{class={row.group}} / 1e6", "bps{class=ftp} / mean(jain_index)", "over the seeds"),
+        ("expected.toml", "goodput_bps{class={row.group}} / 1e6", "mean(goodput_bps) / 1e6", "of all seeds"),
+        ("paper.toml", 'y = "drop_percent"', 'y = "drop_precent"', "did you mean"),
         ("paper.toml", f'"1 s" = {{ {RTO}"1s" }}', f'"1 s" = {{ {RTO}"2s" }}', "the files do not hold it"),
         ("paper.toml", f'"0.02" = {{ {MAX_P}0.02 }}', f'"0.02" = {{ {MAX_P}0.1 }}', "0.02 changes nothing"),
         ("paper.toml", 'runs = 5, keep = { limit = ["8p", "80p"] } }', 'keep = { limit = ["9p"] } }', "`9p`"),
@@ -211,6 +214,16 @@ MAX_P = '"topology.queue.max_p" = '
 def test_what_cannot_be_asked_or_changes_nothing_is_a_problem(tmp_path, file, old, new, what):
     found = problems(read_paper(edited(tmp_path, file, old, new)))
     assert any(what in problem for problem in found), found
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_wrong_name_is_told_before_anything_is_run(tmp_path, quick):
+    folder = edited(
+        tmp_path, "expected.toml", "drop_percent{arm=RED, limit=8p}", "drop_percent{arm=RDE, limit=8p}"
+    )
+    with pytest.raises(ScenarioError, match="did you mean `RED`"):
+        reproduce(read_paper(folder), quick=quick, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
 
 
 def test_tolerances():

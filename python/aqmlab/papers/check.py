@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from aqmlab.claims import Claim, Names
+from aqmlab.claims import tree as claim_tree
 from aqmlab.errors import AqmlabError
-from aqmlab.papers.folder import Paper, PaperExperiment, PublishedTable, Thinned
+from aqmlab.papers.folder import Paper, PaperExperiment, PaperFigure, PublishedTable
+from aqmlab.papers.measured import of_each_seed
+from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.reproduce import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant
-from aqmlab.plan import Network, network
-from aqmlab.results import Axis
 
 
 def problems(paper: Paper) -> list[str]:
@@ -27,7 +26,7 @@ def problems(paper: Paper) -> list[str]:
     found = [*_settings(paper)]
     for experiment in paper.experiments:
         found += _thinned(paper, experiment)
-    names = {experiment.file: _names(paper, experiment) for experiment in paper.experiments}
+    names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
     for finding in paper.findings:
         for part in finding.parts:
             found += _complaint(claim_of(finding, part), names[part.experiment])
@@ -35,26 +34,24 @@ def problems(paper: Paper) -> list[str]:
         found += _table(table, names[table.experiment])
     for figure in paper.figures:
         if figure.kind == "sweep":
-            where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
-            label = names[figure.experiment].labels(_key(names[figure.experiment], str(figure.content["x"])))[
-                0
-            ]
-            arm = str(next(iter(figure.content.get("arms", names[figure.experiment].arms))))
-            other = figure.content.get("curves")
-            if other:
-                where[str(other)] = names[figure.experiment].labels(
-                    _key(names[figure.experiment], str(other))
-                )[0]
-            where |= {str(figure.content["x"]): label, "arm": arm}
-            claim = Claim(f"figure {figure.name}", f"{figure.content['y']} >= 0", where=where)
-            found += _complaint(claim, names[figure.experiment])
+            found += _figure(figure, names[figure.experiment])
     return found
 
 
-def _key(names: Names, axis: str) -> str:
-    from aqmlab.claims.tree import label
-
-    return names.key(label(axis))
+def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
+    """The first point of its first curve: the others are asked in the same words."""
+    content = figure.content
+    where = {str(axis): str(of) for axis, of in content.get("where", {}).items()}
+    what = f"figure {figure.name}"
+    try:
+        for axis in filter(None, (content["x"], content.get("curves"))):
+            where[str(axis)] = names.labels(names.key(claim_tree.label(str(axis))))[0]
+        where["arm"] = str(next(iter(content.get("arms", names.arms))))
+        of_each_seed(str(content["y"]), where, what, names)
+    except AqmlabError as error:
+        yield f"{what}: {error}"
+    except KeyError as error:
+        yield f"{what}: {error} is missing"
 
 
 def _complaint(claim: Claim, names: Names) -> list[str]:
@@ -71,7 +68,7 @@ def _table(table: PublishedTable, names: Names) -> Iterator[str]:
             what = f"table {table.name}, {row['label']}, {column['label']}"
             try:
                 expression, where = cell_expression(table.value, row, column, what)
-                yield from _complaint(Claim(what, f"{expression} >= 0", where=where), names)
+                of_each_seed(expression, where, what, names)
             except AqmlabError as error:
                 yield f"{what}: {error}"
 
@@ -101,9 +98,9 @@ def _settings(paper: Paper) -> Iterator[str]:
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
     """The plans of the first and the last case: a candidate shows in each of them."""
-    swept = _swept(paper, experiment, reading, Thinned())
-    count = int(json.loads(swept.about())["cases"])
-    cases = [json.loads(swept.case(i)) for i in {0, count - 1}]
+    expanded = swept(paper, experiment, reading)
+    count = int(json.loads(expanded.about())["cases"])
+    cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]
     return [arm["digest"] for case in cases for arm in case["arms"]]
 
 
@@ -113,20 +110,3 @@ def _thinned(paper: Paper, experiment: PaperExperiment) -> list[str]:
     except AqmlabError as error:
         return [f"{experiment.file}: quick: {error}"]
     return []
-
-
-def _swept(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> Any:  # noqa: ANN401
-    from aqmlab import _core
-
-    file: Path = paper.path / experiment.file
-    return _core.Sweep(variant(paper, experiment, reading, thinned), str(file))
-
-
-def _names(paper: Paper, experiment: PaperExperiment) -> Names:
-    swept = _swept(paper, experiment, {}, Thinned())
-    about = json.loads(swept.about())
-    axes = [Axis(a["name"], a["short"], tuple(a["keys"]), tuple(a["labels"])) for a in about["axes"]]
-    networks: list[Network] = [
-        network(arm["plan"]) for i in range(int(about["cases"])) for arm in json.loads(swept.case(i))["arms"]
-    ]
-    return Names.of_networks(about["arms"], axes, networks)

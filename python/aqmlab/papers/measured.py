@@ -6,11 +6,32 @@ import math
 from collections.abc import Mapping
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims.check import kind_of
+from aqmlab.claims.check import Level, kind_of
 from aqmlab.claims.seeds import SeedLeaves
-from aqmlab.claims.tree import Comparison
+from aqmlab.claims.tree import Comparison, Expression
 from aqmlab.claims.values import Evaluator
+from aqmlab.errors import ScenarioError
 from aqmlab.results import Results
+
+
+def of_each_seed(
+    expression: str, where: Mapping[str, str], what: str, names: Names
+) -> tuple[Expression, dict[str, str]]:
+    """An expression that has a value for each seed, and what ``where`` fixes, by full names.
+
+    Raises
+    ------
+    ScenarioError
+        If it is wrong, or is one figure of all seeds.
+    """
+    claim = Claim(what, f"{expression} >= 0", where=where)
+    claim.check(names)
+    bound = claim.bound(names)
+    tree = claim.tree
+    assert isinstance(tree, Comparison)
+    if kind_of(tree.first, names, bound).level > Level.SEED:
+        raise ScenarioError(f"{what}: `{expression}` is a figure of all seeds; write what one seed has")
+    return tree.first, bound
 
 
 class Asking:
@@ -44,13 +65,9 @@ class Asking:
         ScenarioError
             If it is wrong.
         """
-        claim = Claim(what, f"{expression} >= 0", where=where)
-        claim.check(self._names)
-        bound = claim.bound(self._names)
-        tree = claim.tree
-        assert isinstance(tree, Comparison)
-        unit = kind_of(tree.first, self._names, bound).unit
-        found = self._by_seed(self._evaluator.value(tree.first, bound))
+        asked, bound = of_each_seed(expression, where, what, self._names)
+        unit = kind_of(asked, self._names, bound).unit
+        found = self._by_seed(self._evaluator.value(asked, bound))
         return {seed: None if value is None else unit.written_value(value) for seed, value in found.items()}
 
     def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:

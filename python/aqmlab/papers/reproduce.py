@@ -12,6 +12,7 @@ from typing import TypeVar
 from aqmlab.claims import Claim, Scored, score
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.folder import Finding, Paper, PaperExperiment, PaperFigure, Part, PublishedTable, Thinned
+from aqmlab.papers.names import names_of
 from aqmlab.papers.tables import FilledTable, fill
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Results
@@ -206,6 +207,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     """
     begin = time.monotonic()
     findings, tables, figures = choose(paper, wanted)
+    check_findings(paper, findings)
     files = dict.fromkeys(
         [part.experiment for finding in findings for part in finding.parts]
         + [table.experiment for table in tables]
@@ -229,6 +231,21 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         time.monotonic() - begin,
         runner.runs,
     )
+
+
+def check_findings(paper: Paper, findings: Sequence[Finding]) -> None:
+    """Complain of a finding that cannot be asked of its experiment, before anything is run.
+
+    Raises
+    ------
+    ScenarioError
+        With the nearest name where one is wrong.
+    """
+    files = dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
+    names = {file: names_of(paper, paper.experiment(file)) for file in files}
+    for finding in findings:
+        for part in finding.parts:
+            claim_of(finding, part).check(names[part.experiment])
 
 
 def choose(

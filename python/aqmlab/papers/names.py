@@ -1,0 +1,39 @@
+"""The names that a paper's experiment has: arms, axes and labels, queues and classes, without a run of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from aqmlab.claims import Names
+from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+from aqmlab.papers.variants import Reading, variant
+from aqmlab.plan import network
+from aqmlab.results import Axis
+
+AS_IT_STANDS = Thinned()
+
+
+def swept(paper: Paper, experiment: PaperExperiment, reading: Reading) -> Any:  # noqa: ANN401 (the core's class)
+    """The experiment under a reading, expanded a case at a time.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be run.
+    """
+    from aqmlab import _core
+
+    text = variant(paper, experiment, reading, AS_IT_STANDS)
+    return _core.Sweep(text, str(paper.path / experiment.file))
+
+
+def names_of(paper: Paper, experiment: PaperExperiment) -> Names:
+    """What claims about the experiment may name."""
+    expanded = swept(paper, experiment, {})
+    about = json.loads(expanded.about())
+    axes = [Axis(a["name"], a["short"], tuple(a["keys"]), tuple(a["labels"])) for a in about["axes"]]
+    cases = (json.loads(expanded.case(i)) for i in range(int(about["cases"])))
+    return Names.of_networks(
+        about["arms"], axes, [network(arm["plan"]) for case in cases for arm in case["arms"]]
+    )
