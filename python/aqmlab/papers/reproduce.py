@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from aqmlab.claims import Claim, Scored, score
+from aqmlab.claims.scan import Origin
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.folder import Finding, Paper, PaperExperiment, PaperFigure, Part, PublishedTable, Thinned
 from aqmlab.papers.names import names_of
@@ -302,7 +303,10 @@ def _score(claim: Claim, results: Results, lenient: bool) -> Scored:
 
 def claim_of(finding: Finding, part: Part) -> Claim:
     """A part of a finding as a claim."""
-    return Claim(finding.name, part.expect, finding.text, part.where, finding.strength, finding.source)
+    origin = Origin(finding.name, "expected.toml")
+    return Claim(
+        finding.name, part.expect, finding.text, part.where, finding.strength, finding.source, origin
+    )
 
 
 def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
