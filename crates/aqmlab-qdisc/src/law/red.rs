@@ -117,25 +117,33 @@ impl RedLaw {
         size: Bytes,
         draw: impl FnOnce() -> f64,
     ) -> Verdict {
-        if let Some(mut filter) = self.low_pass {
-            let pb = filter.take(self.probability(avg));
-            self.low_pass = Some(filter);
-            return self.decide_by(pb, avg, size, draw);
-        }
-        match self.without_draw(avg, queued, size) {
-            Some(verdict) => verdict,
-            None => self.maybe_early(avg, size, draw),
-        }
+        let pb = if self.low_pass.is_some() {
+            match self.filtered(avg, size) {
+                Some(pb) => pb,
+                None => return Verdict::Admit,
+            }
+        } else {
+            match self.without_draw(avg, queued, size) {
+                Some(verdict) => return verdict,
+                None => self.probability_from_min_th(avg),
+            }
+        };
+        if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
     }
 
-    /// The verdict by a probability that may be anything, wherever the average is.
-    fn decide_by(&mut self, pb: f64, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+    /// The filtered probability, which may be anything wherever the average is; `None` where it is zero. (A way of
+    /// its own, for almost no RED has a filter.)
+    #[cold]
+    #[inline(never)]
+    fn filtered(&mut self, avg: f64, size: Bytes) -> Option<f64> {
+        let p = self.probability(avg);
+        let pb = self.low_pass.as_mut().map_or(p, |filter| filter.take(p));
         if pb <= 0.0 {
             self.spacing.leave();
-            return Verdict::Admit;
+            return None;
         }
         self.spacing.step(size);
-        self.drawn(pb, avg, size, draw)
+        Some(pb)
     }
 
     /// The verdict where it does not take a draw: outside the range of early notices, and where the range is
@@ -179,16 +187,6 @@ impl RedLaw {
             return Some(Verdict::Admit);
         }
         None
-    }
-
-    #[inline]
-    fn maybe_early(&mut self, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
-        self.drawn(self.probability_from_min_th(avg), avg, size, draw)
-    }
-
-    #[inline]
-    fn drawn(&mut self, pb: f64, avg: f64, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
-        if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
     }
 
     fn notice(&self, avg: f64, pb: f64, reason: Reason) -> Verdict {
