@@ -194,6 +194,23 @@ def test_a_wrong_folder_is_told_with_the_place(tmp_path, file, old, new, what):
     assert file in str(refused.value)
 
 
+def test_a_finding_says_whether_it_is_firm(tmp_path):
+    folder = edited(tmp_path, "expected.toml", 'strength = "soft"\n', "")
+    with pytest.raises(ScenarioError) as refused:
+        read_paper(folder)
+    place = f"{folder / 'expected.toml'}:15: finding `T3`"
+    assert str(refused.value) == f'{place}: `strength` is missing; write "firm" or "soft"'
+
+
+def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
+    # A text of several lines that holds what looks like the head of a table.
+    folder = edited(tmp_path, "expected.toml", 'note = "It is wrong."', 'note = """\n[[finding]]\n"""')
+    text = (folder / "expected.toml").read_text()
+    (folder / "expected.toml").write_text(text.replace('strength = "soft"\n', ""))
+    with pytest.raises(ScenarioError, match=r"expected\.toml: finding `T3`: `strength` is missing"):
+        read_paper(folder)
+
+
 RTO = '"traffic.ftp.tcp.min_rto" = '
 GOODPUT = "goodput_bps{class={row.group}}"
 MAX_P = '"topology.queue.max_p" = '

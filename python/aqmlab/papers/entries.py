@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,12 +22,15 @@ class Entry:
     content
         The table.
     place
-        File and name of the table, for messages: ``papers/blue/paper.toml: setting "RTO"``.
+        File, line and name of the table, for messages: ``papers/blue/paper.toml:12: setting `RTO```.
+    text
+        Of a whole file, to know the lines of its tables.
     """
 
-    def __init__(self, content: Mapping[str, Any], place: str) -> None:
+    def __init__(self, content: Mapping[str, Any], place: str, text: str = "") -> None:
         self.content = content
         self.place = place
+        self._text = text
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -54,9 +58,11 @@ class Entry:
         return {str(axis): str(label) for axis, label in self.get(key, dict, {}).items()}
 
     def choice(self, key: str, among: Iterable[str], default: str | None = None) -> str:
-        """One of a few words."""
-        word = self.need(key, str) if default is None else self.get(key, str, default)
+        """One of a few words; without a default one of them must be there."""
         options = tuple(among)
+        if default is None and key not in self.content:
+            raise self.error(f"`{key}` is missing; write {_either(options)}")
+        word = self.need(key, str) if default is None else self.get(key, str, default)
         if word not in options:
             raise self.error(f"`{key}`: {unknown('value', word, options)}")
         return word
@@ -71,11 +77,14 @@ class Entry:
         """The tables of ``[[key]]``, each called by its key ``named_by``, which no two share."""
         found: list[Entry] = []
         seen: set[str] = set()
-        for number, content in enumerate(self.get(key, list, []), 1):
+        contents = self.get(key, list, [])
+        lines = self._lines(key, len(contents))
+        for number, content in enumerate(contents, 1):
             if not isinstance(content, dict):
                 raise self.error(f"`{key}` is to be written as [[{key}]]")
             name = content.get(named_by)
-            entry = Entry(content, f"{self.place}: {key} {f'`{name}`' if name else number}")
+            line = f":{lines[number - 1]}" if lines else ""
+            entry = Entry(content, f"{self.place}{line}: {key} {f'`{name}`' if name else number}")
             name = entry.need(named_by, str)
             if name in seen:
                 raise entry.error(f"there are two with this `{named_by}`")
@@ -87,11 +96,23 @@ class Entry:
         """A complaint about this table."""
         return ScenarioError(f"{self.place}: {message}")
 
+    def _lines(self, key: str, count: int) -> list[int]:
+        """The lines of the heads of ``[[key]]``; none where they cannot be told from other text."""
+        head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
+        found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
+        return found if len(found) == count else []
+
     def _of_kind(self, key: str, kind: type[T]) -> T:
         value = self.content[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise self.error(f"`{key}` is to be {_KINDS[kind]}")
         return value
+
+
+def _either(options: tuple[str, ...]) -> str:
+    """``"firm"`` or ``"soft"``."""
+    quoted = [f'"{option}"' for option in options]
+    return " or ".join([*([", ".join(quoted[:-1])] if quoted[:-1] else []), *quoted[-1:]])
 
 
 def read_toml(file: Path) -> Entry:
@@ -103,7 +124,8 @@ def read_toml(file: Path) -> Entry:
         If it cannot be read, or is no TOML.
     """
     try:
-        return Entry(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+        text = file.read_text(encoding="utf-8")
+        return Entry(tomllib.loads(text), str(file), text)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

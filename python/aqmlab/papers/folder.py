@@ -378,7 +378,7 @@ def _finding(entry: Entry, files: list[str], settings: tuple[Setting, ...]) -> F
     return Finding(
         entry.need("id", str),
         entry.need("text", str),
-        entry.choice("strength", STRENGTHS, "firm"),
+        entry.choice("strength", STRENGTHS),
         entry.get("source", str, ""),
         entry.get("threshold", str, ""),
         tuple(_part(part, files, whole=part is entry) for part in parts),
