@@ -112,6 +112,7 @@ pub(crate) fn plan(
     let end = pass.end(&file);
     let warmup = pass.warmup(&file, end.as_ref());
     let record = pass.record(&file);
+    let live = pass.live(&file);
     let network = pass.network(&file);
     if network.is_none() {
         pass.look_for_traffic(&file);
@@ -144,6 +145,7 @@ pub(crate) fn plan(
         classes,
         delays: delays?,
         record: record?,
+        live: live?,
         parameters: std::mem::take(&mut pass.parameters),
     };
     if let Some(message) = estimate::refusal(&plan, limits.memory) {

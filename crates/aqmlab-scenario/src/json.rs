@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use crate::distribution::Sizes;
 use crate::drawn::Times;
 use crate::plan::{
-    ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, Plan, QueueCount, Sessions, Stop, Workload,
+    ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LiveClass, LivePlan, Plan, QueueCount,
+    Sessions, Stop, Workload,
 };
 
 impl Plan {
@@ -52,6 +53,10 @@ impl Plan {
         let Json::Object(mut plan) = plan else { unreachable!("it was made an object") };
         if !self.delays.is_empty() {
             plan.insert("delays".into(), self.delays.iter().map(|rule| self.delay_json(rule)).collect());
+        }
+        // What nobody changed is not there, so that plans keep their digests.
+        if self.live != LivePlan::default() {
+            plan.insert("live".into(), live_json(&self.live));
         }
         plan
     }
@@ -150,7 +155,7 @@ impl Plan {
             .access
             .as_ref()
             .map(|access| json!({ "rate": access.rate.to_string(), "rtt": Times(&access.rtt).to_string() }));
-        json!({
+        let mut all = json!({
             "name": class.name,
             "count": class.count,
             "path": names(&class.path),
@@ -163,8 +168,21 @@ impl Plan {
             "access": access,
             "loss": class.access_loss,
             "workload": workload_json(&class.workload),
-        })
+        });
+        if class.live != LiveClass::default() {
+            all["live"] = json!({ "congestion": class.live.congestion });
+        }
+        all
     }
+}
+
+fn live_json(live: &LivePlan) -> Json {
+    json!({
+        "ip": live.ip.number(),
+        "drain": live.drain.to_string(),
+        "wait": live.wait.name(),
+        "spin": live.spin.to_string(),
+    })
 }
 
 fn workload_json(workload: &Workload) -> Json {

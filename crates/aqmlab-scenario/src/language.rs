@@ -90,6 +90,12 @@ pub const FILE: &[Field] = &[
     ),
     ruled("record", Form::Table(RECORD), "its defaults", "what to record, how often"),
     ruled(
+        "live",
+        Form::Table(LIVE),
+        "its defaults",
+        "how `aqmlab live` runs it; the simulator does not care",
+    ),
+    ruled(
         "arm",
         Form::Arms,
         "one arm called \"main\"",
@@ -263,8 +269,11 @@ const MANY: &[Field] = &[
     default("start", Form::Drawn(&TIMES), Default::Span(Span::ZERO), "when each flow starts"),
 ];
 
-const BULK: &[Field] =
-    &[ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"), TCP];
+const BULK: &[Field] = &[
+    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
+    TCP,
+    CLASS_LIVE,
+];
 
 const PACKETS: &[Field] = &[
     required("rate", Form::One(RATE), "network-layer rate of each flow"),
@@ -301,9 +310,17 @@ const ON_OFF_TCP: &[Field] = &[
     OFF[0],
     OFF[1],
     TCP,
+    CLASS_LIVE,
 ];
 
 const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
+
+const CLASS_LIVE: Field = ruled(
+    "live",
+    Form::Table(LIVE_CLASS),
+    "its defaults",
+    "what `aqmlab live` asks of the kernel besides what `tcp` says",
+);
 
 const TRACE: &[Field] = &[
     required(
@@ -314,6 +331,7 @@ const TRACE: &[Field] = &[
     ),
     ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
     TCP,
+    CLASS_LIVE,
 ];
 
 const ON_OFF_UDP: &[Field] = &[
@@ -439,6 +457,46 @@ pub const PACKET_RECORD: &[Field] = &[
     default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "from when on"),
     ruled("until", Form::One(MOMENT), "the end of the run", "until when"),
 ];
+
+/// How the live router waits for the next departure.
+pub(crate) const WAITS: &[&str] = &["hybrid", "epoll"];
+
+/// The keys of `[live]`.
+pub const LIVE: &[Field] = &[
+    default(
+        "ip",
+        Form::One(Kind::Integer { min: 4, max: 6 }),
+        Default::Integer(4),
+        "version of the Internet Protocol, 4 or 6",
+    ),
+    default(
+        "drain",
+        Form::One(Kind::Span { min: Span::ZERO, max: Span::s(60) }),
+        Default::Span(Span::s(1)),
+        "how long packets under way are still forwarded after the end, before books are closed",
+    ),
+    default(
+        "wait",
+        Form::One(Kind::Choice(WAITS)),
+        Default::Choice("hybrid"),
+        "how the router waits for a departure: asleep, and awake for the last `spin` before it; or asleep to the end",
+    ),
+    default(
+        "spin",
+        // A loop that never sleeps under SCHED_FIFO is stopped for 50 ms in each second.
+        Form::One(Kind::Span { min: Span::ZERO, max: Span::ms(1) }),
+        Default::Span(Span::us(30)),
+        "how long before a departure a router that waits \"hybrid\" wakes up",
+    ),
+];
+
+/// The keys of `live` in a class of TCP connections.
+pub const LIVE_CLASS: &[Field] = &[default(
+    "congestion",
+    Form::Name,
+    Default::Choice("reno"),
+    "the kernel's congestion control, by its name: `reno`, `cubic`, `bbr`; whether the kernel has it is known when it runs",
+)];
 
 /// The keys of an `[[arm]]` besides the dotted paths.
 pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];

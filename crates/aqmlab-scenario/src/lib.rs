@@ -23,6 +23,7 @@ mod field;
 mod json;
 mod kind;
 pub mod language;
+mod live;
 mod names;
 mod part;
 mod pass;

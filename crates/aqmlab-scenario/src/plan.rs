@@ -47,6 +47,8 @@ pub struct Plan {
     pub delays: Vec<DelayPlan>,
     /// What to record how often.
     pub record: RecordPlan,
+    /// How the live router runs it.
+    pub live: LivePlan,
     /// Every value of this arm as a person reads it, with where it came from; empty in a plan built by hand.
     pub parameters: Vec<Parameter>,
 }
@@ -175,6 +177,8 @@ pub struct ClassPlan {
     pub access_loss: f64,
     /// What flows do.
     pub workload: Workload,
+    /// What the live router asks of the kernel for it; nothing for flows without connections.
+    pub live: LiveClass,
 }
 
 /// Each flow's own link at both ends; it never drops (its buffer is unlimited).
@@ -337,6 +341,77 @@ pub struct PacketChoice {
     pub from: Span,
     /// Until when, that instant included; to the end of the run if `None`.
     pub until: Option<Span>,
+}
+
+/// How the live router runs a scenario. The simulator does not look at it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LivePlan {
+    /// Version of the Internet Protocol.
+    pub ip: IpVersion,
+    /// How long packets under way are still forwarded after the end of the run, before books are closed.
+    pub drain: Span,
+    /// How the router waits for the next departure.
+    pub wait: Wait,
+    /// How long before a departure [`Wait::Hybrid`] stops sleeping.
+    pub spin: Span,
+}
+
+impl Default for LivePlan {
+    fn default() -> Self {
+        LivePlan { ip: IpVersion::V4, drain: Span::s(1), wait: Wait::Hybrid, spin: Span::us(30) }
+    }
+}
+
+/// A version of the Internet Protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IpVersion {
+    /// IPv4
+    V4,
+    /// IPv6
+    V6,
+}
+
+impl IpVersion {
+    /// 4 or 6.
+    pub const fn number(self) -> u64 {
+        match self {
+            IpVersion::V4 => 4,
+            IpVersion::V6 => 6,
+        }
+    }
+}
+
+/// How a thread waits for an instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Asleep, and awake for the last moment before it.
+    Hybrid,
+    /// Asleep until then, however late the kernel wakes it.
+    Epoll,
+}
+
+impl Wait {
+    /// The word used in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Wait::Hybrid => "hybrid",
+            Wait::Epoll => "epoll",
+        }
+    }
+}
+
+/// What the live router asks of the kernel for the connections of a class.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LiveClass {
+    /// Name of the congestion control. Whether the kernel has it is known when it runs.
+    pub congestion: String,
+}
+
+impl Default for LiveClass {
+    /// The window rules of [`Profile`] are Reno's.
+    fn default() -> Self {
+        LiveClass { congestion: "reno".to_string() }
+    }
 }
 
 /// What happens to a packet.

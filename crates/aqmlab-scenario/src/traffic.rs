@@ -91,6 +91,7 @@ impl Pass<'_, '_> {
             "cbr" => self.packets(&section, Spacing::Constant),
             _ => self.packets(&section, Spacing::Poisson),
         };
+        let live = self.live_class(&section, variant);
         let (path_links, return_path) = ways?;
         let plan = ClassPlan {
             name: name?,
@@ -102,6 +103,7 @@ impl Pass<'_, '_> {
             access: access?,
             access_loss: access_loss?,
             workload: workload?,
+            live: live?,
         };
         self.check_class(&section, &plan);
         let (count_at, start_at) = (section.at("count"), section.at("start"));

@@ -1,6 +1,8 @@
 //! What is written becomes the plan that it stands for.
 
-use aqmlab_scenario::{Access, FlowChoice, PacketEvent, Plan, QueueCount, Workload, parse};
+use aqmlab_scenario::{
+    Access, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount, Wait, Workload, parse,
+};
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_units::{Bytes, Rate, Span};
 
@@ -188,4 +190,36 @@ fn what_has_no_limit_is_called_so() {
     }
     assert_eq!((tcp.max_burst, tcp.syn_retries, tcp.data_retries), (u32::MAX, u32::MAX, 3));
     assert_eq!(plan.to_json()["classes"][0]["workload"]["tcp"]["max_burst"], "unlimited");
+}
+
+const CALM: &str = "duration = \"9s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"1Mbit\"\ndelay = \"5ms\"\n\
+                    [[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n";
+
+#[test]
+fn the_live_router_is_told_what_is_written_or_else_its_defaults() {
+    let plain = only(CALM);
+    assert_eq!(plain.live, LivePlan::default());
+    assert_eq!(plain.classes[0].live.congestion, "reno");
+    let live = only(&format!(
+        "{CALM}live = {{ congestion = \"cubic\" }}\n[live]\nip = 6\nwait = \"epoll\"\ndrain = \"500ms\"\n"
+    ));
+    let expected =
+        LivePlan { ip: IpVersion::V6, drain: Span::ms(500), wait: Wait::Epoll, ..LivePlan::default() };
+    assert_eq!(live.live, expected);
+    assert_eq!(live.classes[0].live.congestion, "cubic");
+}
+
+#[test]
+fn what_only_the_live_router_reads_is_in_a_plan_where_it_is_no_default() {
+    let plain = only(CALM);
+    let defaults =
+        only(&format!("{CALM}live = {{ congestion = \"reno\" }}\n[live]\nip = 4\nspin = \"30us\"\n"));
+    assert_eq!(plain.digest(), defaults.digest());
+    assert!(!plain.to_json().to_string().contains("live"));
+    let cubic = only(&format!("{CALM}live = {{ congestion = \"cubic\" }}\n"));
+    assert_ne!(plain.digest(), cubic.digest());
+    assert_eq!(cubic.to_json()["classes"][0]["live"]["congestion"], "cubic");
+    let sixth = only(&format!("{CALM}[live]\nip = 6\n"));
+    assert_ne!(plain.digest(), sixth.digest());
+    assert_eq!(sixth.to_json()["live"]["ip"], 6);
 }
