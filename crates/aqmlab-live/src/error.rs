@@ -1,0 +1,78 @@
+//! Why a live run gave no recording.
+
+use std::io;
+
+use aqmlab_params::ParamError;
+use aqmlab_qdisc::books;
+use aqmlab_units::{Instant, Span};
+
+/// Why a live run gave no recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// A discipline refused its parameters.
+    #[error("{0}")]
+    Discipline(ParamError),
+    /// The plan asks for something that real hosts cannot do.
+    #[error("this scenario cannot run live: {0}")]
+    Unsupported(String),
+    /// Something that this machine lacks or forbids.
+    #[error("this machine cannot: {what}; {remedy}")]
+    Machine {
+        /// what is missing
+        what: String,
+        /// what a person can do about it
+        remedy: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {operation} {object}: {source}")]
+    Io {
+        /// what was tried: `"read from"`
+        operation: &'static str,
+        /// on which interface, file or namespace
+        object: String,
+        /// what the system said
+        source: io::Error,
+    },
+    /// The machine slept in the middle of the run: its hosts' timers and ours no longer agree.
+    #[error("the machine was suspended for {lost} at {at}; the run is void")]
+    Suspended {
+        /// when it was noticed
+        at: Instant,
+        /// how long it slept
+        lost: Span,
+    },
+    /// Somebody set the cancel flag.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// A port's books do not balance: a defect of the program or of a discipline from outside.
+    #[error("the books of queue `{queue}` do not balance: {source}")]
+    PortBooks {
+        /// the queue
+        queue: String,
+        /// the identity that fails
+        source: books::Imbalance,
+    },
+    /// The end-to-end books do not balance: a defect of the program.
+    #[error("the books of the network do not balance: {0}")]
+    NetworkBooks(String),
+}
+
+impl LiveError {
+    /// The operating system refused `operation` on `object`.
+    pub fn io(operation: &'static str, object: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let object = object.into();
+        move |source| LiveError::Io { operation, object, source }
+    }
+
+    /// A word for programs: which kind of error it is.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            LiveError::Discipline(_) | LiveError::Unsupported(_) => "scenario",
+            LiveError::Machine { .. } | LiveError::Io { .. } => "machine",
+            LiveError::Suspended { .. } => "suspended",
+            LiveError::Cancelled => "cancelled",
+            LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",
+        }
+    }
+}

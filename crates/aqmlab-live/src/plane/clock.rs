@@ -1,0 +1,80 @@
+//! The clock of a live run: CLOCK_MONOTONIC from an origin, and nothing else.
+
+use aqmlab_units::{Instant, Span};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Time since an origin on CLOCK_MONOTONIC, which no clock adjustment makes jump. (NTP slews it by 0.05 % at most.)
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Nanoseconds of CLOCK_MONOTONIC at the origin.
+    origin: u64,
+    /// By how much CLOCK_BOOTTIME, which goes on while the machine is suspended, was ahead at the origin.
+    boot_ahead: u64,
+}
+
+impl Clock {
+    /// A clock whose [`Instant::ZERO`] is now.
+    pub fn start() -> Self {
+        let origin = nanoseconds(clock_gettime(ClockId::Monotonic));
+        Clock { origin, boot_ahead: boot_ahead() }
+    }
+
+    /// Time since the origin.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        Instant::from_ns(nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.origin))
+    }
+
+    /// How long the machine has been suspended since the origin.
+    pub fn suspended(&self) -> Span {
+        Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
+    }
+
+    /// Processor time that the calling thread has used, user and system.
+    pub fn thread_time() -> Span {
+        Span::ns(nanoseconds(clock_gettime(ClockId::ThreadCPUTime)))
+    }
+}
+
+/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. Something may come between the two readings, so the least of a few counts.
+fn boot_ahead() -> u64 {
+    let ahead = || {
+        let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
+        nanoseconds(clock_gettime(ClockId::Boottime)).saturating_sub(monotonic)
+    };
+    (0..3).map(|_| ahead()).min().unwrap_or(0)
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    // Clocks that start at boot are never negative.
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_starts_at_zero_and_never_goes_back() {
+        let clock = Clock::start();
+        let mut last = Instant::ZERO;
+        for _ in 0..10_000 {
+            let now = clock.now();
+            assert!(now >= last);
+            last = now;
+        }
+        assert!(last > Instant::ZERO);
+        assert!(clock.suspended() < Span::ms(1), "nobody sleeps here: {}", clock.suspended());
+    }
+
+    #[test]
+    fn work_takes_processor_time_and_waiting_does_not() {
+        let (clock, used) = (Clock::start(), Clock::thread_time());
+        while clock.now() < Instant::ZERO + Span::ms(2) {}
+        let worked = Clock::thread_time().saturating_sub(used);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let waited = Clock::thread_time().saturating_sub(used).saturating_sub(worked);
+        assert!(worked > Span::ZERO);
+        assert!(waited < Span::ms(10), "{waited}");
+    }
+}

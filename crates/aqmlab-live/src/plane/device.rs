@@ -1,0 +1,76 @@
+//! What a data plane reads frames from and writes them to.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+/// A device that carries whole IP packets and never blocks: a TUN, or a stand-in of a test.
+pub trait Device {
+    /// Reads the next packet into `frame`: its length, or `None` if none waits.
+    ///
+    /// # Errors
+    /// What the system said, but for "would block" and "interrupted".
+    fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
+
+    /// Writes one packet, now or never: what cannot be taken now is an error, for to wait would stop the clock.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn write(&mut self, frame: &[u8]) -> io::Result<()>;
+
+    /// What becomes readable when a packet waits.
+    fn fd(&self) -> BorrowedFd<'_>;
+}
+
+/// A device behind a non-blocking file descriptor that keeps packets apart: a TUN without packet information
+/// (`IFF_NO_PI`), or a datagram socket.
+#[derive(Debug)]
+pub struct FdDevice<F: AsFd>(pub F);
+
+impl<F: AsFd> Device for FdDevice<F> {
+    #[inline]
+    fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(&self.0, frame) {
+            Ok(length) => Ok(Some(length)),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, frame: &[u8]) -> io::Result<()> {
+        let written = rustix::io::write(&self.0, frame)?;
+        if written == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    #[test]
+    fn packets_stay_apart_and_nobody_waits() {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let (mut near, mut far) = (FdDevice(ours), FdDevice(theirs));
+        let mut frame = [0; 64];
+        assert_eq!(near.read(&mut frame).unwrap(), None, "nothing waits");
+        far.write(&[1; 20]).unwrap();
+        far.write(&[2; 40]).unwrap();
+        assert_eq!(near.read(&mut frame).unwrap(), Some(20));
+        assert_eq!(near.read(&mut frame).unwrap(), Some(40));
+        assert_eq!(frame[..40], [2; 40]);
+        assert_eq!(near.read(&mut frame).unwrap(), None);
+        // The queue of a socket is short: what does not fit is an error, and the writer is not held up.
+        let refused = (0..10_000).map(|_| far.write(&[3; 20])).find_map(Result::err).unwrap();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+    }
+}
