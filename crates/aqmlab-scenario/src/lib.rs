@@ -16,6 +16,7 @@ mod delay;
 mod describe;
 mod distribution;
 mod drawn;
+mod draws;
 mod elaborate;
 mod error;
 pub mod estimate;
@@ -46,6 +47,7 @@ mod warnings;
 
 pub use describe::{ClassView, LinkView, NetworkView};
 pub use drawn::Drawn;
+pub use draws::FlowSource;
 pub use elaborate::{Limits, parse, parse_within};
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Field, Form, Variant};

@@ -142,7 +142,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 propagation,
                 unattended_until,
                 served_until: unattended_until,
-                starts: starts(class, seed),
+                starts: class.starts(seed),
                 first_number,
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
             };
@@ -160,19 +160,6 @@ fn unattended_until(class: &ClassPlan) -> Instant {
             class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)
         }
     }
-}
-
-/// Start times, latest first; flows that start together are in order of their index.
-fn starts(class: &ClassPlan, seed: u64) -> Vec<(Instant, u32)> {
-    let path = format!("traffic/{}/start", class.name);
-    let mut starts: Vec<_> = (0..class.count)
-        .map(|i| {
-            let after = class.start.value(i, class.count, Stream::indexed(seed, &path, i));
-            (Instant::ZERO + after, i as u32)
-        })
-        .collect();
-    starts.sort_unstable_by(|a, b| b.cmp(a));
-    starts
 }
 
 /// A flow's base round-trip time and its access links; `number` is its class's.

@@ -1,8 +1,7 @@
 //! Flows: they start, send, wait for their timers and end.
 
-use aqmlab_random::Stream;
-use aqmlab_scenario::{ClassPlan, Sessions, Workload};
-use aqmlab_traffic::{Exchange, PacketSource, Session, Step};
+use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
+use aqmlab_traffic::Step;
 use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
@@ -177,29 +176,13 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// What flow `index` of a class does, which starts at `now`.
+/// What flow `index` of a class is, which starts at `now`.
 fn body(plan: &ClassPlan, index: u32, now: Instant, seed: u64) -> Body {
-    let index = u64::from(index);
-    let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", plan.name), index);
-    let source = match &plan.workload {
-        Workload::Packets { rate, sizes, spacing } => {
-            PacketSource::new(*rate, *sizes, *spacing, now, draws("gap"), draws("size"))
-        }
-        Workload::OnOff { rate, size, times } => {
-            PacketSource::on_off(*rate, *size, times.clone(), now, draws("on"), draws("off"))
-        }
-        Workload::Bulk { tcp, .. } => return Body::Tcp(Connection::new(tcp, None)),
-        Workload::Sessions { sessions, tcp, .. } => {
-            let session = match sessions {
-                Sessions::Greedy(times) => Session::greedy(times.clone(), draws("on"), draws("off")),
-                Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
-                Sessions::Trace(trace) => {
-                    let row = trace.connections[index as usize];
-                    Session::Exchange(Exchange::new(row.request, row.response))
-                }
-            };
-            return Body::Tcp(Connection::new(tcp, Some(session)));
-        }
+    let session = match plan.source(index, now, seed) {
+        FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
+        FlowSource::Session(session) => Some(session),
+        FlowSource::Stream => None,
     };
-    Body::Packets(Box::new(Datagrams::new(source)))
+    let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
+    Body::Tcp(Connection::new(tcp, session))
 }
