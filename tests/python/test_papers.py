@@ -8,9 +8,10 @@ import pytest
 
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
-from aqmlab.papers.figures import draw_figure, numbers
+from aqmlab.papers.figures import draw_figure, numbers, one_of_each
 from aqmlab.papers.folder import Thinned, find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
+from aqmlab.papers.over_time import over_time, shown
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making, multiverse_markdown
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
@@ -110,7 +111,7 @@ def test_scorecards_tell_everything(toy, tmp_path):
     assert "It is wrong. With another reading (least RTO: 200 ms), all else the same, it fails." in markdown
     assert "](figures/figure-1.svg)" in markdown
     page = as_html(toy, tmp_path, MADE)
-    assert page.count("data:image/svg+xml;base64,") == 3
+    assert page.count("data:image/svg+xml;base64,") == 4
     assert "<script" not in page.split("<main>")[1]
 
 
@@ -122,6 +123,39 @@ def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
     assert len(rows) == 6
     # Percent, as the metric has it: four flows over 8 packets of buffer lose some.
     assert 0.5 < float(rows[0][2]) < 20.0
+
+
+def drawn_over_time(toy, name):
+    figure = next(f for f in toy.figures if f.name == name)
+    results = toy.results["loss.toml"]
+    axes = over_time(one_of_each(figure, results, "toy"), "bottleneck", shown(figure)).axes
+    return {
+        (one.get_ylabel(), line.get_label()): line.get_xydata().T for one in axes for line in one.lines
+    }, axes
+
+
+def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch):
+    whole, (queue, other, *_) = drawn_over_time(toy, "2a")
+    assert set(whole) == {("queue [packets]", "queue"), ("", "queue"), ("", "average"), ("", "p")}
+    assert queue.get_xlim() == (0.0, 8.0)
+    assert queue.get_ylim() == other.get_ylim()
+    # Too few for the 80 samples of the run, not for what is shown of it.
+    monkeypatch.setattr("aqmlab.papers.over_time.MOST_BINS", 20)
+    part, (rates, *_) = drawn_over_time(toy, "2b")
+    assert rates.get_xlim() == (3.0, 4.5)
+    times = part["rate [Mbit/s]", "arrivals"][0]
+    assert sum((times > 3.0) & (times <= 4.5)) == 15
+
+
+def test_what_arrives_leaves_or_is_dropped(toy):
+    lines, _axes = drawn_over_time(toy, "2b")
+    arrivals, departures = (lines["rate [Mbit/s]", name][1] for name in ("arrivals", "departures"))
+    drops = lines["packets/s", "drops"][1]
+    # 40 packets of 1500 B wait at most, of 8 s.
+    assert drops.max() > 0.0
+    assert abs((arrivals - departures).mean() - 0.012 * drops.mean()) <= 0.012 * 40 / 8
+    # A packet more may end in a bin of 100 ms than the link carries in it.
+    assert departures.max() <= 2.12 < arrivals.max()
 
 
 def test_the_same_again_runs_nothing(toy, store):
@@ -223,6 +257,8 @@ MAX_P = '"topology.queue.max_p" = '
         ("expected.toml", "{class={row.group}} / 1e6", "{class={row.grup}} / 1e6", "has no `grup`"),
         ("expected.toml", GOODPUT, f"mean({GOODPUT})", "of all seeds"),
         ("paper.toml", 'y = "drop_percent"', 'y = "drop_precent"', "did you mean"),
+        ("paper.toml", '"signals"]', '"signal"]', "figure 2b: rows: there is no row `signal`; did you mean"),
+        ("paper.toml", 'from = "3s"', 'from = "3"', "figure 2b: `from` is `3`; write a time"),
         ("paper.toml", f'"1 s" = {{ {RTO}"1s" }}', f'"1 s" = {{ {RTO}"2s" }}', "the files do not hold it"),
         ("paper.toml", f'"0.02" = {{ {MAX_P}0.02 }}', f'"0.02" = {{ {MAX_P}0.1 }}', "0.02 changes nothing"),
         ("paper.toml", 'runs = 5, keep = { limit = ["8p", "80p"] } }', 'keep = { limit = ["9p"] } }', "`9p`"),

@@ -12,6 +12,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.papers.folder import Paper, PaperExperiment, PaperFigure, PublishedTable
 from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.names import names_of, swept
+from aqmlab.papers.over_time import shown
 from aqmlab.papers.reproduce import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant
@@ -35,6 +36,8 @@ def problems(paper: Paper) -> list[str]:
     for figure in paper.figures:
         if figure.kind == "sweep":
             found += _figure(figure, names[figure.experiment])
+        elif figure.kind == "series":
+            found += _series(figure)
     return found
 
 
@@ -52,6 +55,13 @@ def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
         yield f"{what}: {error}"
     except KeyError as error:
         yield f"{what}: {error} is missing"
+
+
+def _series(figure: PaperFigure) -> Iterator[str]:
+    try:
+        shown(figure)
+    except AqmlabError as error:
+        yield str(error)
 
 
 def _complaint(claim: Claim, names: Names) -> list[str]:

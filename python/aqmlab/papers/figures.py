@@ -16,6 +16,7 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
 from aqmlab.papers.folder import PaperFigure
 from aqmlab.papers.measured import Asking
+from aqmlab.papers.over_time import COLUMN, LETTERS, over_time, shown
 from aqmlab.recording import Experiment, Run
 from aqmlab.results import Cell, Results
 from aqmlab.stats import Estimate, estimate
@@ -23,10 +24,7 @@ from aqmlab.stats import Estimate, estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIZE = (3.5, 2.6)
-"""A column of a two-column paper."""
-_TITLE = 50
-"""Letters of a title that fit over it in one line."""
+_SIZE = (COLUMN, 2.6)
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -55,12 +53,13 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         write_csv(file.with_suffix(".csv"), _rows(figure, lines))
         save(lambda: _sweep_figure(figure, title, lines), file, title, version)
         return file
-    experiment = _experiment(figure, results, title)
+    experiment = one_of_each(figure, results, title)
     if figure.kind == "cumulative":
         save(lambda: _cumulative_figure(experiment), file, title, version)
     else:
-        queue = figure.content.get("queue")
-        save(lambda: _series_figure(experiment, results, queue, figure), file, title, version)
+        what = shown(figure)
+        queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
+        save(lambda: over_time(experiment, queue, what), file, title, version)
     return file
 
 
@@ -148,7 +147,7 @@ def _sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line]) -> Fig
         axes.set_xscale("log")
     if figure.content.get("log_y"):
         axes.set_yscale("symlog", linthresh=float(figure.content.get("linear_below", 0.1)))
-    axes.set_title(fill(title, _TITLE), fontsize=8)
+    axes.set_title(fill(title, LETTERS), fontsize=8)
     if len(lines) > 1:
         axes.legend(fontsize=6, ncols=2 if len(lines) > 4 else 1)
     return drawn
@@ -170,7 +169,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
     return [float(i) for i in range(len(labels))], None
 
 
-def _experiment(figure: PaperFigure, results: Results, title: str) -> Experiment:
+def one_of_each(figure: PaperFigure, results: Results, title: str) -> Experiment:
     """One run of each arm, under the arm's name, as plots of single runs take it."""
     arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
     where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
@@ -192,39 +191,6 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
         if wanted is None or run.seed == int(wanted):
             return Run(run.path, {**run.manifest, "arm": arm})
     raise UsageError(f"figure {figure.name}: `{arm}` has no finished run with seed {wanted or 'any'}")
-
-
-def _series_figure(
-    experiment: Experiment, results: Results, queue: str | None, figure: PaperFigure
-) -> Figure:
-    """Queue and law of one run of each arm over time."""
-    from matplotlib.figure import Figure
-
-    from aqmlab.reports.figures import PALETTE
-    from aqmlab.series import run_series
-
-    name = queue or results.queue_of(results.select(experiment.arms[0])[0])
-    columns = run_series(experiment, experiment.runs, name)
-    laws = [str(law) for law in figure.content.get("laws", ("p",))]
-    drawn = Figure(figsize=(max(_SIZE[0], 2.4 * len(columns)), 3.4), layout="constrained")
-    axes = drawn.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False)
-    for column, of_run in zip(axes.T, columns, strict=True):
-        backlog, probability = column
-        backlog.set_title(of_run.run.arm)
-        values = of_run.queue.values["backlog_packets"]
-        backlog.plot(of_run.queue.t_s, values, color=PALETTE[0], linewidth=0.6, label="queue")
-        if "avg" in of_run.law:
-            backlog.plot(*of_run.law["avg"], color=PALETTE[3], label="average")
-        for i, law in enumerate(law for law in laws if law in of_run.law):
-            probability.plot(*of_run.law[law], color=PALETTE[i], label=law)
-        probability.set_xlabel("time [s]")
-        probability.set_ylim(bottom=0.0)
-    axes[0, 0].set_ylabel("queue [packets]")
-    axes[1, 0].set_ylabel("marking probability")
-    axes[0, -1].legend(fontsize=6, loc="upper right")
-    title = f"{experiment.title} (seed {experiment.runs[0].seed})"
-    drawn.suptitle(fill(title, round(_TITLE * drawn.get_figwidth() / _SIZE[0])), fontsize=8)
-    return drawn
 
 
 def _cumulative_figure(experiment: Experiment) -> Figure:

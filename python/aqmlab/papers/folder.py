@@ -458,7 +458,7 @@ def _sides(entry: Entry, key: str) -> tuple[dict[str, str], ...]:
 
 _FIGURE_KEYS = {
     "sweep": ("x", "y", "curves", "arms", "where", "x_label", "y_label", "log_x", "log_y", "linear_below"),
-    "series": ("arms", "where", "seed", "queue", "laws"),
+    "series": ("arms", "where", "seed", "queue", "rows", "laws", "from", "until"),
     "cumulative": ("arms", "where", "seed"),
     "law": ("law", "settings", "presets"),
 }

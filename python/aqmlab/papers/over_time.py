@@ -1,0 +1,156 @@
+"""What happens at a queue over time: a column of plots for a run, a row for each thing that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+from textwrap import fill
+from typing import TYPE_CHECKING, NamedTuple
+
+from aqmlab.claims.units import TIME, quantity
+from aqmlab.errors import ScenarioError, unknown
+from aqmlab.papers.folder import PaperFigure
+from aqmlab.plots.panels import fit
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment
+from aqmlab.reports.figures import PALETTE
+from aqmlab.series import MOST_BINS, Floats, RunSeries, run_series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN = 3.5
+"""Width of a column of a two-column paper, in inches."""
+LETTERS = 50
+"""Letters of a title that fit over it in one line."""
+_LEAST = 2.4
+_ROW = 1.2
+_MARGINS = 1.0
+
+
+class Line(NamedTuple):
+    """A line of a plot: times in s and values, the number of its colour in the palette, and its width."""
+
+    times: Floats
+    values: Floats
+    color: int
+    width: float = 0.6
+
+
+class Row(NamedTuple):
+    """A row of plots: its label with the unit, and what it shows of a run, by name."""
+
+    label: str
+    lines: Callable[[RunSeries, Sequence[str]], Mapping[str, Line]]
+
+
+def _rates(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
+    times, values = of_run.queue.t_s, of_run.queue.values
+    return {
+        name: Line(times, [rate / 1e6 for rate in values[f"{name}_bps"]], color)
+        for name, color in (("arrivals", 0), ("departures", 3))
+    }
+
+
+def _queue(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
+    lines = {"queue": Line(of_run.queue.t_s, of_run.queue.values["backlog_packets"], 0)}
+    if "avg" in of_run.law:
+        lines["average"] = Line(*of_run.law["avg"], 3, 1.0)
+    return lines
+
+
+def _law(of_run: RunSeries, laws: Sequence[str]) -> dict[str, Line]:
+    known = [law for law in laws if law in of_run.law]
+    return {law: Line(*of_run.law[law], i, 1.0) for i, law in enumerate(known)}
+
+
+def _signals(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
+    times, values = of_run.queue.t_s, of_run.queue.values
+    early, overflow = values["dropped_early_per_s"], values["dropped_overflow_per_s"]
+    drops = [a + b for a, b in zip(early, overflow, strict=True)]
+    return {"marks": Line(times, values["marked_per_s"], 0), "drops": Line(times, drops, 3)}
+
+
+ROWS: dict[str, Row] = {
+    "rates": Row("rate [Mbit/s]", _rates),
+    "queue": Row("queue [packets]", _queue),
+    "law": Row("probability", _law),
+    "signals": Row("packets/s", _signals),
+}
+"""What can be shown: what arrives and leaves, the queue, the law, what it marks and drops."""
+
+
+class Shown(NamedTuple):
+    """What a figure of kind ``series`` asks for: names of rows, variables of the law, and the time."""
+
+    rows: Sequence[str]
+    laws: Sequence[str]
+    view: View
+
+
+def shown(figure: PaperFigure) -> Shown:
+    """Read what a figure is to show: queue and law of the whole run if it does not say.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such row, or a time is none.
+    """
+    content = figure.content
+    rows = [str(row) for row in content.get("rows", ("queue", "law"))]
+    for row in rows:
+        if row not in ROWS:
+            raise ScenarioError(f"figure {figure.name}: rows: {unknown('row', row, ROWS)}")
+    view = View(from_s=_seconds(figure, "from"), until_s=_seconds(figure, "until"))
+    return Shown(rows, [str(law) for law in content.get("laws", ("p",))], view)
+
+
+def _seconds(figure: PaperFigure, key: str) -> float | None:
+    if key not in figure.content:
+        return None
+    text = str(figure.content[key])
+    found = quantity(text)
+    if found is None or found[1] != TIME:
+        raise ScenarioError(f"figure {figure.name}: `{key}` is `{text}`; write a time: `20s`")
+    return found[0]
+
+
+def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
+    """Draw the runs of an experiment side by side.
+
+    Raises
+    ------
+    UsageError
+        If nothing lies between begin and end.
+    """
+    from matplotlib.figure import Figure
+
+    rows, laws, view = what
+    end_s = max(run.t1_ns for run in experiment.runs) / 1e9
+    begin, end = view.limits(0.0, end_s)
+    # As many points in what is shown as a whole run would have.
+    bins = ceil(MOST_BINS * end_s / (end - begin))
+    columns = run_series(experiment, experiment.runs, queue, bins)
+    size = (max(COLUMN, _LEAST * len(columns)), _MARGINS + _ROW * len(rows))
+    drawn = Figure(figsize=size, layout="constrained")
+    axes = drawn.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    for plots, of_run in zip(axes.T, columns, strict=True):
+        plots[0].set_title(of_run.run.arm, loc="left")
+        plots[-1].set_xlabel("time [s]")
+        for one, name in zip(plots, rows, strict=True):
+            _draw(one, ROWS[name].lines(of_run, laws))
+    fit(axes, (begin, end), bottom=0.0)
+    for first, last, name in zip(axes[:, 0], axes[:, -1], rows, strict=True):
+        first.set_ylabel(ROWS[name].label)
+        if len(last.lines) > 1:
+            # Over the plot, where it covers nothing.
+            last.legend(fontsize=6, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.1)
+    title = f"{experiment.title} (seed {experiment.runs[0].seed})"
+    drawn.suptitle(fill(title, round(LETTERS * size[0] / COLUMN)), fontsize=8)
+    return drawn
+
+
+def _draw(axes: Axes, lines: Mapping[str, Line]) -> None:
+    for name, line in lines.items():
+        axes.plot(line.times, line.values, color=PALETTE[line.color], linewidth=line.width, label=name)
