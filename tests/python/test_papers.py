@@ -11,9 +11,10 @@ from aqmlab.papers.check import problems
 from aqmlab.papers.figures import draw_figure, numbers, one_of_each
 from aqmlab.papers.folder import Thinned, find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
+from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
 from aqmlab.papers.reproduce import Wanted, reproduce
-from aqmlab.papers.scorecard import as_html, as_markdown, headline, making, multiverse_markdown
+from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
 from aqmlab.papers.variants import variant
 

@@ -151,8 +151,8 @@ def _draw(done: Reproduction, folder: Path) -> None:
 
 
 def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
-    from aqmlab.papers.scorecard import as_json as scorecard_json
     from aqmlab.papers.scorecard import headline, write_scorecard
+    from aqmlab.papers.scorecard_json import as_json as scorecard_json
 
     if as_json:
         tell_json(scorecard_json(done))
@@ -169,7 +169,8 @@ def _print(done: Reproduction) -> None:
     from rich.text import Text
 
     from aqmlab.cli.tables import answer_console, plain_table
-    from aqmlab.papers.scorecard import cell_text, evidence
+    from aqmlab.papers.evidence import evidence
+    from aqmlab.papers.scorecard import cell_text
 
     console = answer_console()
     console.print(done.paper.title, style="bold", markup=False)
@@ -196,7 +197,7 @@ def _print(done: Reproduction) -> None:
 
 def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool) -> None:
     from aqmlab.papers.multiverse import multiverse as go_through
-    from aqmlab.papers.scorecard import multiverse_json, multiverse_markdown
+    from aqmlab.papers.multiverse_report import multiverse_json, multiverse_markdown
 
     table = go_through(paper, **common)
     text = multiverse_markdown(table, _made(paper))

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from aqmlab.claims import Part, Scored, sentence
 from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
+from aqmlab.papers.evidence import evidence, explanation
 from aqmlab.papers.folder import Paper
-from aqmlab.papers.multiverse import MultiverseTable
 from aqmlab.papers.reproduce import Reproduction, ScoredFinding
 from aqmlab.papers.tables import NOT_SCORED, FilledTable, TableCell
 from aqmlab.stats import Estimate
-
-STATUSES = ("holds", "fails", "undecided")
-STRENGTHS = ("firm", "soft")
-MOST_PARTS = 6
-"""Comparisons that are printed of a finding; the page says how many there are."""
 
 
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
@@ -86,7 +80,10 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         lines += [f"![{file.stem}](figures/{file.name})" for file in figures]
     lines += ["", "## The reading", "", _reading_head(paper), "", "| setting | reading | known as | why |"]
     lines += ["|---|---|---|---|"]
-    lines += [f"| {_md(s.name)} | {_md(s.chosen)} | {s.mark} | {_md(s.why)} |" for s in paper.settings]
+    lines += [
+        f"| {markdown_cell(s.name)} | {markdown_cell(s.chosen)} | {s.mark} | {markdown_cell(s.why)} |"
+        for s in paper.settings
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -101,8 +98,8 @@ def _markdown_row(scored: ScoredFinding) -> str:
         finding.name,
         f"**{scored.status}**" if scored.status != "holds" else scored.status,
         finding.strength,
-        _md(finding.text),
-        _md(evidence(scored)),
+        markdown_cell(finding.text),
+        markdown_cell(evidence(scored)),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -116,42 +113,6 @@ def _markdown_notes(findings: Sequence[ScoredFinding]) -> list[str]:
     return ["", "## What does not hold, and why", *lines] if lines else []
 
 
-def explanation(scored: ScoredFinding) -> str:
-    """Why a finding does not hold, as far as it is known."""
-    if scored.status == "holds":
-        return ""
-    finding = scored.finding
-    said = [finding.note] if finding.note else []
-    for cause, verdict in zip(finding.causes, scored.explained, strict=False):
-        reading = ", ".join(f"{name}: {label}" for name, label in cause.items())
-        said.append(f"With another reading ({reading}), all else the same, it {_verb(verdict.status)}.")
-    return " ".join(said) or "No cause is known."
-
-
-def _verb(status: str) -> str:
-    return "stays undecided" if status == "undecided" else status
-
-
-def evidence(scored: ScoredFinding) -> str:
-    """The comparisons that decided a finding, in words."""
-    parts = [part for each in scored.parts for part in _deciding(scored, each)]
-    said = [_with_place(part) for part in parts[:MOST_PARTS]]
-    if len(parts) > MOST_PARTS:
-        said.append(f"and {len(parts) - MOST_PARTS} more")
-    reasons = [each.verdict.reason for each in scored.parts if not each.parts and each.verdict.reason]
-    return "; ".join([*said, *reasons])
-
-
-def _deciding(scored: ScoredFinding, each: Scored) -> Iterable[Part]:
-    """Of a finding that fails, what fails; otherwise everything."""
-    return each.deciding() if each.status == scored.status else ()
-
-
-def _with_place(part: Part) -> str:
-    place = ", ".join(label for _, label in part.at)
-    return f"{place}: {sentence(part)}" if place else sentence(part)
-
-
 def _markdown_table(filled: FilledTable) -> list[str]:
     table = filled.table
     unit = f" [{table.unit}]" if table.unit else ""
@@ -160,9 +121,9 @@ def _markdown_table(filled: FilledTable) -> list[str]:
     lines = [f"## Table {table.name}: {table.title}{unit}", ""]
     if scored:
         lines += [f"Published, then ours; {agree} of {scored} agree ({table.tolerance}).", ""]
-    lines += [f"| | {' | '.join(map(_md, heads))} |", f"|---|{'---|' * len(heads)}"]
+    lines += [f"| | {' | '.join(map(markdown_cell, heads))} |", f"|---|{'---|' * len(heads)}"]
     for row, cells in zip(table.rows, filled.cells, strict=True):
-        lines.append(f"| {_md(row['label'])} | {' | '.join(cell_text(cell) for cell in cells)} |")
+        lines.append(f"| {markdown_cell(row['label'])} | {' | '.join(cell_text(cell) for cell in cells)} |")
     if any(cell.branches for row in filled.cells for cell in row):
         lines += [
             "",
@@ -187,7 +148,8 @@ def _estimate_text(found: Estimate | None) -> str:
     return f"{number(found.mean)}{half}"
 
 
-def _md(text: str) -> str:
+def markdown_cell(text: str) -> str:
+    """A text that can stand in a cell of a table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 
@@ -267,121 +229,6 @@ def _figure_context(file: Path) -> dict[str, str]:
 
     data = base64.b64encode(file.read_bytes()).decode("ascii")
     return {"name": file.stem.replace("-", " "), "source": f"data:image/svg+xml;base64,{data}"}
-
-
-def as_json(done: Reproduction) -> dict[str, Any]:
-    """The scorecard as plain data: what ``--json`` prints."""
-    return {
-        "format_version": 1,
-        "paper": done.paper.key,
-        "seeds": done.seeds,
-        "quick": done.quick,
-        "wall_s": round(done.wall_s, 3),
-        "counts": {strength: done.counts(strength) for strength in STRENGTHS},
-        "findings": [
-            {
-                "name": scored.finding.name,
-                "strength": scored.finding.strength,
-                "status": scored.status,
-                "evidence": evidence(scored),
-                "explanation": explanation(scored),
-            }
-            for scored in done.findings
-        ],
-        "tables": [
-            {
-                "name": filled.table.name,
-                "columns": [column["label"] for column in filled.table.columns],
-                "rows": [
-                    {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}
-                    for row, cells in zip(filled.table.rows, filled.cells, strict=True)
-                ],
-            }
-            for filled in done.tables
-        ],
-    }
-
-
-def _cell_json(cell: TableCell) -> dict[str, Any]:
-    def plain(found: Estimate | None) -> dict[str, Any] | None:
-        return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}
-
-    return {
-        "published": cell.published,
-        "ours": plain(cell.ours),
-        "verdict": cell.verdict,
-        "branches": [{"share": b.share, "ours": plain(b.ours)} for b in cell.branches],
-    }
-
-
-def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
-    """The multiverse as plain data."""
-    return {
-        "format_version": 1,
-        "paper": table.paper.key,
-        "findings": [
-            {"name": f.name, "strength": f.strength, **{s: table.share(i, s) for s in STATUSES}}
-            for i, f in enumerate(table.findings)
-        ],
-        "readings": [
-            {
-                "reading": dict(universe.reading),
-                "failure": universe.failure,
-                "firm_holding": table.held(universe),
-                "status": {f.name: table.status(universe, i) for i, f in enumerate(table.findings)},
-            }
-            for universe in table.universes
-        ],
-    }
-
-
-def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
-    """``multiverse.md``: the share of readings in which each finding holds, and each reading."""
-    paper = table.paper
-    ran = [u for u in table.universes if not u.failure]
-    best = table.best()
-    firm = sum(f.strength == "firm" for f in table.findings)
-    lines = [
-        f"# Multiverse: {paper.title}",
-        "",
-        f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each a choice of what the paper"
-        " does not state. The scored reading is the first, fixed before scoring; the others tell how much its"
-        f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']} (results version"
-        f" {made['results_version']}, commit {made['commit']}) with {_thinned(paper)}.",
-        "",
-        f"Firm findings that hold: {table.held(table.universes[0])} of {firm} in the fixed reading,"
-        f" {table.held(best)} in the best one ({best.label}), which was found by looking and is not a score.",
-        "",
-        "| finding | strength | holds in | fails in | undecided in | fixed reading |",
-        "|---|---|---|---|---|---|",
-    ]
-    for i, finding in enumerate(table.findings):
-        shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
-        fixed = table.status(table.universes[0], i)
-        lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
-    lines += ["", "| reading | firm findings that hold | changed by it |", "|---|---|---|"]
-    lines += [_universe_row(table, universe, firm) for universe in table.universes]
-    return "\n".join(lines) + "\n"
-
-
-def _thinned(paper: Paper) -> str:
-    """What the multiverse leaves out of the experiments."""
-    thinned = paper.multiverse.thinned
-    seeds = f"{thinned.runs} seeds a cell" if thinned.runs else "all seeds"
-    kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
-    return f"{seeds}{f', {kept}' if kept else ''}"
-
-
-def _universe_row(table: MultiverseTable, universe: Any, firm: int) -> str:  # noqa: ANN401
-    if universe.failure:
-        return f"| {_md(universe.label)} | could not be run | {_md(universe.failure.splitlines()[0])} |"
-    fixed = table.universes[0]
-    changed = [
-        f"{finding.name} {table.status(universe, i)}"
-        for i, finding in enumerate(table.findings)
-        if table.status(universe, i) != table.status(fixed, i)
-    ]
-    return f"| {_md(universe.label)} | {table.held(universe)} of {firm} | {', '.join(changed) or 'nothing'} |"
 
 
 def making(version: str, results_version: int, commit: str, today: date | None = None) -> dict[str, str]:

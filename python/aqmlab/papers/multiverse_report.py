@@ -1,0 +1,81 @@
+"""The multiverse of a paper, written down: as Markdown and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab.papers.folder import Paper
+from aqmlab.papers.multiverse import STATUSES, MultiverseTable, Universe
+from aqmlab.papers.scorecard import markdown_cell
+
+
+def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
+    """The multiverse as plain data."""
+    return {
+        "format_version": 1,
+        "paper": table.paper.key,
+        "findings": [
+            {"name": f.name, "strength": f.strength, **{s: table.share(i, s) for s in STATUSES}}
+            for i, f in enumerate(table.findings)
+        ],
+        "readings": [
+            {
+                "reading": dict(universe.reading),
+                "failure": universe.failure,
+                "firm_holding": table.held(universe),
+                "status": {f.name: table.status(universe, i) for i, f in enumerate(table.findings)},
+            }
+            for universe in table.universes
+        ],
+    }
+
+
+def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
+    """``multiverse.md``: the share of readings in which each finding holds, and each reading."""
+    paper = table.paper
+    ran = [u for u in table.universes if not u.failure]
+    best = table.best()
+    firm = sum(f.strength == "firm" for f in table.findings)
+    lines = [
+        f"# Multiverse: {paper.title}",
+        "",
+        f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each a choice of what the paper"
+        " does not state. The scored reading is the first, fixed before scoring; the others tell how much its"
+        f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']} (results version"
+        f" {made['results_version']}, commit {made['commit']}) with {_thinned(paper)}.",
+        "",
+        f"Firm findings that hold: {table.held(table.universes[0])} of {firm} in the fixed reading,"
+        f" {table.held(best)} in the best one ({best.label}), which was found by looking and is not a score.",
+        "",
+        "| finding | strength | holds in | fails in | undecided in | fixed reading |",
+        "|---|---|---|---|---|---|",
+    ]
+    for i, finding in enumerate(table.findings):
+        shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
+        fixed = table.status(table.universes[0], i)
+        lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
+    lines += ["", "| reading | firm findings that hold | changed by it |", "|---|---|---|"]
+    lines += [_universe_row(table, universe, firm) for universe in table.universes]
+    return "\n".join(lines) + "\n"
+
+
+def _thinned(paper: Paper) -> str:
+    """What the multiverse leaves out of the experiments."""
+    thinned = paper.multiverse.thinned
+    seeds = f"{thinned.runs} seeds a cell" if thinned.runs else "all seeds"
+    kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
+    return f"{seeds}{f', {kept}' if kept else ''}"
+
+
+def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
+    label = markdown_cell(universe.label)
+    if universe.failure:
+        return f"| {label} | could not be run | {markdown_cell(universe.failure.splitlines()[0])} |"
+    fixed = table.universes[0]
+    changed = [
+        f"{finding.name} {table.status(universe, i)}"
+        for i, finding in enumerate(table.findings)
+        if table.status(universe, i) != table.status(fixed, i)
+    ]
+    return f"| {label} | {table.held(universe)} of {firm} | {', '.join(changed) or 'nothing'} |"
