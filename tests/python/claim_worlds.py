@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
+from scipy import stats as scipy_stats
+
+from aqmlab.claims import Claim, score
+from aqmlab.claims.scan import Origin
 from aqmlab.metrics import find
 from aqmlab.results import Axis, Cell, Results
 
@@ -53,4 +58,41 @@ def table(of: Mapping[str, Mapping[str, list[float | None]]], **options) -> Worl
     seeds = len(next(iter(next(iter(of.values())).values())))
     return World(
         lambda metric, cell, seed, **_: of[metric][cell.arm][seed - 1], arms=arms, seeds=seeds, **options
+    )
+
+
+A = [10.0, 12.0, 11.0, 13.0, 14.0]
+B = [11.0, 14.0, 12.5, 13.5, 16.0]
+DIFFERENCE = [a - b for a, b in zip(A, B, strict=True)]
+WORLD = table({"jain_index": {"RED": A, "DropTail": B}})
+
+
+def scored(text, world, **claim):
+    (found,) = score(world, [Claim("c", text, origin=Origin("c", "x.toml", 1, 1), **claim)])
+    return found
+
+
+def status(text, world, **claim):
+    return scored(text, world, **claim).status
+
+
+def t_interval(values, confidence=0.95):
+    half = (
+        scipy_stats.t.ppf(0.5 + confidence / 2, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
+    )
+    return np.mean(values), np.mean(values) - half, np.mean(values) + half
+
+
+def by_buffer(values, noise=0.0, seeds=10):
+    """A value for each buffer, with noise of its own in each seed."""
+    rng = np.random.default_rng(3)
+    drawn = rng.normal(0, 1, (4, seeds))
+    return World(
+        lambda _, cell, seed, **__: (
+            values[BUFFER.labels.index(cell.label("limit"))]
+            + noise * drawn[BUFFER.labels.index(cell.label("limit")), seed - 1]
+        ),
+        axes=(BUFFER,),
+        arms=("RED",),
+        seeds=seeds,
     )

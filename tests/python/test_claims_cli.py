@@ -183,7 +183,7 @@ def test_a_sweep_scores_its_claims(aqmlab_cli, swept, tmp_path):
     ended = aqmlab_cli("sweep", file, "--store", tmp_path / "store", "-q")
     assert ended.returncode == 0, ended.stderr
     assert "holds      longer (firm)" in ended.stdout
-    assert "queueing_delay_mean_s{arm=DropTail} at 40p = " in ended.stdout
+    assert "queueing_delay_mean_s{arm=DropTail} at limit 40p = " in ended.stdout
     (kept,) = (tmp_path / "store").glob("sweeps/*/claims.json")
     content = kept.read_bytes()
     assert json.loads(aqmlab_cli("claims", kept.parent, "--json").stdout) == json.loads(content)

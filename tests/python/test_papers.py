@@ -2,18 +2,20 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
+from aqmlab.papers.evidence import comparisons, evidence
 from aqmlab.papers.figures import draw_figure, numbers, one_of_each
-from aqmlab.papers.folder import Thinned, find_paper, read_paper
+from aqmlab.papers.folder import Part, Thinned, find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
-from aqmlab.papers.reproduce import Wanted, reproduce
+from aqmlab.papers.reproduce import Wanted, reproduce, score_finding
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
 from aqmlab.papers.variants import variant
@@ -108,12 +110,38 @@ def test_scorecards_tell_everything(toy, tmp_path):
     for figure in toy.figures:
         assert draw_figure(figure, toy.results.get(figure.experiment), tmp_path / "figures", "0.0").is_file()
     markdown = as_markdown(toy, tmp_path, MADE)
-    assert "| T2 | **fails** | firm | RED loses nothing. |" in markdown
+    assert "| T2 | **fails** | firm | RED loses nothing. | drop_percent{arm=RED, limit=8p} = " in markdown
+    assert "RED's queue is shorter than DropTail's. | limit " in markdown
     assert "It is wrong. With another reading (least RTO: 200 ms), all else the same, it fails." in markdown
     assert "](figures/figure-1.svg)" in markdown
     page = as_html(toy, tmp_path, MADE)
     assert page.count("data:image/svg+xml;base64,") == 4
+    assert "<details><summary>all 3 comparisons" not in page  # all of them are shown already
     assert "<script" not in page.split("<main>")[1]
+
+
+def stated(toy, expect):
+    """A finding with this statement, scored by the toy's runs."""
+    finding = toy.findings[0].finding
+    return score_finding(replace(finding, parts=(Part("loss.toml", expect, {}),)), toy.results)
+
+
+def test_of_many_comparisons_a_few_are_shown_and_all_can_be_seen(toy, tmp_path):
+    decided = stated(toy, "for all limit, arm: (drop_percent <= 90 % and drop_percent < 91 %)")
+    assert len(comparisons(decided)) == 12
+    few = evidence(decided)
+    assert len(few) == 5
+    assert few[-1] == "and 8 more"
+    page = as_html(replace(toy, findings=(decided,)), tmp_path, MADE)
+    assert "<details><summary>all 12 comparisons</summary>" in page
+
+
+def test_what_is_undecided_says_why_first(toy):
+    decided = stated(toy, "quantile(drop_percent{arm=RED, limit=8p}, 90 %) > 0")
+    assert decided.status == "undecided"
+    why, what = evidence(decided)
+    assert "values" in why
+    assert what.startswith("quantile(drop_percent{arm=RED, limit=8p}, 90 %) = ")
 
 
 def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
@@ -314,4 +342,9 @@ def test_the_command_writes_a_scorecard(aqmlab_cli, store, tmp_path):
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["counts"]["firm"] == {"holds": 1, "fails": 1, "undecided": 0}
-    assert {file.name for file in tmp_path.iterdir()} == {"scorecard.md", "scorecard.html", "figures"}
+    names = {"scorecard.md", "scorecard.html", "scorecard.json", "figures"}
+    assert {file.name for file in tmp_path.iterdir()} == names
+    assert json.loads((tmp_path / "scorecard.json").read_text())["findings"] == told["findings"]
+    (statement,) = told["findings"][0]["statements"]
+    assert (statement["experiment"], statement["status"]) == ("loss.toml", "holds")
+    assert [part["at"] for part in statement["parts"]] == [{"limit": of} for of in ("8p", "40p", "80p")]

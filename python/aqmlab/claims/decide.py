@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from aqmlab.claims.check import MOST_COMPARISONS, Level, kind_of
 from aqmlab.claims.names import Bindings, Names
+from aqmlab.claims.points import is_difference
 from aqmlab.claims.ranges import Range
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.seeds import (
@@ -83,10 +84,13 @@ class Side:
         The expression.
     estimate
         The mean over the seeds, or the figure, with its 95 % interval; without ends for a constant.
+    difference
+        Whether it is the distance of two measured figures: that of percentages is in percentage points.
     """
 
     text: str
     estimate: Interval
+    difference: bool = False
 
     @property
     def constant(self) -> bool:
@@ -264,7 +268,8 @@ class Decider:
         relation: Relation = ">" if node.best.function == "argmax" else "<"
 
         def beats(label: str, other: str) -> Callable[[_Levels], Verdict]:
-            text = f"{body} at {label} {relation} at {other}"
+            places = [_place({key: of}, self._names) for of in (label, other)]
+            text = f"{body} at {places[0]} {relation} at {places[1]}"
             sides = (body, {**bound, key: label}), (body, {**bound, key: other})
             return lambda inner: self._compared(text, sides[0], relation, sides[1], inner)
 
@@ -289,9 +294,10 @@ class Decider:
         tolerance_value = self._inner.tolerance(node, bound) * (-1.0 if rising else 1.0)
         insides = list(self._inner.inside(node.over, bound))
         labels = self._names.options(node.over[0])
+        axis = self._names.short(self._names.key(node.over[0].axis))
 
         def step(i: int) -> Callable[[_Levels], Verdict]:
-            text = f"{body} at {labels[i + 1]} {relation} at {labels[i]}"
+            text = f"{body} at {axis} {labels[i + 1]} {relation} at {axis} {labels[i]}"
             later, earlier = (body, insides[i + 1]), (body, insides[i])
             return lambda inner: self._compared(text, later, relation, earlier, inner, tolerance_value)
 
@@ -370,7 +376,7 @@ class _Measure:
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
         sides = [
-            Side(_labelled(node, bound, common), self._side((node, bound)))
+            Side(_labelled(node, bound, common, names), self._side((node, bound)), is_difference(node))
             for node, bound in (self._left, self._right or self._left)
         ]
         found = self.interval(CONFIDENCE)
@@ -488,10 +494,14 @@ def _shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:
     return tuple((names.short(key), label) for key, label in bound.items())
 
 
-def _labelled(node: Expression, bound: Bindings, common: Bindings) -> str:
-    """An expression, and what is fixed for it alone: ``x at 4p``."""
-    own = [label for key, label in bound.items() if key not in common]
-    return " at ".join([str(node), *own])
+def _labelled(node: Expression, bound: Bindings, common: Bindings, names: Names) -> str:
+    """An expression, and what is fixed for it alone: ``x at buffer 4p``."""
+    own = {key: label for key, label in bound.items() if key not in common}
+    return f"{node} at {_place(own, names)}" if own else str(node)
+
+
+def _place(bound: Bindings, names: Names) -> str:
+    return ", ".join(f"{axis} {label}" for axis, label in _shown(bound, names))
 
 
 def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:

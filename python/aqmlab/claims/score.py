@@ -54,9 +54,20 @@ class Scored:
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[Part, ...]:
-        """The parts that go with the verdict: all that share its status, or all where none does."""
+        """The parts that go with the verdict, what decides first: all that share its status, or all."""
         same = tuple(part for part in self.parts if part.verdict.status == self.status)
-        return same or self.parts
+        return foremost(same or self.parts, self.status)
+
+
+def foremost(parts: Iterable[Part], status: str) -> tuple[Part, ...]:
+    """Parts in the order in which they matter.
+
+    Of a claim that fails the clearest failures come first; of one that holds, what is nearest to failing.
+    What is equally clear, and all of one that is undecided, stays in its order.
+    """
+    if status == UNDECIDED:
+        return tuple(parts)
+    return tuple(sorted(parts, key=lambda part: part.verdict.margin, reverse=status == FAILS))
 
 
 def score(results: Results, claims: Iterable[Claim] | None = None) -> tuple[Scored, ...]:
@@ -117,7 +128,7 @@ def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "confidence": CONFIDENCE,
         "counts": counts(scored),
-        "claims": [_scored_json(each) for each in scored],
+        "claims": [scored_json(each) for each in scored],
     }
 
 
@@ -139,7 +150,8 @@ def write_claims(scored: Sequence[Scored], path: Path) -> Path:
     return file
 
 
-def _scored_json(scored: Scored) -> dict[str, Any]:
+def scored_json(scored: Scored) -> dict[str, Any]:
+    """A claim with every comparison, as plain data."""
     claim, verdict = scored.claim, scored.verdict
     return {
         "name": claim.name,

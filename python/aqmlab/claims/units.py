@@ -17,6 +17,9 @@ from aqmlab.figures import display_unit, display_value, number
 
 Powers = tuple[tuple[str, int], ...]
 
+POINTS = "% points"
+"""What differences of percentages are in: from 5 % to 10 % is 5 points, or 100 % more."""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -54,9 +57,9 @@ class Unit:
             return "a percentage" if self.percent else "a pure number"
         return _NAMES.get(self.powers) or f"in {_product(self.powers)}"
 
-    def shown(self) -> str:
-        """The unit that values are shown in; empty for a pure number."""
-        return display_unit(self.written())
+    def shown(self, *, difference: bool = False) -> str:
+        """The unit that values, or their differences, are shown in; empty for a pure number."""
+        return POINTS if difference and self.percent else display_unit(self.written())
 
     def value(self, value: float) -> float:
         """A value in the unit that it is shown in."""
@@ -70,9 +73,9 @@ class Unit:
         """A value in that unit."""
         return 100.0 * value if self.percent else value / _SHOWN_FACTOR.get(self.powers, 1.0)
 
-    def text(self, value: float, digits: int = 4) -> str:
-        """A value with its unit: ``12.5 ms``."""
-        shown = self.shown()
+    def text(self, value: float, digits: int = 4, *, difference: bool = False) -> str:
+        """A value, or a difference of values, with its unit: ``12.5 ms``."""
+        shown = self.shown(difference=difference)
         return f"{number(self.value(value), digits)} {shown}".rstrip()
 
 

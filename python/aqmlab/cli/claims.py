@@ -12,11 +12,8 @@ from aqmlab.cli.console import Exit, refuse_damage, tell_json
 from aqmlab.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from aqmlab.claims import Part, Scored
+    from aqmlab.claims import Scored
     from aqmlab.recording import Experiment
-
-MOST_PARTS = 4
-"""Comparisons that are printed of a claim; all of them are in its JSON."""
 
 _STYLES = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 _WIDTH = max(map(len, _STYLES)) + 2
@@ -111,18 +108,13 @@ def headline(scored: Sequence[Scored]) -> str:
 
 
 def _said(scored: Scored) -> list[str]:
-    """The comparisons that go with the verdict, and why it is not more certain."""
+    """The comparisons that decide, and why they are not more certain; all of them are in the JSON."""
+    from aqmlab.claims.text import MOST_SHOWN, placed_sentence
+
     parts = scored.deciding()
-    lines = [_part_text(part) for part in parts[:MOST_PARTS]]
+    lines = [placed_sentence(part) for part in parts[:MOST_SHOWN]]
     more = len(parts) - len(lines)
     if more:
         lines.append(f"and {more} more")
     reason = scored.verdict.reason
     return lines if scored.status != "undecided" or not reason else [reason, *lines]
-
-
-def _part_text(part: Part) -> str:
-    from aqmlab.claims import sentence
-
-    where = ", ".join(f"{axis} {label}" for axis, label in part.at)
-    return f"{where}: {sentence(part)}" if where else sentence(part)

@@ -154,13 +154,14 @@ def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
     from aqmlab.papers.scorecard import headline, write_scorecard
     from aqmlab.papers.scorecard_json import as_json as scorecard_json
 
+    made = _made(done.paper)
     if as_json:
-        tell_json(scorecard_json(done))
+        tell_json(scorecard_json(done, made))
     else:
         _print(done)
         print(headline(done))
     folder.mkdir(parents=True, exist_ok=True)
-    markdown, html = write_scorecard(done, folder, _made(done.paper))
+    markdown, html = write_scorecard(done, folder, made)
     say(f"scorecard  {markdown}")
     say(f"           {html}")
 
@@ -180,7 +181,7 @@ def _print(done: Reproduction) -> None:
     for scored in done.findings:
         colour = {"holds": "green", "fails": "red"}.get(scored.status, "yellow")
         row = (scored.finding.name, Text(scored.status, style=colour), scored.finding.strength)
-        table.add_row(*row, Text(evidence(scored)))
+        table.add_row(*row, Text("\n".join(evidence(scored))))
     if done.findings:
         console.print(table)
     for filled in done.tables:

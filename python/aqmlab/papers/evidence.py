@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from aqmlab.claims import Part, Scored, sentence
+from aqmlab.claims import Part
+from aqmlab.claims.score import foremost
+from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 from aqmlab.papers.reproduce import ScoredFinding
 
-MOST_PARTS = 6
-"""Comparisons that are printed of a finding; the page says how many there are."""
+
+def evidence(scored: ScoredFinding) -> tuple[str, ...]:
+    """The comparisons that decided a finding, a sentence each, and how many more of them there are.
+
+    Of a finding that fails the clearest failures, of one that holds what is nearest to failing; for one that
+    is undecided the reason comes first.
+    """
+    deciding = [each for each in scored.parts if each.status == scored.status]
+    reasons = [
+        each.verdict.reason
+        for each in deciding
+        if each.verdict.reason and (scored.status == "undecided" or not each.parts)
+    ]
+    parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
+    said = [*dict.fromkeys(reasons), *map(placed_sentence, parts[:MOST_SHOWN])]
+    more = len(parts) - MOST_SHOWN
+    return (*said, f"and {more} more") if more > 0 else tuple(said)
+
+
+def comparisons(scored: ScoredFinding) -> tuple[Part, ...]:
+    """Every comparison that was made for a finding, in the order of its statements."""
+    return tuple(part for each in scored.parts for part in each.parts)
 
 
 def explanation(scored: ScoredFinding) -> str:
@@ -25,23 +45,3 @@ def explanation(scored: ScoredFinding) -> str:
 
 def _verb(status: str) -> str:
     return "stays undecided" if status == "undecided" else status
-
-
-def evidence(scored: ScoredFinding) -> str:
-    """The comparisons that decided a finding, in words."""
-    parts = [part for each in scored.parts for part in _deciding(scored, each)]
-    said = [_with_place(part) for part in parts[:MOST_PARTS]]
-    if len(parts) > MOST_PARTS:
-        said.append(f"and {len(parts) - MOST_PARTS} more")
-    reasons = [each.verdict.reason for each in scored.parts if not each.parts and each.verdict.reason]
-    return "; ".join([*said, *reasons])
-
-
-def _deciding(scored: ScoredFinding, each: Scored) -> Iterable[Part]:
-    """Of a finding that fails, what fails; otherwise everything."""
-    return each.deciding() if each.status == scored.status else ()
-
-
-def _with_place(part: Part) -> str:
-    place = ", ".join(label for _, label in part.at)
-    return f"{place}: {sentence(part)}" if place else sentence(part)

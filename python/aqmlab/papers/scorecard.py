@@ -1,4 +1,4 @@
-"""The scorecard of a reproduction: one page, as Markdown and as HTML."""
+"""The scorecard of a reproduction: one page, as Markdown and as HTML, and its data beside it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from aqmlab.claims.text import placed_sentence
 from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
-from aqmlab.papers.evidence import evidence, explanation
+from aqmlab.papers.evidence import comparisons, evidence, explanation
 from aqmlab.papers.folder import Paper
 from aqmlab.papers.reproduce import Reproduction, ScoredFinding
+from aqmlab.papers.scorecard_json import as_text
 from aqmlab.papers.tables import NOT_SCORED, FilledTable, TableCell
 from aqmlab.stats import Estimate
 
 
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
-    """Write ``scorecard.md`` and ``scorecard.html``.
+    """Write ``scorecard.md``, ``scorecard.html`` and ``scorecard.json``; the paths of the first two.
 
     Parameters
     ----------
@@ -31,7 +33,16 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     markdown, html = folder / "scorecard.md", folder / "scorecard.html"
     save(markdown, as_markdown(done, folder, made))
     save(html, as_html(done, folder, made))
+    save(folder / "scorecard.json", as_text(done, made))
     return markdown, html
+
+
+_HOW_SCORED = (
+    "A finding holds or fails if the 95 % interval of what it states lies on one side of its threshold;"
+    " otherwise it is undecided. Of what was measured the comparisons that decide are shown: the clearest"
+    " failures of a finding that fails, those nearest to failing of one that holds. Differences of"
+    " percentages are in percentage points."
+)
 
 
 def headline(done: Reproduction) -> str:
@@ -64,8 +75,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         "",
         f"Made on {made['date']} by aqmlab {made['version']} (results version {made['results_version']},"
         f" commit {made['commit']}) with `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
-        " A finding holds or fails if the 95 % interval of what it states lies on one side of its threshold;"
-        " otherwise it is undecided.",
+        f" {_HOW_SCORED} All comparisons are in `scorecard.json`.",
         "",
         "| finding | score | strength | what the paper says | what was measured |",
         "|---|---|---|---|---|",
@@ -99,7 +109,7 @@ def _markdown_row(scored: ScoredFinding) -> str:
         f"**{scored.status}**" if scored.status != "holds" else scored.status,
         finding.strength,
         markdown_cell(finding.text),
-        markdown_cell(evidence(scored)),
+        "<br>".join(map(markdown_cell, evidence(scored))),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -178,12 +188,16 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "settings": paper.settings,
         "reading_head": _reading_head(paper),
         "duration": _duration(done),
+        "how_scored": _HOW_SCORED,
         "command": f"aqmlab reproduce {paper.key}",
     }
     return page("scorecard.html.j2", [], context, styles=("scorecard.css",))
 
 
-def _finding_context(scored: ScoredFinding) -> dict[str, str]:
+def _finding_context(scored: ScoredFinding) -> dict[str, Any]:
+    from aqmlab.reports.claims import SIGNS
+
+    shown, every = evidence(scored), comparisons(scored)
     return {
         "name": scored.finding.name,
         "status": scored.status,
@@ -191,7 +205,11 @@ def _finding_context(scored: ScoredFinding) -> dict[str, str]:
         "text": scored.finding.text,
         "source": scored.finding.source,
         "expect": "\nand ".join(part.expect for part in scored.finding.parts),
-        "evidence": evidence(scored),
+        "evidence": shown,
+        "comparisons": [
+            {"status": part.verdict.status, "sign": SIGNS[part.verdict.status], "text": placed_sentence(part)}
+            for part in (every if len(every) > len(shown) else ())
+        ],
         "explanation": explanation(scored),
     }
 

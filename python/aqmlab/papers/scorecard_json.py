@@ -1,56 +1,78 @@
-"""The scorecard of a reproduction as plain data."""
+"""The scorecard of a reproduction as plain data: what ``--json`` prints, and ``scorecard.json`` holds."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from aqmlab.claims.score import scored_json
 from aqmlab.papers.evidence import evidence, explanation
 from aqmlab.papers.folder import STRENGTHS
-from aqmlab.papers.reproduce import Reproduction
-from aqmlab.papers.tables import TableCell
+from aqmlab.papers.reproduce import Reproduction, ScoredFinding
+from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 
+_OF_STATEMENT = ("expect", "where", "status", "reason", "parts")
+"""What is kept of a statement's claim: the rest is the finding's."""
 
-def as_json(done: Reproduction) -> dict[str, Any]:
-    """The scorecard as plain data: what ``--json`` prints."""
+
+def as_text(done: Reproduction, made: Mapping[str, str]) -> str:
+    """The content of ``scorecard.json``."""
+    return json.dumps(as_json(done, made), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
+    """The scorecard with every comparison; ``made`` is what is said of its making."""
     return {
         "format_version": 1,
         "paper": done.paper.key,
+        **made,
         "seeds": done.seeds,
         "quick": done.quick,
         "wall_s": round(done.wall_s, 3),
         "counts": {strength: done.counts(strength) for strength in STRENGTHS},
-        "findings": [
-            {
-                "name": scored.finding.name,
-                "strength": scored.finding.strength,
-                "status": scored.status,
-                "evidence": evidence(scored),
-                "explanation": explanation(scored),
-            }
-            for scored in done.findings
+        "findings": [_finding_json(scored) for scored in done.findings],
+        "tables": [_table_json(filled) for filled in done.tables],
+    }
+
+
+def _finding_json(scored: ScoredFinding) -> dict[str, Any]:
+    statements = zip(scored.finding.parts, scored.parts, strict=True)
+    return {
+        "name": scored.finding.name,
+        "text": scored.finding.text,
+        "strength": scored.finding.strength,
+        "status": scored.status,
+        "evidence": list(evidence(scored)),
+        "explanation": explanation(scored),
+        "statements": [
+            {"experiment": part.experiment}
+            | {key: value for key, value in scored_json(claim).items() if key in _OF_STATEMENT}
+            for part, claim in statements
         ],
-        "tables": [
-            {
-                "name": filled.table.name,
-                "columns": [column["label"] for column in filled.table.columns],
-                "rows": [
-                    {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}
-                    for row, cells in zip(filled.table.rows, filled.cells, strict=True)
-                ],
-            }
-            for filled in done.tables
+    }
+
+
+def _table_json(filled: FilledTable) -> dict[str, Any]:
+    return {
+        "name": filled.table.name,
+        "columns": [column["label"] for column in filled.table.columns],
+        "rows": [
+            {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}
+            for row, cells in zip(filled.table.rows, filled.cells, strict=True)
         ],
     }
 
 
 def _cell_json(cell: TableCell) -> dict[str, Any]:
-    def plain(found: Estimate | None) -> dict[str, Any] | None:
-        return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}
-
     return {
         "published": cell.published,
-        "ours": plain(cell.ours),
+        "ours": _estimate_json(cell.ours),
         "verdict": cell.verdict,
-        "branches": [{"share": b.share, "ours": plain(b.ours)} for b in cell.branches],
+        "branches": [{"share": b.share, "ours": _estimate_json(b.ours)} for b in cell.branches],
     }
+
+
+def _estimate_json(found: Estimate | None) -> dict[str, Any] | None:
+    return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}

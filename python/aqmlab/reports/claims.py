@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from aqmlab.claims import Part, Scored, counts
-from aqmlab.claims.text import interval_text, side_text, where_text
-from aqmlab.claims.units import PURE
+from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text, where_text
 from aqmlab.reports.answer import listed
 
-_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
-_MOST_PARTS = 4
-"""Comparisons of a claim that are shown at once; the others unfold."""
+SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
 def claims_context(scored: Sequence[Scored]) -> dict[str, Any]:
@@ -33,21 +29,20 @@ def _claim(scored: Scored) -> dict[str, Any]:
         "expect": claim.expect,
         "where": ", ".join(f"{axis} {label}" for axis, label in claim.where.items()),
         "status": scored.status,
-        "sign": _SIGNS[scored.status],
+        "sign": SIGNS[scored.status],
         "remarks": " · ".join(remark for remark in remarks if remark),
-        "tables": _tables(parts[:_MOST_PARTS]),
-        "others": _tables(parts[_MOST_PARTS:]),
-        "others_count": max(len(parts) - _MOST_PARTS, 0),
+        "tables": _tables(parts[:MOST_SHOWN]),
+        "others": _tables(parts[MOST_SHOWN:]),
+        "others_count": max(len(parts) - MOST_SHOWN, 0),
     }
 
 
 def _tables(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """A table for each run of comparisons of the same two expressions, a row a place."""
-    tables = []
-    for heads, alike in groupby(parts, _heads):
-        rows = [_row(part) for part in alike]
-        tables.append({"heads": heads, "rows": rows})
-    return tables
+    """A table for all comparisons of the same two expressions, a row a place."""
+    alike: dict[tuple[str, ...], list[Part]] = {}
+    for part in parts:
+        alike.setdefault(_heads(part), []).append(part)
+    return [{"heads": heads, "rows": [_row(part) for part in of]} for heads, of in alike.items()]
 
 
 def _heads(part: Part) -> tuple[str, ...]:
@@ -63,10 +58,10 @@ def _row(part: Part) -> dict[str, Any]:
         if side is not None and not side.constant
     ]
     if part.effect != "value":
-        figures.append(interval_text(part.found, part.unit if part.effect == "difference" else PURE))
+        figures.append(effect_text(part))
     return {
         "status": part.verdict.status,
-        "sign": _SIGNS[part.verdict.status],
+        "sign": SIGNS[part.verdict.status],
         "where": where_text(part),
         "figures": figures,
         "n": part.found.n,
