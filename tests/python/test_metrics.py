@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,30 @@ def run():
 def test_by_hand(run, name, class_name, expected):
     value = find(name).compute(run, "bottleneck", class_name)
     assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "timeouts",
+        "timeouts_per_flow",
+        "fast_retransmits",
+        "ecn_reductions",
+        "ce_received",
+        "spurious_retransmissions",
+        "multiple_loss_windows",
+        "lost_outside_queues",
+    ],
+)
+def test_what_one_flow_does_not_tell_is_not_measured_of_its_class(run, name):
+    metric = find(name)
+    silent = FlowTotals(3, "tcp", 80_000_000, 0, None, 1000, 1000, None, *[None] * 7)
+    with_silent = replace(run, flows=[*run.flows, silent])
+    assert metric.compute(run, "bottleneck", "tcp") is not None
+    assert metric.compute(with_silent, "bottleneck", "tcp") is None
+    assert metric.compute(with_silent, "bottleneck", "*") is None
+    assert metric.compute(with_silent, "bottleneck", "udp") == metric.compute(run, "bottleneck", "udp")
+    assert find("goodput_bps").compute(with_silent, "bottleneck", "tcp") == 8 * 151_000 / 2
 
 
 def test_every_metric_says_what_it_is():

@@ -8,6 +8,8 @@
 mod entry;
 mod error;
 #[cfg(target_os = "linux")]
+pub mod machine;
+#[cfg(target_os = "linux")]
 pub mod plane;
 
 pub use entry::{End, Entry};

@@ -43,10 +43,15 @@ def jain_index(values: Sequence[float]) -> float:
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
-def _sum(run: Measured, class_name: str, count: Callable[[FlowTotals], int]) -> float | None:
-    """Sum of a count over the flows of a class; ``None`` without any."""
-    flows = run.flows_of(class_name)
-    return float(sum(count(flow) for flow in flows)) if flows else None
+def _sum(flows: Sequence[FlowTotals], count: Callable[[FlowTotals], int | None]) -> float | None:
+    """Sum of a count over flows; ``None`` without any, or where one of them was not counted."""
+    total = 0
+    for flow in flows:
+        counted = count(flow)
+        if counted is None:
+            return None
+        total += counted
+    return float(total) if flows else None
 
 
 @metric(
@@ -108,7 +113,7 @@ def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> flo
 )
 def timeouts(run: Measured, _queue: str, class_name: str) -> float | None:
     """Retransmission timeouts."""
-    return _sum(run, class_name, lambda flow: flow.measured_timeouts)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_timeouts)
 
 
 @metric(
@@ -122,7 +127,8 @@ def timeouts(run: Measured, _queue: str, class_name: str) -> float | None:
 def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | None:
     """Retransmission timeouts by flows that can have one."""
     flows = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
-    return sum(flow.measured_timeouts for flow in flows) / len(flows) if flows else None
+    total = _sum(flows, lambda flow: flow.measured_timeouts)
+    return None if total is None else total / len(flows)
 
 
 @metric(
@@ -135,7 +141,7 @@ def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | No
 )
 def fast_retransmits(run: Measured, _queue: str, class_name: str) -> float | None:
     """Fast retransmits."""
-    return _sum(run, class_name, lambda flow: flow.measured_fast_retransmits)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_fast_retransmits)
 
 
 @metric(
@@ -148,7 +154,7 @@ def fast_retransmits(run: Measured, _queue: str, class_name: str) -> float | Non
 )
 def spurious_retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
     """Retransmissions that were not needed."""
-    return _sum(run, class_name, lambda flow: flow.measured_spurious_retransmissions)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_spurious_retransmissions)
 
 
 @metric(
@@ -161,7 +167,7 @@ def spurious_retransmissions(run: Measured, _queue: str, class_name: str) -> flo
 )
 def multiple_loss_windows(run: Measured, _queue: str, class_name: str) -> float | None:
     """Windows with several losses."""
-    return _sum(run, class_name, lambda flow: flow.measured_multiple_loss_windows)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_multiple_loss_windows)
 
 
 @metric(
@@ -174,7 +180,7 @@ def multiple_loss_windows(run: Measured, _queue: str, class_name: str) -> float 
 )
 def ecn_reductions(run: Measured, _queue: str, class_name: str) -> float | None:
     """Reactions to marks: at most one a window."""
-    return _sum(run, class_name, lambda flow: flow.measured_ecn_reductions)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_ecn_reductions)
 
 
 @metric(
@@ -187,7 +193,7 @@ def ecn_reductions(run: Measured, _queue: str, class_name: str) -> float | None:
 )
 def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
     """Marks that arrived."""
-    return _sum(run, class_name, lambda flow: flow.measured_ce_received)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_ce_received)
 
 
 @metric(
@@ -199,4 +205,4 @@ def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses that no queue has caused."""
-    return _sum(run, class_name, lambda flow: flow.measured_lost_packets)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_lost_packets)

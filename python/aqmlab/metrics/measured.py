@@ -121,7 +121,7 @@ class QueueTotals:
 
 @dataclass(frozen=True)
 class FlowTotals:
-    """A row of ``flows`` as far as metrics need it."""
+    """A row of ``flows`` as far as metrics need it; ``None`` is what its host was not told by the kernel."""
 
     flow: int
     class_name: str
@@ -130,14 +130,14 @@ class FlowTotals:
     end_ns: int | None
     measured_delivered_bytes: int
     measured_sent_bytes: int
-    measured_timeouts: int
-    measured_retransmitted_segments: int
-    measured_fast_retransmits: int
-    measured_ecn_reductions: int
-    measured_ce_received: int
-    measured_spurious_retransmissions: int
-    measured_multiple_loss_windows: int
-    measured_lost_packets: int
+    measured_timeouts: int | None
+    measured_retransmitted_segments: int | None
+    measured_fast_retransmits: int | None
+    measured_ecn_reductions: int | None
+    measured_ce_received: int | None
+    measured_spurious_retransmissions: int | None
+    measured_multiple_loss_windows: int | None
+    measured_lost_packets: int | None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,240 @@
+//! What the machine was that a live run ran on: kernel, processors, clock, and what else they had to do meanwhile.
+//!
+//! Everything is read from `/proc` and `/sys`, below a root so that tests can have machines of their own. What a machine
+//! does not tell is `None`, and `null` in the manifest.
+
+use std::fs;
+use std::path::PathBuf;
+
+use aqmlab_units::Span;
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_getres};
+use serde_json::{Value, json};
+
+/// Processor time since boot over all processors, in ticks of `/proc/stat`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProcessorTime {
+    /// All of it, idle time too.
+    pub total: u64,
+    /// What another guest of the same hypervisor had while this one wanted it.
+    pub stolen: u64,
+}
+
+impl ProcessorTime {
+    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)). Guest time is
+    /// part of user time already.
+    fn of_stat(stat: &str) -> Option<Self> {
+        const STEAL: usize = 7;
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let stolen = *ticks.get(STEAL)?;
+        Some(ProcessorTime { total: ticks[..=STEAL].iter().sum(), stolen })
+    }
+
+    /// Share of the time since `before` that was stolen, in percent; `None` where no tick has passed.
+    pub fn stolen_percent_since(self, before: ProcessorTime) -> Option<f64> {
+        let total = self.total.checked_sub(before.total).filter(|ticks| *ticks > 0)?;
+        Some(100.0 * self.stolen.saturating_sub(before.stolen) as f64 / total as f64)
+    }
+}
+
+/// A machine, by its `/proc` and `/sys`.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    root: PathBuf,
+}
+
+impl Machine {
+    /// This one.
+    pub fn this() -> Self {
+        Machine::below("/")
+    }
+
+    /// One whose `/proc` and `/sys` are below `root`.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Machine { root: root.into() }
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        let text = fs::read_to_string(self.root.join(path)).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// The kernel's release: `6.18.5`.
+    pub fn kernel(&self) -> Option<String> {
+        self.text("proc/sys/kernel/osrelease")
+    }
+
+    /// The first two numbers of the kernel's release.
+    pub fn kernel_version(&self) -> Option<(u32, u32)> {
+        let release = self.kernel()?;
+        let mut numbers = release.split(['.', '-']).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    }
+
+    /// What the kernel takes the time from: `tsc`.
+    pub fn clocksource(&self) -> Option<String> {
+        self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
+    }
+
+    /// How the first processor's frequency is chosen: `performance`; machines whose host chooses have none.
+    pub fn governor(&self) -> Option<String> {
+        self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    }
+
+    /// Threads that wanted to run or waited for a disk, mean over the last minute.
+    pub fn load(&self) -> Option<f64> {
+        self.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()
+    }
+
+    /// Processor time so far.
+    pub fn processor_time(&self) -> Option<ProcessorTime> {
+        ProcessorTime::of_stat(&self.text("proc/stat")?)
+    }
+
+    /// Names of the congestion controls that are loaded.
+    pub fn congestion_controls(&self) -> Vec<String> {
+        let names = self.text("proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+        names.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Of each second of a processor, what real-time threads may use: beyond it they are stopped. `None` where there is no
+    /// such limit.
+    pub fn real_time_share_percent(&self) -> Option<f64> {
+        let runtime: i64 = self.number("proc/sys/kernel/sched_rt_runtime_us")?;
+        let period: i64 = self.number("proc/sys/kernel/sched_rt_period_us")?;
+        (runtime >= 0 && period > 0).then(|| 100.0 * runtime as f64 / period as f64)
+    }
+
+    /// The kernel runs on a hypervisor, which takes processors away unseen.
+    pub fn is_guest(&self) -> Option<bool> {
+        let flags = self.text("proc/cpuinfo")?;
+        let flags = flags.lines().find(|line| line.starts_with("flags"))?;
+        Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+    }
+
+    /// The facts that a manifest keeps. `before` is the processor time when the run began.
+    pub fn facts(&self, before: Option<ProcessorTime>) -> Value {
+        let stolen = before.zip(self.processor_time()).and_then(|(then, now)| now.stolen_percent_since(then));
+        json!({
+            "kernel": self.kernel(),
+            "architecture": std::env::consts::ARCH,
+            "processors": processors(),
+            "is_guest": self.is_guest(),
+            "clocksource": self.clocksource(),
+            "tick_ns": tick().as_ns(),
+            "governor": self.governor(),
+            "load": self.load(),
+            "stolen_percent": stolen,
+            "real_time_share_percent": self.real_time_share_percent(),
+            "congestion_controls": self.congestion_controls(),
+        })
+    }
+}
+
+/// Processors that this process may use.
+pub fn processors() -> Option<usize> {
+    std::thread::available_parallelism().ok().map(Into::into)
+}
+
+/// The kernel's tick, 1/HZ: by definition the resolution of its coarse clocks.
+pub fn tick() -> Span {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    Span::ns(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
+}
+
+/// The highest priority that the process may give to a real-time thread by itself; `None` is any.
+pub fn real_time_priority_limit() -> Option<u64> {
+    getrlimit(Resource::Rtprio).current
+}
+
+/// The files that a process may have open; `None` is any number.
+pub fn descriptor_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine that says what the pairs of path and text say.
+    fn machine(name: &str, texts: &[(&str, &str)]) -> Machine {
+        let root = std::env::temp_dir().join(format!("aqmlab-machine-{}-{name}", std::process::id()));
+        for (path, text) in texts {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Machine::below(root)
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_known() {
+        let facts = Machine::below("/nowhere").facts(None);
+        for name in ["kernel", "clocksource", "governor", "load", "stolen_percent", "is_guest"] {
+            assert_eq!(facts[name], Value::Null, "{name}");
+        }
+        assert_eq!(facts["congestion_controls"], json!([]));
+    }
+
+    #[test]
+    fn what_is_there_is_read() {
+        let machine = machine(
+            "whole",
+            &[
+                ("proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"),
+                ("proc/stat", "cpu  100 0 50 800 10 0 5 35 7 7\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
+                ("proc/loadavg", "7.25 3.00 1.00 2/500 12345\n"),
+                ("proc/cpuinfo", "processor : 0\nflags\t\t: fpu hypervisor sse\n"),
+                ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
+                ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+                ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
+                ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+            ],
+        );
+        assert_eq!(machine.kernel_version(), Some((5, 10)));
+        // Guest time, the last two columns, is counted in the first two already.
+        assert_eq!(machine.processor_time(), Some(ProcessorTime { total: 1000, stolen: 35 }));
+        assert_eq!(machine.load(), Some(7.25));
+        assert_eq!(machine.is_guest(), Some(true));
+        assert_eq!(machine.real_time_share_percent(), Some(95.0));
+        assert_eq!(machine.congestion_controls(), ["reno", "cubic"]);
+        let facts = machine.facts(Some(ProcessorTime { total: 800, stolen: 25 }));
+        assert_eq!(facts["stolen_percent"], 5.0);
+        assert_eq!(facts["governor"], Value::Null);
+        fs::remove_dir_all(machine.root).unwrap();
+    }
+
+    #[test]
+    fn a_real_time_limit_of_minus_one_is_none() {
+        let machine = machine(
+            "unlimited",
+            &[
+                ("proc/sys/kernel/sched_rt_runtime_us", "-1"),
+                ("proc/sys/kernel/sched_rt_period_us", "1000000"),
+            ],
+        );
+        assert_eq!(machine.real_time_share_percent(), None);
+        fs::remove_dir_all(machine.root).unwrap();
+    }
+
+    #[test]
+    fn stolen_time_needs_time_to_have_passed() {
+        let at = |total, stolen| ProcessorTime { total, stolen };
+        assert_eq!(at(100, 5).stolen_percent_since(at(100, 5)), None);
+        assert_eq!(at(90, 5).stolen_percent_since(at(100, 5)), None);
+        assert_eq!(at(200, 30).stolen_percent_since(at(100, 5)), Some(25.0));
+        assert_eq!(ProcessorTime::of_stat("cpu 1 2 3"), None, "too old to tell");
+        assert_eq!(ProcessorTime::of_stat(""), None);
+    }
+
+    #[test]
+    fn the_tick_is_one_that_kernels_have() {
+        let hz = 1_000_000_000 / tick().as_ns();
+        assert!((24..=1200).contains(&hz), "{hz}");
+    }
+}
