@@ -24,6 +24,18 @@ pub enum Type {
     NullableU128 = 8,
 }
 
+impl Type {
+    /// The same, but it may be absent; `None` for those that never are.
+    pub const fn optional(self) -> Option<Type> {
+        match self {
+            Type::U64 | Type::NullableU64 => Some(Type::NullableU64),
+            Type::F64 | Type::NullableF64 => Some(Type::NullableF64),
+            Type::U128 | Type::NullableU128 => Some(Type::NullableU128),
+            Type::I64 | Type::Str => None,
+        }
+    }
+}
+
 /// One value on its way into a column.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cell<'a> {
@@ -131,6 +143,20 @@ impl ColumnData {
         true
     }
 
+    /// Makes room for so many values more.
+    pub fn reserve(&mut self, values: usize) {
+        match self {
+            ColumnData::U64(v) => v.reserve(values),
+            ColumnData::I64(v) => v.reserve(values),
+            ColumnData::F64(v) => v.reserve(values),
+            ColumnData::Str(v) => v.rows.reserve(values),
+            ColumnData::U128(v) => v.reserve(values),
+            ColumnData::NullableU64(v) => v.reserve(values),
+            ColumnData::NullableF64(v) => v.reserve(values),
+            ColumnData::NullableU128(v) => v.reserve(values),
+        }
+    }
+
     /// The type.
     pub fn type_of(&self) -> Type {
         match self {
@@ -181,7 +207,8 @@ impl Dictionary {
         self.rows.push(index);
     }
 
-    fn intern(&mut self, name: &str) -> u32 {
+    /// The number of a name, which it has from now on.
+    pub(crate) fn intern(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }

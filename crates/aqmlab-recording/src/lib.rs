@@ -1,7 +1,8 @@
 //! What a run leaves behind: typed column tables, a manifest, and a directory that is written whole or not
 //! at all. `docs/recording.md` describes the files; [`schema`] is the same in code.
 //!
-//! A host fills a [`Table`] per [`schema`], puts them in a [`Recording`] and calls [`Recording::write`].
+//! A host fills a [`Table`] per [`schema`], puts them in a [`Recording`] and calls [`Recording::write`]. What all hosts
+//! have alike, they fill with the same code: [`PortTables`] and the end-to-end books, [`Fates`].
 //! Nothing here knows which host it was, reads a clock or interprets a value.
 //!
 //! ```
@@ -16,8 +17,10 @@ mod column;
 mod digest;
 mod directory;
 mod error;
+mod fates;
 mod manifest;
 mod parquet_file;
+mod port_tables;
 mod recording;
 pub mod schema;
 mod table;
@@ -25,7 +28,9 @@ mod table;
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
 pub use digest::{Digest, canonical_json, json_digest};
 pub use error::RecordingError;
+pub use fates::{Fates, Imbalance, Tally, run_table};
 pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, StoppedBy};
+pub use port_tables::{PortRecord, PortTables, samples_in};
 pub use recording::Recording;
 pub use schema::Schema;
 pub use table::Table;

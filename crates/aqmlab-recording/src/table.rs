@@ -1,6 +1,6 @@
 //! Tables: columns of equal length.
 
-use crate::column::{Cell, Column, ColumnData};
+use crate::column::{Cell, Column, ColumnData, Type};
 use crate::digest::{Digest, Hasher};
 use crate::schema::Schema;
 
@@ -18,6 +18,32 @@ impl Table {
     pub fn new(schema: &Schema) -> Self {
         let column = |&(name, of)| Column { name, data: ColumnData::new(of) };
         Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
+    }
+
+    /// An empty table of a host that cannot measure everything: every number but those of the columns `known` may be
+    /// absent. Names and order of the columns are those of the schema.
+    pub fn partial(schema: &Schema, known: &[&str]) -> Self {
+        let column = |&(name, of): &(&'static str, Type)| {
+            let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };
+            Column { name, data: ColumnData::new(of) }
+        };
+        Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
+    }
+
+    /// Makes room for so many rows more, so that pushing them allocates nothing.
+    pub fn reserve(&mut self, rows: usize) {
+        self.columns.iter_mut().for_each(|column| column.data.reserve(rows));
+    }
+
+    /// Makes room for `name` in a column of names, so that the first row with it allocates nothing.
+    ///
+    /// # Panics
+    /// If there is no such column: that is a mistake in the host's code.
+    pub fn expect_name(&mut self, column: &'static str, name: &str) {
+        match self.columns.iter_mut().find(|c| c.name == column).map(|c| &mut c.data) {
+            Some(ColumnData::Str(names)) => _ = names.intern(name),
+            _ => panic!("`{}` has no column of names called `{column}`", self.name),
+        }
     }
 
     /// Appends a row, values in the order of the schema.

@@ -219,3 +219,39 @@ proptest! {
         prop_assert_eq!(column.iter().collect::<Vec<_>>(), names);
     }
 }
+
+#[test]
+fn a_host_that_cannot_measure_everything_leaves_cells_out() {
+    let known = ["flow", "index", "start_ns", "base_rtt_ns"];
+    let (whole, mut partial) = (Table::new(&schema::FLOWS), Table::partial(&schema::FLOWS, &known));
+    for (column, of_whole) in partial.columns.iter().zip(&whole.columns) {
+        assert_eq!(column.name, of_whole.name);
+        let (of, in_whole) = (column.data.type_of(), of_whole.data.type_of());
+        let expected =
+            if known.contains(&column.name) || in_whole == Type::Str { in_whole } else { Type::NullableU64 };
+        assert_eq!(of, expected, "{}", column.name);
+    }
+    let class = Cell::Str("ftp");
+    let row = partial.columns.iter().map(|c| match c.data.type_of() {
+        Type::Str => class,
+        Type::U64 => Cell::U64(1),
+        _ => Cell::Null,
+    });
+    let row: Vec<_> = row.collect();
+    partial.push(row);
+    let folder = scratch("partial");
+    recording(vec![partial]).write(&folder.join("run")).expect("absent cells can be written");
+    fs::remove_dir_all(folder).expect("it is ours");
+}
+
+#[test]
+fn an_expected_name_is_no_row() {
+    let mut table = Table::new(&schema::LAW);
+    table.reserve(10);
+    table.expect_name("name", "avg");
+    assert_eq!((table.rows(), table.digest()), (0, Table::new(&schema::LAW).digest()));
+    table.push([1u64.into(), "bottleneck".into(), "p".into(), 0.5.into()]);
+    let mut plain = Table::new(&schema::LAW);
+    plain.push([1u64.into(), "bottleneck".into(), "p".into(), 0.5.into()]);
+    assert_eq!(table.digest(), plain.digest(), "the order in which names were met is no content");
+}

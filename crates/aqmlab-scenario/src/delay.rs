@@ -155,6 +155,11 @@ impl DelayPlan {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
+    /// What packets go through that match the rule but belong to no flow: the mean delay, and no more.
+    pub fn mean_pipe(&self) -> Pipe {
+        Pipe::new(self.delay.mean())
+    }
+
     /// What the packets of flow `index` of `count` of the class called `class` go through in this direction. All is
     /// drawn from streams that the rule, the class, the direction and the flow name.
     pub fn pipe(&self, class: &str, count: u64, direction: usize, index: u64, seed: u64) -> Pipe {

@@ -1,10 +1,10 @@
 //! Events to come, and how they are named.
 
 use aqmlab_qdisc::Packet;
+use aqmlab_recording::Tally;
 use aqmlab_units::Instant;
 
 use crate::event::{End, EventQueue, FlowRef, Key, Notice, Rank};
-use crate::fates::Tally;
 use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::SimPacket;
 

@@ -1,7 +1,6 @@
 //! What only some flows meet on their own links: losses, and the pipes of delay stages.
 
 use aqmlab_qdisc::{Loss, Passage, Pipe};
-use aqmlab_random::Stream;
 use aqmlab_scenario::{Edge, Plan};
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -38,8 +37,7 @@ impl Hazards {
     /// Those of flow `index` of class number `class`; `None` if nothing can happen to its packets.
     pub fn new(plan: &Plan, class: usize, index: u64, seed: u64) -> Option<Self> {
         let of = &plan.classes[class];
-        let losses = Stream::indexed(seed, &format!("traffic/{}/loss", of.name), index);
-        let loss = (of.access_loss > 0.0).then(|| Loss::new(of.access_loss, losses));
+        let loss = of.access_losses(index, seed);
         let stages = PLACES.map(|(_, direction, edge)| {
             let rule = plan.delay_stage(class, direction, edge)?;
             Some(Stage { pipe: rule.pipe(&of.name, of.count, direction, index, seed), last: None })

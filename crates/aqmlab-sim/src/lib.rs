@@ -2,7 +2,7 @@
 //!
 //! [`run`] takes a plan and a seed and returns a recording. Same plan and seed, same recording to the bit:
 //! events are ordered by content (`event.rs`), draws are named ([`aqmlab_random`]), one run is one thread.
-//! Every packet has exactly one fate (`fates.rs`), and a run whose books do not balance is an error.
+//! Every packet has exactly one fate ([`aqmlab_recording::Fates`]), and a run whose books do not balance is an error.
 //!
 //! The physics lives elsewhere: queues and access links in `aqmlab-qdisc`, endpoints in
 //! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and keeps time.
@@ -10,8 +10,6 @@
 mod agenda;
 mod control;
 mod event;
-mod fates;
-mod faults;
 mod flow;
 mod hazards;
 mod later;
@@ -30,7 +28,6 @@ mod wheel;
 mod world;
 
 pub use control::Control;
-pub use fates::{Fates, Imbalance, Tally};
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
 pub use run::{RESULTS_VERSION, RunError, run, run_plain, run_with};

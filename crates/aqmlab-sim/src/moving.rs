@@ -1,9 +1,9 @@
 //! What moves: flows and their packets, with what goes beside the packets and what becomes of them.
 
 use aqmlab_qdisc::{Cause, Observer, Packet};
+use aqmlab_recording::Fates;
 use aqmlab_units::Instant;
 
-use crate::fates::Fates;
 use crate::flow::FlowTable;
 use crate::options::OptionTable;
 use crate::packet::SimPacket;

@@ -1,14 +1,12 @@
 //! The network of a run: links with their ports, classes with their paths, built from the plan.
 
 use aqmlab_params::ParamError;
-use aqmlab_qdisc::{Discipline, Port, Registry};
-use aqmlab_random::Stream;
-use aqmlab_scenario::{Access, ClassPlan, LinkPlan, Plan, Workload};
+use aqmlab_qdisc::{Port, Registry};
+use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, Workload, base_rtt};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Span, Tempo};
 
 use crate::event::Turns;
-use crate::faults::FaultInjector;
 use crate::flow::{AccessLinks, Tempi};
 use crate::hazards::Hazards;
 use crate::packet::{PortPacket, SimPacket};
@@ -89,38 +87,23 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
 /// Builds every port.
 ///
 /// # Errors
-/// If a discipline refuses its parameters; the scenario has checked them, so only a discipline registered
-/// from outside can.
+/// See [`LinkPlan::discipline`].
 pub fn links(
     plan: &Plan,
     seed: u64,
     registry: &Registry<PortPacket>,
     watch: Option<&Watch>,
 ) -> Result<Vec<Link>, ParamError> {
-    let tap = |i: usize, discipline| match watch {
-        Some(watch) => watch.tap(i, &plan.links[i].name, discipline),
-        None => discipline,
+    let link = |(i, link): (usize, &LinkPlan)| {
+        let discipline = link.discipline(seed, registry)?;
+        let discipline = match watch {
+            Some(watch) => watch.tap(i, &link.name, discipline),
+            None => discipline,
+        };
+        let port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
+        Ok(Link { port, delay: link.delay, turns: Turns::default(), deadline: None })
     };
-    let classes = plan.classes.len();
-    let one = |(i, l)| link(l, classes, seed, registry, |discipline| tap(i, discipline));
-    plan.links.iter().enumerate().map(one).collect()
-}
-
-fn link(
-    plan: &LinkPlan,
-    classes: usize,
-    seed: u64,
-    registry: &Registry<PortPacket>,
-    tap: impl FnOnce(Discipline<PortPacket>) -> Discipline<PortPacket>,
-) -> Result<Link, ParamError> {
-    let queue = &plan.queue;
-    let draws = Stream::new(seed, &format!("{}/{}", plan.name, queue.kind));
-    let mut discipline = registry.build(queue.kind, &queue.settings, &queue.link, draws)?;
-    if !plan.faults.drop.is_empty() || !plan.faults.mark.is_empty() {
-        discipline = Discipline::Custom(Box::new(FaultInjector::new(discipline, &plan.faults)));
-    }
-    let port = Port::new(tap(discipline), plan.rate, plan.overhead, classes);
-    Ok(Link { port, delay: plan.delay, turns: Turns::default(), deadline: None })
+    plan.links.iter().enumerate().map(link).collect()
 }
 
 /// Works out delays and start times of every class, whose paths begin at these places.
@@ -129,17 +112,13 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     plan.classes
         .iter()
         .zip(begins)
-        .map(|(class, begins)| {
-            let propagation = class
-                .path
-                .iter()
-                .chain(&class.return_path)
-                .fold(Span::ZERO, |sum, &l| sum + plan.links[l].delay);
+        .enumerate()
+        .map(|(number, (class, begins))| {
             let unattended_until = unattended_until(class).min(Instant::ZERO + plan.stop.at);
             let built = Class {
                 begins,
                 tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
-                propagation,
+                propagation: plan.propagation(number),
                 unattended_until,
                 served_until: unattended_until,
                 starts: class.starts(seed),
@@ -170,14 +149,11 @@ pub fn access(
     index: u32,
     seed: u64,
 ) -> (Span, Option<AccessLinks>) {
-    let class = &plan.classes[number];
-    let Some(Access { rtt, .. }) = &class.access else { return (propagation, None) };
     let index = u64::from(index);
-    let draws = Stream::indexed(seed, &format!("traffic/{}/rtt", class.name), index);
-    let rtt = rtt.value(index, class.count, draws);
-    let delay = rtt.saturating_sub(propagation).div(4);
+    let Some(delay) = plan.classes[number].access_delay(index, propagation, seed) else {
+        return (base_rtt(propagation, None, Span::ZERO), None);
+    };
     let hazards = Hazards::new(plan, number, index, seed);
     let stages = hazards.as_ref().map_or(Span::ZERO, Hazards::delay);
-    // What the division by four cut off is not made up for: the base RTT is what the links really take.
-    (propagation + delay * 4 + stages, Some(AccessLinks::new(delay, hazards)))
+    (base_rtt(propagation, Some(delay), stages), Some(AccessLinks::new(delay, hazards)))
 }

@@ -4,17 +4,15 @@ use std::time::Instant as WallClock;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Registry, books};
-use aqmlab_recording::{LinkInfo, Manifest, Recording, StoppedBy as Stopped};
+use aqmlab_recording::{Imbalance, LinkInfo, Manifest, Recording, StoppedBy as Stopped, run_table};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
 use crate::control::Control;
 use crate::event::{EventQueue, HeapQueue};
-use crate::fates::Imbalance;
 use crate::network;
 use crate::options::OptionImbalance;
 use crate::packet::PortPacket;
-use crate::recorder::run_table;
 use crate::wheel::Wheel;
 use crate::world::{StoppedBy, World};
 

@@ -6,13 +6,13 @@ mod packets;
 mod service;
 
 use aqmlab_qdisc::{Packet, Registry};
+use aqmlab_recording::{Fates, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::agenda::Agenda;
 use crate::control::Control;
 use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
-use crate::fates::{Fates, Tally};
 use crate::flow::FlowTable;
 use crate::moving::Moving;
 use crate::network::{self, Class, Link};

@@ -1,13 +1,13 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
 use aqmlab_qdisc::{Ecn, Packet};
+use aqmlab_recording::Fates;
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
 use crate::agenda::{Agenda, FlowObject};
 use crate::event::{End, EventQueue, FlowRef, Notice};
-use crate::fates::Fates;
 use crate::flow::{AccessLink, AccessLinks, Body, Connection, Flow, Tempi};
 use crate::network::Class;
 use crate::options::OptionTable;

@@ -1,6 +1,10 @@
-//! End-to-end books: every packet that was sent has exactly one fate.
+//! End-to-end books: every packet that was sent has exactly one fate, in whatever host.
 
-use aqmlab_units::{Bytes, Packets};
+use aqmlab_units::{Bytes, Instant, Packets};
+
+use crate::column::Cell;
+use crate::schema;
+use crate::table::Table;
 
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,7 +27,7 @@ impl Tally {
 /// What became of all packets of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
-    /// Handed to the network by endpoints and sources.
+    /// Handed to the network by its hosts.
     pub sent: Tally,
     /// Reached the host at the other end.
     pub delivered: Tally,
@@ -77,6 +81,17 @@ impl Fates {
         }
         Err(Imbalance { fates: *self, resident })
     }
+}
+
+/// The one row of `run`.
+pub fn run_table(t0: Instant, t1: Instant, fates: &Fates, resident: Tally) -> Table {
+    let tallies = [fates.sent, fates.delivered, fates.dropped, fates.lost, resident];
+    let head = [t0.as_ns(), t1.as_ns(), fates.packet_hops];
+    let packets = tallies.iter().map(|t| t.packets.get());
+    let bytes = tallies.iter().map(|t| t.bytes.get());
+    let mut table = Table::new(&schema::RUN);
+    table.push(head.into_iter().chain(packets).chain(bytes).map(Cell::from));
+    table
 }
 
 #[cfg(test)]

@@ -1,12 +1,37 @@
-//! Deterministic accidents: chosen packets lost or marked before the queue sees them.
+//! A link's queue as every host builds it: its discipline, with deterministic accidents in front, chosen packets lost or
+//! marked before the queue sees them.
 
-use aqmlab_qdisc::{Backlog, Cause, Discipline, LawSamples, Observer, Packet, Qdisc, Reason};
-use aqmlab_scenario::Faults;
+use aqmlab_params::ParamError;
+use aqmlab_qdisc::{Backlog, Cause, Discipline, LawSamples, Observer, Packet, Qdisc, Reason, Registry};
+use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Rate};
+
+use crate::plan::{Faults, LinkPlan};
+
+impl LinkPlan {
+    /// The link's discipline with its accidents, its draws from the stream that the link and the discipline name.
+    ///
+    /// # Errors
+    /// If the registry has no such discipline or it refuses its parameters; the scenario has checked them, so only a
+    /// discipline registered from outside can.
+    pub fn discipline<P: Packet + Send + 'static>(
+        &self,
+        seed: u64,
+        registry: &Registry<P>,
+    ) -> Result<Discipline<P>, ParamError> {
+        let queue = &self.queue;
+        let draws = Stream::new(seed, &format!("{}/{}", self.name, queue.kind));
+        let discipline = registry.build(queue.kind, &queue.settings, &queue.link, draws)?;
+        if self.faults.drop.is_empty() && self.faults.mark.is_empty() {
+            return Ok(discipline);
+        }
+        Ok(Discipline::Custom(Box::new(FaultInjector::new(discipline, &self.faults))))
+    }
+}
 
 /// A discipline with accidents in front of it: the n-th arrival is lost, or marked if it is ECN-capable.
 /// For teaching ("what if packet 12 is lost?") and for exactness tests.
-pub struct FaultInjector<P: Packet> {
+struct FaultInjector<P: Packet> {
     inner: Discipline<P>,
     arrivals: u64,
     drop: Vec<u64>,
@@ -15,7 +40,7 @@ pub struct FaultInjector<P: Packet> {
 
 impl<P: Packet> FaultInjector<P> {
     /// Puts `faults` in front of `inner`.
-    pub fn new(inner: Discipline<P>, faults: &Faults) -> Self {
+    fn new(inner: Discipline<P>, faults: &Faults) -> Self {
         let sorted = |list: &[u64]| {
             let mut list = list.to_vec();
             list.sort_unstable();
