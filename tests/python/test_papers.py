@@ -74,6 +74,17 @@ def test_a_failure_is_scored_again_under_the_reading_that_is_its_cause(toy):
     assert by_name["T1"].explained == ()
 
 
+def test_a_cause_has_the_seeds_of_the_multiverse_or_those_of_the_score(tmp_path, store):
+    other = 'design = "product"\nruns = 5'
+    scored = edited(tmp_path, "paper.toml", other, other + '\ncause_seeds = "scored"')
+    wanted = Wanted(findings=["T2"])
+    seeds = []
+    for folder in (TOY, scored):
+        (finding,) = reproduce(read_paper(folder), wanted=wanted, store=store).findings
+        seeds += [cause.n for cause in finding.explained]
+    assert seeds == [5, 6]
+
+
 def test_a_table_stands_beside_ours(toy):
     (table,) = toy.tables
     cells = {
@@ -224,6 +235,16 @@ def test_every_reading_is_gone_through(store):
     assert table.share(1, "fails") == 1.0
     assert table.best() in table.universes
     assert "| the fixed reading | 1 of 2 | nothing |" in multiverse_markdown(table, MADE)
+
+
+def test_what_is_contradicted_is_no_reading(tmp_path, toy):
+    paper = read_paper(edited(tmp_path, "paper.toml", 'name = "max_p"', 'name = "max_p"\ntest = true'))
+    assert list(readings(paper)) == [{}, {"least RTO": "200 ms"}]
+    # As a cause it can be run all the same, and is not listed among what was chosen.
+    (experiment,) = paper.experiments
+    assert variant(paper, experiment, {"max_p": "0.02"}, Thinned()) != (TOY / "loss.toml").read_text()
+    assert "| max_p |" in as_markdown(toy, tmp_path, MADE)
+    assert "| max_p |" not in as_markdown(replace(toy, paper=paper), tmp_path, MADE)
 
 
 def test_a_variant_changes_what_it_says_and_nothing_else():

@@ -16,6 +16,7 @@ MARKS = ("given", "inferred", "recalled", "unknown")
 SCORED_MARKS = ("given", "inferred")
 STRENGTHS = ("firm", "soft")
 DESIGNS = ("one_at_a_time", "product")
+CAUSE_SEEDS = ("multiverse", "scored")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,9 @@ class Setting:
     candidates
         By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario file are for
         that experiment.
+    test
+        Whether what is given contradicts the others: they are run where one of them is a cause, and are no
+        readings of the multiverse.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Setting:
     arms: tuple[str, ...]
     chosen: str
     candidates: Mapping[str, Mapping[str, Any]]
+    test: bool = False
 
     def keys(self, file: str, label: str) -> dict[str, Any]:
         """What a candidate changes in an experiment: scenario keys and values."""
@@ -204,10 +209,27 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Multiverse:
-    """How the readings of a paper are gone through: ``design`` and a smaller version of each experiment."""
+    """How the readings of a paper are gone through.
+
+    Attributes
+    ----------
+    design
+        Of :data:`DESIGNS`.
+    thinned
+        A smaller version of each experiment.
+    cause_seeds
+        How many seeds the readings that are causes of failures have: as many as those of the multiverse, or
+        as the scored one, where findings that are close take so many.
+    """
 
     design: str = "one_at_a_time"
     thinned: Thinned = field(default_factory=Thinned)
+    cause_seeds: str = "multiverse"
+
+    @property
+    def for_causes(self) -> Thinned:
+        """What is run of an experiment under a reading that is a cause: all of its cells."""
+        return Thinned(self.thinned.runs if self.cause_seeds == "multiverse" else 0)
 
 
 @dataclass(frozen=True)
@@ -340,7 +362,7 @@ def _thinned(entry: Entry, *others: str) -> Thinned:
 
 
 def _setting(entry: Entry, files: list[str]) -> Setting:
-    entry.only("name", "mark", "why", "experiments", "arms", "chosen", "candidates")
+    entry.only("name", "mark", "why", "experiments", "arms", "chosen", "candidates", "test")
     candidates = entry.need("candidates", dict)
     for label, keys in candidates.items():
         if not isinstance(keys, dict):
@@ -361,6 +383,7 @@ def _setting(entry: Entry, files: list[str]) -> Setting:
         entry.texts("arms"),
         entry.choice("chosen", candidates),
         candidates,
+        entry.get("test", bool, False),
     )
 
 
@@ -477,7 +500,8 @@ def _figure(entry: Entry, files: list[str]) -> PaperFigure:
 def _multiverse(entry: Entry) -> Multiverse:
     return Multiverse(
         entry.choice("design", DESIGNS, "one_at_a_time"),
-        _thinned(entry, "design"),
+        _thinned(entry, "design", "cause_seeds"),
+        entry.choice("cause_seeds", CAUSE_SEEDS, "multiverse"),
     )
 
 

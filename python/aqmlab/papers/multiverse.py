@@ -93,6 +93,7 @@ def readings(paper: Paper) -> Iterator[Reading]:
     others = {
         setting.name: [label for label in setting.candidates if label != setting.chosen]
         for setting in paper.settings
+        if not setting.test
     }
     if paper.multiverse.design == "one_at_a_time":
         for name, labels in others.items():

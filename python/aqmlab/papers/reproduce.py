@@ -312,11 +312,11 @@ def claim_of(finding: Finding, part: Part) -> Claim:
 def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
     """Score a finding that does not hold again, under the readings that are said to be its cause.
 
-    They are not what is scored, and have as many seeds as the readings of the multiverse.
+    They are not what is scored, and have the seeds that the paper's multiverse says.
     """
     if scored.status == "holds":
         return scored
-    thinned = Thinned(runner.paper.multiverse.thinned.runs)
+    thinned = runner.paper.multiverse.for_causes
     others = []
     for cause in scored.finding.causes:
         files = dict.fromkeys(part.experiment for part in scored.finding.parts)

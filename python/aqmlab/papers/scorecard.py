@@ -93,6 +93,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
     lines += [
         f"| {markdown_cell(s.name)} | {markdown_cell(s.chosen)} | {s.mark} | {markdown_cell(s.why)} |"
         for s in paper.settings
+        if not s.test
     ]
     return "\n".join(lines) + "\n"
 
@@ -185,7 +186,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "findings": [_finding_context(scored) for scored in done.findings],
         "tables": [_table_context(filled) for filled in done.tables],
         "figures": [_figure_context(file) for file in sorted((folder / "figures").glob("*.svg"))],
-        "settings": paper.settings,
+        "settings": [setting for setting in paper.settings if not setting.test],
         "reading_head": _reading_head(paper),
         "duration": _duration(done),
         "how_scored": _HOW_SCORED,
