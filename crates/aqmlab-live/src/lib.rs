@@ -1,12 +1,14 @@
 //! The live host: the same disciplines, ports and delay stages that the simulator drives, between real TCP stacks.
 //!
-//! [`plane`] is the loop that drives a network of ports on this machine's clock, and measures how late it is.
+//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used again.
+//! - [`plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
 //! free. Only the write may be late, and by how much is on record.
 
 mod entry;
 mod error;
+pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,11 @@
+//! IP packets as bytes: a total parser, the ECN field, and a pool of slots that are used again.
+
+mod checksum;
+mod parse;
+mod pool;
+mod traffic_class;
+
+pub use checksum::{adjusted, internet_checksum};
+pub use parse::{Headers, Malformed, parse};
+pub use pool::{FramePool, Slot};
+pub use traffic_class::{set_traffic_class, traffic_class};

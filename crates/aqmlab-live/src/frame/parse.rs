@@ -1,0 +1,191 @@
+//! What a router needs to know of an IP packet. Total: any bytes have an answer, and none makes it panic.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::checksum::internet_checksum;
+
+/// What the headers of a packet say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Headers {
+    /// The packet's length as its header has it: what is transmitted.
+    pub total_len: u16,
+    /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
+    pub traffic_class: u8,
+    /// The protocol above IP, as far as extension headers could be followed.
+    pub protocol: u8,
+    /// Is it part of a larger datagram? Then no part has ports, lest the parts go different ways.
+    pub fragment: bool,
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Source and destination port of an unfragmented TCP segment or UDP datagram.
+    pub ports: Option<(u16, u16)>,
+}
+
+/// Why bytes are no IP packet that can be forwarded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Malformed {
+    /// Shorter than the header.
+    Short,
+    /// Neither IPv4 nor IPv6.
+    Version,
+    /// The header's length is impossible.
+    HeaderLength,
+    /// The packet's length is impossible, or longer than what was read.
+    TotalLength,
+    /// The header's checksum is wrong (RFC 1812, section 5.2.2).
+    Checksum,
+}
+
+impl Malformed {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Malformed; 5] = [
+        Malformed::Short,
+        Malformed::Version,
+        Malformed::HeaderLength,
+        Malformed::TotalLength,
+        Malformed::Checksum,
+    ];
+
+    /// The word in messages and recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Malformed::Short => "short",
+            Malformed::Version => "version",
+            Malformed::HeaderLength => "header length",
+            Malformed::TotalLength => "total length",
+            Malformed::Checksum => "checksum",
+        }
+    }
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+
+/// Reads the headers of the packet in `bytes`. What follows its total length is not looked at.
+///
+/// # Errors
+/// If it is no packet that a router may forward.
+pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
+    match bytes.first() {
+        None => Err(Malformed::Short),
+        Some(first) => match first >> 4 {
+            4 => ipv4(bytes),
+            6 => ipv6(bytes),
+            _ => Err(Malformed::Version),
+        },
+    }
+}
+
+/// RFC 791, section 3.1.
+fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
+    let fixed: &[u8; 20] = bytes.first_chunk().ok_or(Malformed::Short)?;
+    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+    if header_len < fixed.len() {
+        return Err(Malformed::HeaderLength);
+    }
+    let header = bytes.get(..header_len).ok_or(Malformed::Short)?;
+    let total_len = u16::from_be_bytes([fixed[2], fixed[3]]);
+    if usize::from(total_len) < header_len {
+        return Err(Malformed::TotalLength);
+    }
+    let packet = bytes.get(..usize::from(total_len)).ok_or(Malformed::TotalLength)?;
+    if internet_checksum(header) != 0 {
+        return Err(Malformed::Checksum);
+    }
+    // More fragments follow, or some came before.
+    let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+    let protocol = fixed[9];
+    let address = |at: usize| {
+        let octets = [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]];
+        IpAddr::V4(Ipv4Addr::from(octets))
+    };
+    Ok(Headers {
+        total_len,
+        traffic_class: fixed[1],
+        protocol,
+        fragment,
+        source: address(12),
+        destination: address(16),
+        ports: if fragment { None } else { ports(protocol, &packet[header_len..]) },
+    })
+}
+
+/// RFC 8200, section 3.
+fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
+    let fixed: &[u8; 40] = bytes.first_chunk().ok_or(Malformed::Short)?;
+    // Its payload is below 64 KiB; together with its header it may not be. No link here takes such a packet.
+    let total_len = u16::from_be_bytes([fixed[4], fixed[5]]).checked_add(40).ok_or(Malformed::TotalLength)?;
+    let packet = bytes.get(..usize::from(total_len)).ok_or(Malformed::TotalLength)?;
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&fixed[at..at + 16]);
+        IpAddr::V6(Ipv6Addr::from(octets))
+    };
+    let Upper { protocol, fragment, payload } = upper_layer(fixed[6], &packet[40..]);
+    Ok(Headers {
+        total_len,
+        traffic_class: fixed[0] << 4 | fixed[1] >> 4,
+        protocol,
+        fragment,
+        source: address(8),
+        destination: address(24),
+        ports: if fragment { None } else { ports(protocol, payload) },
+    })
+}
+
+/// What lies behind the extension headers.
+struct Upper<'a> {
+    protocol: u8,
+    fragment: bool,
+    payload: &'a [u8],
+}
+
+/// The most extension headers that are followed: one of each kind, destination options twice (RFC 8200, section 4.1).
+const MOST_EXTENSIONS: usize = 8;
+
+/// Follows the chain of extension headers. Where it is broken or too long, what has been reached counts as the
+/// protocol: it is for the receiver to complain, not for a router.
+fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
+    for _ in 0..MOST_EXTENSIONS {
+        let &[next, length, ..] = payload else { break };
+        let extension = match protocol {
+            // Hop-by-hop options, routing, destination options, mobility, HIP, Shim6: in units of 8 octets.
+            0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(length) + 1),
+            // Authentication: in units of 4 octets, less 2 (RFC 4302, section 2.2).
+            51 => 4 * (usize::from(length) + 2),
+            44 => {
+                let Some(&[_, _, high, low, ..]) = payload.first_chunk::<8>() else { break };
+                // Offset in the upper 13 bits, the last bit: more follow. Neither: an atomic fragment, which is the
+                // whole datagram (RFC 6946).
+                if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
+                    return Upper { protocol: next, fragment: true, payload: &[] };
+                }
+                8
+            }
+            _ => break,
+        };
+        let Some(rest) = payload.get(extension..) else { break };
+        (protocol, payload) = (next, rest);
+    }
+    Upper { protocol, fragment: false, payload }
+}
+
+/// Both ports, if there is a whole header of TCP or UDP.
+fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
+    let header = match protocol {
+        TCP => TCP_HEADER,
+        UDP => UDP_HEADER,
+        _ => return None,
+    };
+    match payload {
+        &[a, b, c, d, ..] if payload.len() >= header => {
+            Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,321 @@
+//! The parser and the ECN mark against an independent reader and writer of packets.
+
+use std::net::IpAddr;
+
+use aqmlab_live::frame::{Headers, parse, set_traffic_class, traffic_class};
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{
+    IpAuthHeader, IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv4Options,
+    Ipv6Extensions, Ipv6FragmentHeader, Ipv6Header, Ipv6HeaderSlice, Ipv6RawExtHeader, Ipv6RoutingExtensions,
+    NetSlice, SlicedPacket, TcpHeader, TransportSlice, UdpHeader,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What a packet is made of.
+#[derive(Clone, Debug)]
+struct Recipe {
+    ipv6: bool,
+    class: u8,
+    source: [u8; 16],
+    destination: [u8; 16],
+    protocol: u8,
+    ports: (u16, u16),
+    options: usize,
+    /// Hop-by-hop, destination options, routing, authentication, final destination options.
+    extensions: [bool; 5],
+    /// Offset in units of 8 octets, and whether more follow; an IPv6 packet then has a fragment header.
+    fragment: Option<(u16, bool)>,
+    payload: Vec<u8>,
+}
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let protocol = prop_oneof![3 => Just(6u8), 3 => Just(17u8), 1 => Just(1u8), 1 => Just(58u8), 1 => Just(132u8), 1 => Just(59u8)];
+    let fragment = proptest::option::weighted(0.3, (0u16..0x2000, any::<bool>()));
+    (
+        (any::<bool>(), any::<u8>(), any::<[u8; 16]>(), any::<[u8; 16]>(), protocol),
+        (any::<(u16, u16)>(), 0usize..=10, any::<[bool; 5]>(), fragment, vec(any::<u8>(), 0..1400)),
+    )
+        .prop_map(|((ipv6, class, source, destination, protocol), rest)| {
+            let (ports, options, extensions, fragment, payload) = rest;
+            Recipe {
+                ipv6,
+                class,
+                source,
+                destination,
+                protocol,
+                ports,
+                options,
+                extensions,
+                fragment,
+                payload,
+            }
+        })
+}
+
+impl Recipe {
+    fn is_fragment(&self) -> bool {
+        self.fragment.is_some_and(|(offset, more)| offset != 0 || more)
+    }
+
+    /// The header above IP and what follows it.
+    fn datagram(&self) -> Vec<u8> {
+        let mut octets = match self.protocol {
+            6 => TcpHeader::new(self.ports.0, self.ports.1, 7, 1000).to_bytes().to_vec(),
+            17 => {
+                let length = (8 + self.payload.len()) as u16;
+                let header = UdpHeader {
+                    source_port: self.ports.0,
+                    destination_port: self.ports.1,
+                    length,
+                    checksum: 0,
+                };
+                header.to_bytes().to_vec()
+            }
+            _ => Vec::new(),
+        };
+        octets.extend(&self.payload);
+        octets
+    }
+
+    fn packet(&self) -> Vec<u8> {
+        if self.ipv6 { self.ipv6() } else { self.ipv4() }
+    }
+
+    fn ipv4(&self) -> Vec<u8> {
+        let datagram = self.datagram();
+        let first = |octets: &[u8; 16]| [octets[0], octets[1], octets[2], octets[3]];
+        let number = IpNumber(self.protocol);
+        let mut header =
+            Ipv4Header::new(datagram.len() as u16, 64, number, first(&self.source), first(&self.destination))
+                .unwrap();
+        header.dscp = IpDscp::try_new(self.class >> 2).unwrap();
+        header.ecn = IpEcn::try_new(self.class & 3).unwrap();
+        header.options = Ipv4Options::try_from(&vec![1u8; 4 * self.options][..]).unwrap();
+        if let Some((offset, more)) = self.fragment {
+            (header.fragment_offset, header.more_fragments) = (IpFragOffset::try_new(offset).unwrap(), more);
+        }
+        header.set_payload_len(datagram.len()).unwrap();
+        header.header_checksum = header.calc_header_checksum();
+        let mut octets = header.to_bytes().to_vec();
+        octets.extend(datagram);
+        octets
+    }
+
+    fn ipv6(&self) -> Vec<u8> {
+        let raw = |length: usize| Ipv6RawExtHeader::new_raw(IpNumber(0), &vec![0u8; 6 + 8 * length]).unwrap();
+        let [hop_by_hop, destination, routing, auth, last] = self.extensions;
+        let mut extensions = Ipv6Extensions {
+            hop_by_hop_options: hop_by_hop.then(|| raw(self.options % 3)),
+            destination_options: destination.then(|| raw(1)),
+            routing: (routing || last).then(|| Ipv6RoutingExtensions {
+                routing: raw(2),
+                final_destination_options: last.then(|| raw(self.options)),
+            }),
+            fragment: self.fragment.map(|(offset, more)| {
+                Ipv6FragmentHeader::new(IpNumber(0), IpFragOffset::try_new(offset).unwrap(), more, 4711)
+            }),
+            auth: auth.then(|| IpAuthHeader::new(IpNumber(0), 1, 2, &vec![3u8; 4 * self.options]).unwrap()),
+        };
+        let first = extensions.set_next_headers(IpNumber(self.protocol));
+        let mut behind = Vec::new();
+        extensions.write(&mut behind, first).unwrap();
+        behind.extend(self.datagram());
+        let mut header = Ipv6Header {
+            traffic_class: self.class,
+            payload_length: behind.len() as u16,
+            next_header: first,
+            hop_limit: 64,
+            source: self.source,
+            destination: self.destination,
+            ..Ipv6Header::default()
+        };
+        header.flow_label = 0xabcde.try_into().unwrap();
+        let mut octets = header.to_bytes().to_vec();
+        octets.extend(behind);
+        octets
+    }
+}
+
+/// What the other reader finds in a packet; `None` if it finds fault with it.
+fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
+    let sliced = SlicedPacket::from_ip(packet).ok()?;
+    let ports = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
+        Some(TransportSlice::Udp(udp)) => Some((udp.source_port(), udp.destination_port())),
+        _ => None,
+    };
+    let net = sliced.net.as_ref()?;
+    let payload = net.ip_payload_ref()?;
+    let (total_len, traffic_class, source, destination) = match net {
+        NetSlice::Ipv4(ip) => {
+            let h = ip.header();
+            let class = h.dcp().value() << 2 | h.ecn().value();
+            (h.total_len(), class, IpAddr::from(h.source_addr()), IpAddr::from(h.destination_addr()))
+        }
+        NetSlice::Ipv6(ip) => {
+            let h = ip.header();
+            (40 + h.payload_length(), h.traffic_class(), h.source_addr().into(), h.destination_addr().into())
+        }
+        NetSlice::Arp(_) => return None,
+    };
+    let (protocol, fragment) = (payload.ip_number.0, payload.fragmented);
+    Some(Headers { total_len, traffic_class, protocol, fragment, source, destination, ports })
+}
+
+/// The sum over a header as it stands, by the other's arithmetic; zero if its checksum is right.
+fn sum_over(header: &[u8]) -> u16 {
+    Sum16BitWords::new().add_slice(header).ones_complement()
+}
+
+/// May a router forward it, by what the other reader says of the fixed header?
+fn is_acceptable(octets: &[u8]) -> bool {
+    match octets.first().map(|first| first >> 4) {
+        Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {
+            let total = usize::from(slice.total_len());
+            total >= slice.slice().len() && total <= octets.len() && sum_over(slice.slice()) == 0
+        }),
+        Some(6) => Ipv6HeaderSlice::from_slice(octets)
+            .is_ok_and(|slice| 40 + usize::from(slice.payload_length()) <= octets.len().min(0xffff)),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Addresses, traffic class, protocol, fragments and ports are as the other writer meant and the other reader says.
+    #[test]
+    fn headers_are_read_as_they_were_meant(recipe in recipe()) {
+        let packet = recipe.packet();
+        let headers = parse(&packet).unwrap();
+        prop_assert_eq!(usize::from(headers.total_len), packet.len());
+        prop_assert_eq!(headers.traffic_class, recipe.class);
+        prop_assert_eq!(traffic_class(&packet), recipe.class);
+        prop_assert_eq!(headers.fragment, recipe.is_fragment());
+        let has_ports = matches!(recipe.protocol, 6 | 17) && !recipe.is_fragment();
+        prop_assert_eq!(headers.ports, has_ports.then_some(recipe.ports));
+        // Behind a fragment header other extension headers are payload of the fragment.
+        if !recipe.is_fragment() {
+            prop_assert_eq!(headers.protocol, recipe.protocol);
+            prop_assert_eq!(Some(headers), read_by_the_other(&packet));
+        }
+        if recipe.ipv6 {
+            prop_assert_eq!(headers.source, IpAddr::from(recipe.source));
+            prop_assert_eq!(headers.destination, IpAddr::from(recipe.destination));
+        }
+    }
+
+    /// All parts of a datagram are of one flow: same addresses, same protocol, no ports.
+    #[test]
+    fn fragments_of_one_datagram_are_alike(recipe in recipe(), offset in 1u16..0x2000) {
+        let part = |offset, more| {
+            let recipe = Recipe { fragment: Some((offset, more)), ..recipe.clone() };
+            parse(&recipe.packet()).unwrap()
+        };
+        let (first, middle, last) = (part(0, true), part(offset, true), part(offset, false));
+        prop_assert_eq!(first, middle);
+        prop_assert_eq!(first, last);
+        prop_assert!(first.fragment && first.ports.is_none());
+    }
+
+    /// A mark changes the traffic class and, with IPv4, leaves a checksum that is the one computed afresh.
+    #[test]
+    fn a_changed_class_leaves_a_right_checksum(recipe in recipe(), class: u8) {
+        let before = recipe.packet();
+        let mut after = before.clone();
+        set_traffic_class(&mut after, class);
+        let headers = parse(&after).unwrap();
+        prop_assert_eq!(headers, Headers { traffic_class: class, ..parse(&before).unwrap() });
+        if !recipe.ipv6 {
+            let header = Ipv4HeaderSlice::from_slice(&after).unwrap();
+            prop_assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+        }
+        // Nothing else has changed: put back, the packet is what it was.
+        set_traffic_class(&mut after, recipe.class);
+        prop_assert_eq!(after, before);
+    }
+
+    /// Any octets have an answer, and it is the right one.
+    #[test]
+    fn any_octets_have_an_answer(octets in vec(any::<u8>(), 0..200)) {
+        prop_assert_eq!(parse(&octets).is_ok(), is_acceptable(&octets));
+    }
+
+    /// Damaged packets are refused for what the other reader sees too, and read the same where it finds no fault.
+    #[test]
+    fn damaged_packets_have_an_answer(
+        recipe in recipe(),
+        damage in vec((0usize..80, any::<u8>()), 0..3),
+        cut in 0usize..1500,
+        repair: bool,
+    ) {
+        let mut octets = recipe.packet();
+        for (at, value) in damage {
+            if let Some(octet) = octets.get_mut(at) {
+                *octet = value;
+            }
+        }
+        octets.truncate(cut);
+        if repair && let Ok(length) = Ipv4HeaderSlice::from_slice(&octets).map(|slice| slice.slice().len()) {
+            octets[10..12].fill(0);
+            // As the other's sum reads words in the order of the machine, so it is written.
+            let checksum = sum_over(&octets[..length]).to_ne_bytes();
+            octets[10..12].copy_from_slice(&checksum);
+        }
+        let ours = parse(&octets);
+        prop_assert_eq!(ours.is_ok(), is_acceptable(&octets), "{:?}", ours);
+        if let (Ok(ours), Some(theirs)) = (ours, read_by_the_other(&octets))
+            && !ours.fragment && !theirs.fragment
+        {
+            // The other reader follows any number of extension headers.
+            prop_assert_eq!(ours, theirs);
+        }
+    }
+}
+
+/// One of each that a packet captured on a TUN may be: 1 octet, version 5, header of 2 words, a length beyond the end.
+#[test]
+fn each_fault_has_its_name() {
+    use aqmlab_live::frame::Malformed::*;
+    let recipe = Recipe {
+        ipv6: false,
+        class: 2,
+        source: [10; 16],
+        destination: [20; 16],
+        protocol: 17,
+        ports: (1, 2),
+        options: 0,
+        extensions: [false; 5],
+        fragment: None,
+        payload: vec![0; 100],
+    };
+    let good = recipe.packet();
+    let with = |at: usize, value: u8| {
+        let mut octets = good.clone();
+        octets[at] = value;
+        parse(&octets).unwrap_err()
+    };
+    assert_eq!(parse(&[]), Err(Short));
+    assert_eq!(parse(&good[..1]), Err(Short));
+    assert_eq!(parse(&good[..19]), Err(Short));
+    assert_eq!(with(0, 0x55), Version);
+    assert_eq!(with(0, 0x42), HeaderLength);
+    assert_eq!(with(2, 0xff), TotalLength);
+    assert_eq!(parse(&good[..100]), Err(TotalLength));
+    assert_eq!(with(8, 1), Checksum);
+    let six = Recipe { ipv6: true, ..recipe }.packet();
+    assert_eq!(parse(&six[..39]), Err(Short));
+    assert_eq!(parse(&six[..100]), Err(TotalLength));
+}
+
+/// The chain of extension headers is followed a bounded way.
+#[test]
+fn an_endless_chain_of_extension_headers_ends() {
+    let mut octets = Ipv6Header { payload_length: 8 * 1000, ..Ipv6Header::default() }.to_bytes().to_vec();
+    // A thousand destination options behind each other, each of 8 octets.
+    octets[6] = 60;
+    octets.extend([60, 0, 0, 0, 0, 0, 0, 0].repeat(1000));
+    let headers = parse(&octets).unwrap();
+    assert_eq!((headers.protocol, headers.ports), (60, None));
+}
