@@ -47,6 +47,8 @@ def run(
     seeds: Sequence[int] | None = None,
     progress: Callable[[dict[str, float]], object] | None = None,
     memory_cap: int = 0,
+    pcap: Sequence[str] = ...,
+    pcap_bytes: int = ...,
 ) -> str: ...
 def run_one(
     toml: str,

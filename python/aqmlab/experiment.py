@@ -22,6 +22,8 @@ Progress = Callable[[Mapping[str, float]], object]
 
 DEFAULT_PARENT = Path("runs")
 SHARE_OF_MEMORY = 0.8
+LEAST_PCAP_BYTES = 20
+MOST_PCAP_BYTES = 65_535
 MOST_RUNS = 100_000
 """Seeds of an experiment, as in the scenario language."""
 
@@ -34,6 +36,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     arms: Sequence[str] | None = None,
     jobs: int | None = None,
+    pcap: Sequence[str] = (),
+    pcap_bytes: int = 128,
     progress: Progress | None = None,
     report: bool = True,
 ) -> Experiment:
@@ -51,6 +55,11 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Names of the arms to run; all if not given.
     jobs
         Runs side by side; one a processor if not given. Results do not depend on it.
+    pcap
+        Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their links;
+        ``["all"]`` for all.
+    pcap_bytes
+        Bytes of each packet that it keeps.
     progress
         Told how far the runs are.
     report
@@ -85,6 +94,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = job_count(jobs)
+    check_pcap_bytes(pcap_bytes)
     about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
     directory = _free_directory(about) if output is None else Path(output)
     _begin(directory, text, about)
@@ -99,6 +109,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
                 seeds=seeds,
                 progress=progress,
                 memory_cap=memory_cap(jobs),
+                pcap=list(pcap),
+                pcap_bytes=pcap_bytes,
             )
         )
     except BaseException as error:
@@ -147,6 +159,14 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
     if jobs < 1:
         raise UsageError(f"`{jobs}` {called} make no progress; give at least 1")
     return jobs
+
+
+def check_pcap_bytes(count: int) -> None:
+    """A packet's headers fit into 20 bytes or more, all of it into 65,535."""
+    if not LEAST_PCAP_BYTES <= count <= MOST_PCAP_BYTES:
+        raise UsageError(
+            f"`{count}` bytes of each packet cannot be captured; give {LEAST_PCAP_BYTES} to {MOST_PCAP_BYTES}"
+        )
 
 
 def memory_cap(jobs: int) -> int:

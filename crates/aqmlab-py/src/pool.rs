@@ -11,9 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use aqmlab_recording::RecordingError;
+use aqmlab_qdisc::Registry;
+use aqmlab_recording::capture::Capture;
+use aqmlab_recording::{RecordingError, Staged};
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, RunError};
+use aqmlab_sim::{Control, PortCapture, RunError};
 use pyo3::prelude::*;
 
 /// How often the caller is told how far the runs are.
@@ -25,6 +27,16 @@ pub(crate) struct Job<'a> {
     pub(crate) seed: u64,
     /// Where its recording goes.
     pub(crate) path: PathBuf,
+    /// Which ports' packets go into it.
+    pub(crate) capture: Option<CaptureChoice>,
+}
+
+/// Ports to capture.
+pub(crate) struct CaptureChoice {
+    /// Indices of the links.
+    pub(crate) links: Vec<usize>,
+    /// Bytes of each packet.
+    pub(crate) snap: u32,
 }
 
 /// What became of a job.
@@ -52,7 +64,7 @@ impl Outcome {
     /// Is it pointless to try the other jobs: would they meet the same limit of this machine?
     fn is_final(&self) -> bool {
         match self {
-            Outcome::Unwritten(error) => error.is_host_limit(),
+            Outcome::Unwritten(error) | Outcome::Failed(RunError::Capture(error)) => error.is_host_limit(),
             Outcome::Failed(error) => matches!(error, RunError::Memory { .. }),
             _ => false,
         }
@@ -137,19 +149,40 @@ fn take<'j, 'p>(jobs: &'j [Job<'p>], next: &AtomicUsize, stop: &AtomicBool) -> O
 fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     let begun_s = thread_time_s();
     // Whatever a defect leaves half changed is dropped with the run.
-    let result = catch_unwind(AssertUnwindSafe(|| aqmlab_sim::run(job.plan, job.seed, control)));
+    let result = catch_unwind(AssertUnwindSafe(|| record(job, control)));
     match result {
-        Ok(Ok(recording)) => match recording.write(&job.path) {
-            Ok(()) => Outcome::Finished {
-                wall_s: recording.manifest.wall_s,
-                cpu_s: thread_time_s() - begun_s,
-                events: control.events.load(Ordering::Relaxed),
-            },
-            Err(error) => Outcome::Unwritten(error),
+        Ok(Ok(wall_s)) => Outcome::Finished {
+            wall_s,
+            cpu_s: thread_time_s() - begun_s,
+            events: control.events.load(Ordering::Relaxed),
         },
-        Ok(Err(RunError::Cancelled)) => Outcome::Cancelled,
-        Ok(Err(error)) => Outcome::Failed(error),
+        Ok(Err(outcome)) => outcome,
         Err(panic) => Outcome::Panicked(panic_text(panic.as_ref())),
+    }
+}
+
+/// Runs, and puts the recording on the disk; a capture is written there while the run goes on. Returns the seconds that
+/// the run has taken, or what has become of it instead.
+fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
+    let Some(choice) = &job.capture else {
+        let recording = aqmlab_sim::run(job.plan, job.seed, control).map_err(unfinished)?;
+        recording.write(&job.path).map_err(Outcome::Unwritten)?;
+        return Ok(recording.manifest.wall_s);
+    };
+    let mut staged = Staged::create(&job.path).map_err(Outcome::Unwritten)?;
+    let ports = PortCapture::ports(job.plan, &choice.links);
+    let file = Capture::begin(&mut staged, &ports, choice.snap).map_err(Outcome::Unwritten)?;
+    let capture = PortCapture { links: choice.links.clone(), file };
+    let recording = aqmlab_sim::run_captured(job.plan, job.seed, control, &Registry::builtin(), capture)
+        .map_err(unfinished)?;
+    recording.write_staged(staged).map_err(Outcome::Unwritten)?;
+    Ok(recording.manifest.wall_s)
+}
+
+fn unfinished(error: RunError) -> Outcome {
+    match error {
+        RunError::Cancelled => Outcome::Cancelled,
+        error => Outcome::Failed(error),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use aqmlab_scenario::{Experiment, Sweep};
+use aqmlab_recording::capture::DEFAULT_SNAP;
+use aqmlab_scenario::{Experiment, Plan, Sweep};
 use aqmlab_sim::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,12 +11,16 @@ use serde_json::{Value, json};
 
 use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
 use crate::plans::slugs;
-use crate::pool::{Job, Outcome, Progress, run_all};
+use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_all};
 
 /// Runs every arm of a scenario with every seed, on `jobs` threads, and writes a recording for each to
-/// `out_dir/<arm slug>/seed-<n>`. Returns what finished and what failed, as JSON text.
+/// `out_dir/<arm slug>/seed-<n>`, with the packets of the ports named in `pcap`, of each `pcap_bytes` bytes. Returns what
+/// finished and what failed, as JSON text.
 #[pyfunction]
-#[pyo3(signature = (text, file_name, out_dir, jobs, arms=None, seeds=None, progress=None, memory_cap=0))]
+#[pyo3(signature = (
+    text, file_name, out_dir, jobs, arms=None, seeds=None, progress=None, memory_cap=0, pcap=Vec::new(),
+    pcap_bytes=DEFAULT_SNAP
+))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
 pub(crate) fn run(
     py: Python<'_>,
@@ -27,9 +32,16 @@ pub(crate) fn run(
     seeds: Option<Vec<u64>>,
     progress: Option<Py<PyAny>>,
     memory_cap: u64,
+    pcap: Vec<String>,
+    pcap_bytes: u32,
 ) -> PyResult<String> {
     let experiment = one_case(py, text, file_name)?;
-    let jobs_to_do = job_list(&experiment, &out_dir, arms.as_deref(), seeds.as_deref())?;
+    let mut jobs_to_do = job_list(&experiment, &out_dir, arms.as_deref(), seeds.as_deref())?;
+    if !pcap.is_empty() {
+        for job in &mut jobs_to_do {
+            job.capture = Some(CaptureChoice { links: captured_links(job.plan, &pcap)?, snap: pcap_bytes });
+        }
+    }
     let outcomes = run_watched(py, &jobs_to_do, jobs, memory_cap, progress.as_ref())?;
     answer(&jobs_to_do, outcomes)
 }
@@ -52,7 +64,7 @@ pub(crate) fn run_one(
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
     let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
-    let job = [Job { plan, seed, path: out_path }];
+    let job = [Job { plan, seed, path: out_path, capture: None }];
     let mut outcomes = run_watched(py, &job, 1, memory_cap, progress.as_ref())?;
     match settled(outcomes.remove(0))? {
         Settled::Finished(took) => Ok(took.to_string()),
@@ -108,10 +120,32 @@ fn job_list<'e>(
     let mut jobs = Vec::new();
     for (slug, plan) in slugs(experiment).iter().zip(&experiment.arms).filter(|(_, plan)| wanted(&plan.arm)) {
         for &seed in seeds {
-            jobs.push(Job { plan, seed, path: out_dir.join(slug).join(format!("seed-{seed}")) });
+            let path = out_dir.join(slug).join(format!("seed-{seed}"));
+            jobs.push(Job { plan, seed, path, capture: None });
         }
     }
     Ok(jobs)
+}
+
+/// The links of these names, or all of them for `all`.
+fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
+    if names == ["all"] {
+        return Ok((0..plan.links.len()).collect());
+    }
+    let index = |name: &String| {
+        plan.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+            let known: Vec<_> = plan.links.iter().map(|link| format!("`{}`", link.name)).collect();
+            UsageError::new_err(format!(
+                "there is no port `{name}` in arm `{}`; there are {}, or `all`",
+                plan.arm,
+                known.join(", ")
+            ))
+        })
+    };
+    let mut links = names.iter().map(index).collect::<PyResult<Vec<_>>>()?;
+    links.sort_unstable();
+    links.dedup();
+    Ok(links)
 }
 
 /// All of `arms` are arms of the experiment.
@@ -172,6 +206,7 @@ fn settled(outcome: Outcome) -> PyResult<Settled> {
         Outcome::Finished { wall_s, cpu_s, events } => {
             Ok(Settled::Finished(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events})))
         }
+        Outcome::Failed(RunError::Capture(error)) => settled(Outcome::Unwritten(error)),
         Outcome::Failed(error @ RunError::Memory { .. }) => Err(MemoryCapError::new_err(error.to_string())),
         Outcome::Unwritten(error) if error.is_host_limit() => Err(HostError::new_err(error.to_string())),
         Outcome::Unwritten(error) => Err(RecordingError::new_err(error.to_string())),

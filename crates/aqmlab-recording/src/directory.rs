@@ -9,8 +9,9 @@ use std::thread;
 
 use crate::error::RecordingError;
 
-/// A directory under a temporary name beside its future one. Dropped unpublished, it is removed.
-pub(crate) struct Staged {
+/// A recording that is being made: a directory under a temporary name beside its future one. Dropped before
+/// [`Recording::write_staged`](crate::Recording::write_staged), it is removed.
+pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,
     /// Those written so far, with the names that they will have.
@@ -20,7 +21,10 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Begins the directory `target`, which must not exist; its parents are created.
-    pub(crate) fn create(target: &Path) -> Result<Self, RecordingError> {
+    ///
+    /// # Errors
+    /// If it exists or the operating system refuses.
+    pub fn create(target: &Path) -> Result<Self, RecordingError> {
         if target.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: target.to_path_buf() });
         }
@@ -32,15 +36,30 @@ impl Staged {
         Ok(Staged { temporary, target: target.to_path_buf(), files: Vec::new(), published: false })
     }
 
+    /// A file that its owner writes while the recording is being made, and has written when it is whole.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn stream(&mut self, name: &str) -> Result<File, RecordingError> {
+        let target = self.path_of(name);
+        let create = || {
+            let file = File::create(self.temporary.join(name))?;
+            Ok((file.try_clone()?, file))
+        };
+        let (kept, given) = create().map_err(RecordingError::io("write", &target))?;
+        self.files.push((kept, target));
+        Ok(given)
+    }
+
+    /// A file as it will be called, which is how messages name it: the temporary name is gone when they are read.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        self.target.join(name)
+    }
+
     /// Writes one file.
     pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), RecordingError> {
-        let path = self.temporary.join(name);
-        // The message names the file as it would be called: the temporary name is gone when it is read.
-        let target = self.target.join(name);
-        let mut file = File::create(&path).map_err(RecordingError::io("write", &target))?;
-        file.write_all(bytes).map_err(RecordingError::io("write", &target))?;
-        self.files.push((file, target));
-        Ok(())
+        let mut file = self.stream(name)?;
+        file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
     /// Waits until everything is on the disk, and gives the directory its name.

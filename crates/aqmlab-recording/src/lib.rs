@@ -13,6 +13,7 @@
 //! assert_eq!(law.rows(), 1);
 //! ```
 
+pub mod capture;
 mod column;
 mod digest;
 mod directory;
@@ -27,6 +28,7 @@ mod table;
 
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
 pub use digest::{Digest, canonical_json, json_digest};
+pub use directory::Staged;
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};
 pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, StoppedBy};

@@ -31,11 +31,15 @@ impl Recording {
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first: whatever fails there fails before the disk is touched.
         let files = self.encode()?;
-        let mut staged = Staged::create(dir)?;
-        for (name, bytes) in &files {
-            staged.write(name, bytes)?;
-        }
-        staged.publish()
+        finish(Staged::create(dir)?, &files)
+    }
+
+    /// The same in a directory in which files that took shape during the run are already.
+    ///
+    /// # Errors
+    /// If the operating system refuses; nothing is left behind then.
+    pub fn write_staged(&self, staged: Staged) -> Result<(), RecordingError> {
+        finish(staged, &self.encode()?)
     }
 
     fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
@@ -47,4 +51,11 @@ impl Recording {
         files.push(("manifest.json".to_owned(), manifest.into_bytes()));
         Ok(files)
     }
+}
+
+fn finish(mut staged: Staged, files: &[(String, Vec<u8>)]) -> Result<(), RecordingError> {
+    for (name, bytes) in files {
+        staged.write(name, bytes)?;
+    }
+    staged.publish()
 }

@@ -8,10 +8,12 @@
 //! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and keeps time.
 
 mod agenda;
+mod capture;
 mod control;
 mod event;
 mod flow;
 mod hazards;
+mod headers;
 mod later;
 mod looks;
 mod moving;
@@ -27,7 +29,8 @@ mod watch;
 mod wheel;
 mod world;
 
+pub use capture::PortCapture;
 pub use control::Control;
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
-pub use run::{RESULTS_VERSION, RunError, run, run_plain, run_with};
+pub use run::{RESULTS_VERSION, RunError, run, run_captured, run_plain, run_with};

@@ -4,10 +4,13 @@ use std::time::Instant as WallClock;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Registry, books};
-use aqmlab_recording::{Imbalance, LinkInfo, Manifest, Recording, StoppedBy as Stopped, run_table};
+use aqmlab_recording::{
+    Imbalance, LinkInfo, Manifest, Recording, RecordingError, StoppedBy as Stopped, run_table,
+};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
+use crate::capture::PortCapture;
 use crate::control::Control;
 use crate::event::{EventQueue, HeapQueue};
 use crate::network;
@@ -55,6 +58,9 @@ pub enum RunError {
         /// rows allowed
         limit: u64,
     },
+    /// The file of captured packets could not be written.
+    #[error("{0}")]
+    Capture(RecordingError),
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
@@ -89,8 +95,32 @@ pub fn run_with(
     control: &Control,
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
+    run_fast(plan, seed, control, registry, None)
+}
+
+/// The same, with what leaves some queues written into a file of packets as it happens. Nothing else is different.
+///
+/// # Errors
+/// See [`RunError`]; what is in the file then is not whole.
+pub fn run_captured(
+    plan: &Plan,
+    seed: u64,
+    control: &Control,
+    registry: &Registry<PortPacket>,
+    capture: PortCapture,
+) -> Result<Recording, RunError> {
+    run_fast(plan, seed, control, registry, Some(capture))
+}
+
+fn run_fast(
+    plan: &Plan,
+    seed: u64,
+    control: &Control,
+    registry: &Registry<PortPacket>,
+    capture: Option<PortCapture>,
+) -> Result<Recording, RunError> {
     let (gap, horizon) = network::pace(plan);
-    run_on(Wheel::new(gap, horizon), true, plan, seed, control, registry)
+    run_on(Wheel::new(gap, horizon), true, plan, seed, control, registry, capture)
 }
 
 /// The same on the plain engine: a binary heap, and an event for every hop. Slow and obvious; it gives the same
@@ -104,7 +134,7 @@ pub fn run_plain(
     control: &Control,
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
-    run_on(HeapQueue::default(), false, plan, seed, control, registry)
+    run_on(HeapQueue::default(), false, plan, seed, control, registry, None)
 }
 
 fn run_on<Q: EventQueue>(
@@ -114,11 +144,12 @@ fn run_on<Q: EventQueue>(
     seed: u64,
     control: &Control,
     registry: &Registry<PortPacket>,
+    capture: Option<PortCapture>,
 ) -> Result<Recording, RunError> {
     // The wall clock labels the recording; nothing in the run reads it.
     #[allow(clippy::disallowed_methods)]
     let begun = WallClock::now();
-    let mut world = World::new(plan, seed, queue, fused, registry)?;
+    let mut world = World::new(plan, seed, queue, fused, registry, capture)?;
     let stopped_by = world.run(control)?;
     world.check_watch()?;
     finish(world, plan, seed, stopped_by, begun)
@@ -144,6 +175,9 @@ fn finish<Q: EventQueue>(
     let mut recorder = world.recorder;
     for flow in world.moving.flows.drain() {
         recorder.flow_ended(&flow);
+    }
+    if let Some(watch) = &world.watch {
+        watch.finish_capture(t1).map_err(RunError::Capture)?;
     }
     let run = run_table(t0, t1, &world.moving.fates, resident);
     let mut tables = recorder.finish(&world.links, run);

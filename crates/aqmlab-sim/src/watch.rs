@@ -7,13 +7,15 @@
 use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::Discipline;
-use aqmlab_recording::Table;
+use aqmlab_recording::{RecordingError, Table};
 use aqmlab_scenario::{FlowChoice, PacketEvent, Plan};
 use aqmlab_transport::Profile;
 use aqmlab_units::Instant;
 
+use crate::capture::{CaptureTap, PortCapture, SharedCapture};
 use crate::event::End;
 use crate::flow::{Body, Flow};
+use crate::options::ShownOptions;
 use crate::packet::{PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog, SharedLog, Tap, note};
 use crate::trace::Trace;
@@ -22,7 +24,15 @@ use crate::trace::Trace;
 pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
+    capture: Option<Captured>,
     limit: u64,
+}
+
+struct Captured {
+    log: SharedCapture,
+    /// Indices of the links, in the order of the capture.
+    links: Vec<usize>,
+    options: ShownOptions,
 }
 
 struct Packets {
@@ -48,8 +58,8 @@ pub struct Full {
 }
 
 impl Watch {
-    /// What `plan` asks for; `None` if that is nothing.
-    pub fn of(plan: &Plan) -> Option<Self> {
+    /// What `plan` asks for, and the capture; `None` if that is nothing.
+    pub fn of(plan: &Plan, capture: Option<PortCapture>) -> Option<Self> {
         let record = &plan.record;
         let packets = record.packets.as_ref().map(|choice| {
             let filter = Filter {
@@ -63,17 +73,51 @@ impl Watch {
         });
         let traced = || Traced { choices: record.trace.clone(), trace: Trace::new() };
         let trace = (!record.trace.is_empty()).then(traced);
-        (packets.is_some() || trace.is_some()).then_some(Watch { packets, trace, limit: record.limit })
+        let capture = capture.map(|PortCapture { links, file }| {
+            let options = ShownOptions::default();
+            Captured { log: SharedCapture::new(plan, file, options.clone()), links, options }
+        });
+        let wanted = packets.is_some() || trace.is_some() || capture.is_some();
+        wanted.then_some(Watch { packets, trace, capture, limit: record.limit })
     }
 
-    /// The discipline of a link, with a tap if the link is recorded.
+    /// The discipline of a link, with a tap if the link is recorded and one if it is captured.
     pub fn tap(&self, link: usize, name: &str, inner: Discipline<PortPacket>) -> Discipline<PortPacket> {
+        let inner = self.capture_tap(link, inner);
         match &self.packets {
             Some(packets) if packets.links.binary_search(&link).is_ok() => {
                 Discipline::Custom(Box::new(Tap::new(inner, packets.log.clone(), name)))
             }
             _ => inner,
         }
+    }
+
+    fn capture_tap(&self, link: usize, inner: Discipline<PortPacket>) -> Discipline<PortPacket> {
+        let Some(captured) = &self.capture else { return inner };
+        match captured.links.iter().position(|&l| l == link) {
+            Some(port) => {
+                Discipline::Custom(Box::new(CaptureTap::new(inner, captured.log.clone(), port as u32)))
+            }
+            None => inner,
+        }
+    }
+
+    /// Where a capture sees the options of packets, if there is one.
+    pub fn shown_options(&self) -> Option<ShownOptions> {
+        self.capture.as_ref().map(|captured| captured.options.clone())
+    }
+
+    /// Has the capture's file failed to take what was written?
+    pub fn capture_has_failed(&self) -> bool {
+        self.capture.as_ref().is_some_and(|captured| captured.log.has_failed())
+    }
+
+    /// Ends the capture, if there is one.
+    ///
+    /// # Errors
+    /// If its file could not be written.
+    pub fn finish_capture(&self, end: Instant) -> Result<(), RecordingError> {
+        self.capture.as_ref().map_or(Ok(()), |captured| captured.log.finish(end))
     }
 
     /// A host has sent a packet; `lost` if its own link lost it at once.

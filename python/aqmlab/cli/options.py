@@ -40,6 +40,15 @@ Metrics = Annotated[
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]
+Pcap = Annotated[
+    str | None,
+    typer.Option(
+        "--pcap",
+        metavar="PORT[,PORT]",
+        help="Capture the packets of these ports, or of `all`, in packets.pcapng of each recording.",
+    ),
+]
+PcapBytes = Annotated[int, typer.Option("--pcap-bytes", help="Bytes of each captured packet that are kept.")]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),

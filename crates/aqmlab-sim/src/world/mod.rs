@@ -11,6 +11,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::agenda::Agenda;
+use crate::capture::PortCapture;
 use crate::control::Control;
 use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
 use crate::flow::FlowTable;
@@ -91,8 +92,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         queue: Q,
         fused: bool,
         registry: &Registry<PortPacket>,
+        capture: Option<PortCapture>,
     ) -> Result<Self, RunError> {
-        let watch = Watch::of(plan);
+        let watch = Watch::of(plan, capture);
+        let shown_options = watch.as_ref().and_then(Watch::shown_options);
         let mut links = network::links(plan, seed, registry, watch.as_ref()).map_err(RunError::Discipline)?;
         if fused {
             look_ahead(plan, &mut links);
@@ -110,7 +113,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             moving: Moving {
                 flows: FlowTable::default(),
                 routes,
-                options: OptionTable::default(),
+                options: shown_options.map_or_else(OptionTable::default, OptionTable::showing),
                 fates: Fates::default(),
             },
             classes: network::classes(plan, begins, seed),
@@ -195,11 +198,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// Has a trace or a packet recording outgrown its limit?
+    /// Has a trace or a packet recording outgrown its limit, or could a capture not be written?
     ///
     /// # Errors
-    /// [`RunError::TooManyRows`], if one has.
+    /// [`RunError::TooManyRows`] or [`RunError::Capture`], if so.
     pub fn check_watch(&self) -> Result<(), RunError> {
+        if let Some(watch) = &self.watch
+            && watch.capture_has_failed()
+        {
+            watch.finish_capture(self.now).map_err(RunError::Capture)?;
+        }
         match self.watch.as_ref().and_then(|watch| watch.full(self.now)) {
             Some(Full { table, at }) => {
                 Err(RunError::TooManyRows { table, at, limit: self.plan.record.limit })
@@ -343,7 +351,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 /// Does nobody look at flows but at instants that are known ahead?
 fn is_unobserved(plan: &Plan) -> bool {
     let stops_early = plan.stop.condition.is_some() || plan.stop.completed.is_some();
-    !stops_early && Watch::of(plan).is_none()
+    !stops_early && Watch::of(plan, None).is_none()
 }
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so

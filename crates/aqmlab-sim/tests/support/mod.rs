@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod graph;
+pub mod pcap;
 pub mod tap;
 
 use aqmlab_recording::{ColumnData, Recording, Table};

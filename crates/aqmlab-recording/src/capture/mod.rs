@@ -1,0 +1,229 @@
+//! What passes a port, packet by packet, as a pcapng file beside the tables: for Wireshark, tshark and their like.
+//!
+//! A host tells of each packet once per port, with its first bytes: when its transmission begins, or when it is dropped.
+//! [`Capture`] writes that down as it comes, so a capture takes no memory that grows. What a reader cannot see in the
+//! bytes (how long the packet waited, why it was marked or dropped) stands in the packet's comment.
+
+mod pcapng;
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use aqmlab_qdisc::Reason;
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+
+use crate::directory::Staged;
+use crate::error::RecordingError;
+use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
+
+/// The name of the file in a recording's directory.
+pub const FILE_NAME: &str = "packets.pcapng";
+
+/// Bytes of each packet that are kept if nobody says otherwise: all headers, and no more of the payload than shows what
+/// it is.
+pub const DEFAULT_SNAP: u32 = 128;
+
+/// Bytes between two writes to the disk.
+const BUFFER: usize = 1 << 18;
+
+/// A port that is captured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CapturedPort {
+    /// Its name: that of the interface in the file.
+    pub name: String,
+    /// The rate of its link.
+    pub rate: Rate,
+}
+
+/// A packet as it leaves a port's queue, for the link or for good.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketAtPort {
+    /// The port, as an index into those that are captured.
+    pub port: u32,
+    /// When its transmission begins, or when it is dropped.
+    pub at: Instant,
+    /// How long it has waited.
+    pub waited: Span,
+    /// Why it has been marked at this port, if it has.
+    pub marked: Reasons,
+    /// Why it is dropped, if it is.
+    pub dropped: Option<Reason>,
+    /// Its length at the network layer, by which queue and link reckon.
+    pub wire_len: Bytes,
+}
+
+/// The bytes of a packet, from the IP header on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// The first ones, as many as there are at hand.
+    pub head: &'a [u8],
+    /// How many there are in all.
+    pub len: u32,
+}
+
+/// A set of reasons.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reasons(u8);
+
+impl Reasons {
+    /// None.
+    pub const NONE: Reasons = Reasons(0);
+
+    /// Adds one.
+    pub const fn insert(&mut self, reason: Reason) {
+        self.0 |= 1 << reason as u8;
+    }
+
+    /// Is `reason` among them?
+    pub const fn has(self, reason: Reason) -> bool {
+        self.0 & 1 << reason as u8 != 0
+    }
+
+    /// All of them, in the order of [`Reason::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Reason> {
+        Reason::ALL.into_iter().filter(move |&reason| self.has(reason))
+    }
+
+    /// As a bit for each reason, that of `Reason::ALL[0]` the lowest.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set with these bits, as [`Reasons::bits`] gives them.
+    pub const fn from_bits(bits: u8) -> Reasons {
+        Reasons(bits)
+    }
+}
+
+/// What became of a capture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CaptureReport {
+    /// Packets in the file, by port.
+    pub written: Vec<u64>,
+    /// Packets that should be there and are not, by port.
+    pub missed: Vec<u64>,
+}
+
+/// A capture that is being written.
+pub struct Capture {
+    file: PcapngWriter<BufWriter<Box<dyn Write + Send>>>,
+    path: PathBuf,
+    written: Vec<u64>,
+    snap: u32,
+    comment: String,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+impl Capture {
+    /// Begins the file of `ports` in a recording that is being made, with `snap` bytes of each packet.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn begin(staged: &mut Staged, ports: &[CapturedPort], snap: u32) -> Result<Self, RecordingError> {
+        let file = staged.stream(FILE_NAME)?;
+        Capture::on(Box::new(file), &staged.path_of(FILE_NAME), ports, snap)
+    }
+
+    /// The same on any sink; messages name `path`.
+    ///
+    /// # Errors
+    /// If the sink refuses.
+    pub fn on(
+        sink: Box<dyn Write + Send>,
+        path: &Path,
+        ports: &[CapturedPort],
+        snap: u32,
+    ) -> Result<Self, RecordingError> {
+        let mut file = PcapngWriter::new(BufWriter::with_capacity(BUFFER, sink));
+        let mut begin = || {
+            file.section(concat!("aqmlab ", env!("CARGO_PKG_VERSION")))?;
+            ports.iter().try_for_each(|port| {
+                file.interface(&Interface { name: &port.name, bits_per_second: port.rate.as_bps(), snap })
+            })
+        };
+        begin().map_err(RecordingError::io("write", path))?;
+        let (written, path) = (vec![0; ports.len()], path.to_path_buf());
+        Ok(Capture { file, path, written, snap, comment: String::new(), failed: None })
+    }
+
+    /// Writes a packet down. After an error it does nothing: [`Capture::finish`] tells.
+    pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
+        if self.failed.is_some() {
+            return;
+        }
+        self.comment.clear();
+        describe(&mut self.comment, packet, frame.len);
+        let kept = frame.head.len().min(self.snap());
+        let record = Record {
+            interface: packet.port,
+            at_ns: packet.at.as_ns(),
+            head: &frame.head[..kept],
+            len: frame.len,
+            // What is dropped has come in and does not go out.
+            direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
+            comment: &self.comment,
+        };
+        match self.file.packet(&record) {
+            Ok(()) => self.written[packet.port as usize] += 1,
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    /// How many ports it has.
+    pub const fn ports(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Bytes of each packet that it keeps.
+    pub const fn snap(&self) -> usize {
+        self.snap as usize
+    }
+
+    /// Has writing failed?
+    pub const fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Ends the file at `end`, with the statistics of each port: `missed` packets are not there that should be.
+    ///
+    /// # Errors
+    /// If the operating system has refused anything since the beginning.
+    pub fn finish(mut self, end: Instant, missed: &[u64]) -> Result<CaptureReport, RecordingError> {
+        let path = std::mem::take(&mut self.path);
+        self.close(end, missed).map_err(RecordingError::io("write", &path))?;
+        Ok(CaptureReport { written: self.written, missed: missed.to_vec() })
+    }
+
+    fn close(&mut self, end: Instant, missed: &[u64]) -> io::Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        for (interface, (&written, &missed)) in self.written.iter().zip(missed).enumerate() {
+            let statistics = Statistics {
+                interface: interface as u32,
+                end_ns: end.as_ns(),
+                received: written + missed,
+                dropped: missed,
+            };
+            self.file.statistics(&statistics)?;
+        }
+        self.file.flush()
+    }
+}
+
+/// `queueing delay 1234567 ns, marked early`: the delay first, then what else there is to tell.
+fn describe(comment: &mut String, packet: &PacketAtPort, len: u32) {
+    let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a text takes any text");
+    say(format_args!("queueing delay {} ns", packet.waited.as_ns()));
+    for reason in packet.marked.iter() {
+        say(format_args!(", marked {}", reason.name()));
+    }
+    if let Some(reason) = packet.dropped {
+        say(format_args!(", dropped {}", reason.name()));
+    }
+    if packet.wire_len.get() != u64::from(len) {
+        say(format_args!(", {} bytes at the network layer", packet.wire_len.get()));
+    }
+}

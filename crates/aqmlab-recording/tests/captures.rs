@@ -1,0 +1,161 @@
+//! Captures: block by block as the format says, and part of a recording or of nothing.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use aqmlab_qdisc::Reason;
+use aqmlab_recording::capture::{Capture, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons};
+use aqmlab_recording::{Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+use serde_json::json;
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(buf);
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ports() -> [CapturedPort; 1] {
+    [CapturedPort { name: "q".into(), rate: Rate::mbit(10) }]
+}
+
+fn packet() -> PacketAtPort {
+    PacketAtPort {
+        port: 0,
+        at: Instant::from_ns(0x1_0000_0002),
+        waited: Span::ns(7),
+        marked: Reasons::NONE,
+        dropped: Some(Reason::Overflow),
+        wire_len: Bytes::new(1500),
+    }
+}
+
+const HEAD: Frame<'_> = Frame { head: &[0x45, 0, 5, 0xdc, 9, 9, 9, 9], len: 1500 };
+
+/// By hand from draft-ietf-opsawg-pcapng; the version in the first block is the crate's.
+const BLOCKS: [&str; 4] = [
+    // Section header: magic, version 1.0, length unknown, application, end of options.
+    "0a0d0d0a 30000000 4d3c2b1a 01000000 ffffffffffffffff 04000c00 61716d6c616220302e312e30 00000000 30000000",
+    // Interface: raw IP, 5 bytes of a packet; name, speed 10^7 = 0x989680, resolution 10^-9.
+    "01000000 34000000 65000000 05000000 02000100 71000000 08000800 8096980000000000 09000100 09000000 00000000 34000000",
+    // Packet: interface, upper and lower half of the time, 5 of 1500 bytes; inbound; "queueing delay 7 ns, dropped overflow".
+    "06000000 60000000 00000000 01000000 02000000 05000000 dc050000 450005dc09000000 02000400 01000000 \
+     01002500 7175657565696e672064656c61792037206e732c2064726f70706564206f766572666c6f77000000 00000000 60000000",
+    // Statistics at 2^32 + 9 ns: the same end, 4 came, 3 of them are missing.
+    "05000000 40000000 00000000 01000000 09000000 03000800 0100000009000000 04000800 0400000000000000 \
+     05000800 0300000000000000 00000000 40000000",
+];
+
+#[test]
+fn every_block_is_as_the_format_says() {
+    let sink = Sink::default();
+    let mut capture = Capture::on(Box::new(sink.clone()), Path::new("x"), &ports(), 5).expect("it takes all");
+    capture.note(&packet(), HEAD);
+    let report = capture.finish(Instant::from_ns(0x1_0000_0009), &[3]).expect("it takes all");
+    assert_eq!((report.written, report.missed), (vec![1], vec![3]));
+    let written: String = sink.0.lock().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(written, BLOCKS.concat().replace(' ', ""));
+}
+
+#[test]
+fn the_comment_tells_what_the_bytes_do_not() {
+    let mut marked = Reasons::NONE;
+    marked.insert(Reason::Injected);
+    marked.insert(Reason::Early);
+    assert!(marked.has(Reason::Early) && !marked.has(Reason::Forced));
+    assert_eq!(Reasons::from_bits(marked.bits()), marked);
+    let sink = Sink::default();
+    let mut capture =
+        Capture::on(Box::new(sink.clone()), Path::new("x"), &ports(), 128).expect("it takes all");
+    capture.note(&PacketAtPort { marked, dropped: None, wire_len: Bytes::new(1000), ..packet() }, HEAD);
+    capture.finish(Instant::FAR_FUTURE, &[0]).expect("it takes all");
+    let bytes = sink.0.lock().unwrap();
+    let comment = b"queueing delay 7 ns, marked early, marked injected, 1000 bytes at the network layer\0";
+    assert!(bytes.windows(comment.len()).any(|window| window == comment));
+}
+
+fn scratch(test: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("aqmlab-captures-{test}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("the temporary folder is writable");
+    path
+}
+
+fn recording() -> Recording {
+    let manifest = Manifest {
+        results_version: 1,
+        aqmlab_version: "0.1.0".into(),
+        host: "sim",
+        title: "t".into(),
+        arm: "red".into(),
+        seed: 1,
+        plan: json!({}),
+        t0: Instant::ZERO,
+        t1: Instant::from_ns(2),
+        stopped_by: StoppedBy::Time,
+        links: Vec::new(),
+        events: 0,
+        wall_s: 0.5,
+    };
+    Recording { manifest, tables: vec![Table::new(&schema::LAW)] }
+}
+
+fn captured(target: &Path) -> Result<Staged, RecordingError> {
+    let mut staged = Staged::create(target)?;
+    let mut capture = Capture::begin(&mut staged, &ports(), 128)?;
+    capture.note(&packet(), HEAD);
+    capture.finish(Instant::FAR_FUTURE, &[0])?;
+    Ok(staged)
+}
+
+#[test]
+fn a_capture_appears_with_its_recording_and_not_before() {
+    let folder = scratch("whole");
+    let target = folder.join("seed-1");
+    let staged = captured(&target).expect("written");
+    assert!(!target.exists());
+    recording().write_staged(staged).expect("written");
+    let file = fs::read(target.join(FILE_NAME)).expect("it is there");
+    assert!(
+        file.len() > 100 && target.join("manifest.json").is_file() && target.join("law.parquet").is_file()
+    );
+    assert_eq!(fs::read_dir(&folder).expect("readable").count(), 1);
+    let again = captured(&target).err().expect("refused");
+    assert!(matches!(again, RecordingError::Exists { .. }));
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_run_that_gives_no_recording_leaves_no_capture() {
+    let folder = scratch("nothing");
+    drop(captured(&folder.join("seed-1")).expect("written"));
+    assert_eq!(fs::read_dir(&folder).expect("readable").count(), 0);
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+/// What cannot be written ends up in the error, with the file as it would have been called.
+#[test]
+fn a_full_disk_is_told_at_the_end() {
+    let full = match fs::OpenOptions::new().write(true).open("/dev/full") {
+        Ok(full) => full,
+        Err(error) => return eprintln!("skipped: no /dev/full: {error}"),
+    };
+    let path = Path::new("seed-1/packets.pcapng");
+    let mut capture = Capture::on(Box::new(full), path, &ports(), 128).expect("nothing is written yet");
+    for _ in 0..10_000 {
+        capture.note(&packet(), HEAD);
+    }
+    assert!(capture.has_failed());
+    let error = capture.finish(Instant::FAR_FUTURE, &[0]).expect_err("full");
+    assert!(error.is_host_limit());
+    assert_eq!(error.to_string(), "cannot write `seed-1/packets.pcapng`: the disk is full");
+}

@@ -1,0 +1,200 @@
+//! The bytes that a packet would have: the simulator moves fields, and a capture shows headers.
+//!
+//! Hosts have the addresses and ports of the live router: class c is client 198.18.c.1 and server 198.19.c.1 (RFC 2544,
+//! appendix C.2.2), its flow i the client's port 1024 + i towards the server's 5001. Payload is zeros.
+//!
+//! Lengths are those of the simulation wherever headers can have them. The bytes that a profile counts as header beyond
+//! 40 are options, of TCP first and of IP then; what the packet carries stands in them (SACK, RFC 2018), all others are
+//! no-operations. A header that no packet can have (less than 40 bytes, or no multiple of four) becomes the nearest one
+//! that can be; the capture's comment tells the packet's length then.
+
+use aqmlab_qdisc::{Ecn, Packet};
+use aqmlab_transport::{Flags, Segment};
+
+use crate::options::Options;
+use crate::packet::{SimPacket, Toward};
+
+const PROTOCOL_TCP: u8 = 6;
+const PROTOCOL_UDP: u8 = 17;
+/// IPv4 and TCP headers without options (RFC 791, section 3.1; RFC 9293, section 3.1).
+const PLAIN: usize = 20;
+const UDP_HEADER: usize = 8;
+/// Bytes of options that either header has room for.
+const MOST_OPTIONS: usize = 40;
+const LARGEST_PACKET: usize = 65_535;
+const TTL: u8 = 64;
+const DONT_FRAGMENT: u16 = 0x4000;
+
+/// In both headers (RFC 791; RFC 9293, section 3.2).
+const NO_OPERATION: u8 = 1;
+const SACK_PERMITTED: [u8; 2] = [4, 2];
+const SACK: u8 = 5;
+
+const CLIENT_NET: u8 = 18;
+const SERVER_NET: u8 = 19;
+const SERVER_PORT: u32 = 5001;
+const FIRST_CLIENT_PORT: u32 = 1024;
+const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
+
+/// Who speaks to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Addresses {
+    from: ([u8; 4], u16),
+    to: ([u8; 4], u16),
+}
+
+impl Addresses {
+    /// Those of flow `index` of a class. Where the third octet is too small for the class, the fourth counts on; where
+    /// the client has no more ports, the server's count on.
+    fn of(class: u16, index: u32, toward: Toward) -> Self {
+        let [high, low] = class.to_be_bytes();
+        let host = |net| [198, net, low, 1 + high % 254];
+        let client = (host(CLIENT_NET), (FIRST_CLIENT_PORT + index % CLIENT_PORTS) as u16);
+        let server = (host(SERVER_NET), (SERVER_PORT + index / CLIENT_PORTS) as u16);
+        match toward {
+            Toward::Receiver => Addresses { from: client, to: server },
+            Toward::Sender => Addresses { from: server, to: client },
+        }
+    }
+}
+
+/// Writes the first `limit` bytes of a packet of flow `index` of its class into `out`, in place of what is there.
+/// Returns how many bytes the packet has in all.
+pub fn write(
+    out: &mut Vec<u8>,
+    packet: &SimPacket,
+    options: Option<&Options>,
+    index: u32,
+    limit: usize,
+) -> usize {
+    let addresses = Addresses::of(packet.flow().class, index, packet.toward());
+    let wire_len = packet.wire_len().get() as usize;
+    out.clear();
+    let payload = match packet.segment() {
+        Some(segment) => {
+            let segment = options.map_or(segment, |options| options.complete(segment));
+            write_tcp(out, packet, &segment, options, addresses, wire_len)
+        }
+        None => write_udp(out, packet, addresses, wire_len),
+    };
+    let len = out.len() + payload;
+    out.resize(len.min(limit), 0);
+    len
+}
+
+/// Headers of a segment; returns the bytes of payload that follow.
+fn write_tcp(
+    out: &mut Vec<u8>,
+    packet: &SimPacket,
+    segment: &Segment,
+    options: Option<&Options>,
+    addresses: Addresses,
+    wire_len: usize,
+) -> usize {
+    let room = wire_len.saturating_sub(segment.len as usize + 2 * PLAIN);
+    let tcp_options = room.min(MOST_OPTIONS) & !3;
+    let ip_options = (room - tcp_options).min(MOST_OPTIONS) & !3;
+    let header = PLAIN + tcp_options;
+    let payload = (segment.len as usize).min(LARGEST_PACKET - PLAIN - ip_options - header);
+    write_ip(out, packet, PROTOCOL_TCP, addresses, ip_options, header + payload);
+    let begin = out.len();
+    out.extend(addresses.from.1.to_be_bytes());
+    out.extend(addresses.to.1.to_be_bytes());
+    out.extend(segment.seq.to_be_bytes());
+    let ack = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
+    out.extend(ack.to_be_bytes());
+    out.push(((header / 4) << 4) as u8);
+    out.push(segment.flags.bits());
+    // A window beyond 65,535 needs the scale option, which simulated headers have no room for.
+    out.extend((segment.window.min(0xffff) as u16).to_be_bytes());
+    out.extend([0; 4]); // checksum, urgent pointer
+    write_tcp_options(out, segment, options, tcp_options);
+    set_checksum(out, begin, 16, pseudo_header(PROTOCOL_TCP, addresses, header + payload));
+    payload
+}
+
+/// `room` bytes of options: what the segment carries at their end, if it fits, after no-operations.
+fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Options>, room: usize) {
+    let blocks = options.map_or(&[][..], |options| options.sack.blocks());
+    let sack_len = 2 + 8 * blocks.len();
+    if !blocks.is_empty() && sack_len <= room {
+        out.resize(out.len() + room - sack_len, NO_OPERATION);
+        out.extend([SACK, sack_len as u8]);
+        out.extend(blocks.iter().flat_map(|&(left, right)| [left, right]).flat_map(u32::to_be_bytes));
+    } else if segment.sack_permitted && SACK_PERMITTED.len() <= room {
+        out.resize(out.len() + room - SACK_PERMITTED.len(), NO_OPERATION);
+        out.extend(SACK_PERMITTED);
+    } else {
+        out.resize(out.len() + room, NO_OPERATION);
+    }
+}
+
+/// Headers of a datagram; returns the bytes of payload that follow.
+fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_len: usize) -> usize {
+    let len = wire_len.clamp(PLAIN + UDP_HEADER, LARGEST_PACKET) - PLAIN;
+    write_ip(out, packet, PROTOCOL_UDP, addresses, 0, len);
+    let begin = out.len();
+    out.extend(addresses.from.1.to_be_bytes());
+    out.extend(addresses.to.1.to_be_bytes());
+    out.extend((len as u16).to_be_bytes());
+    out.extend([0; 2]);
+    set_checksum(out, begin, 6, pseudo_header(PROTOCOL_UDP, addresses, len));
+    if out[begin + 6..] == [0, 0] {
+        out[begin + 6..].fill(0xff); // zero would mean that there is none (RFC 768)
+    }
+    len - UDP_HEADER
+}
+
+/// An IPv4 header for `len` bytes of the next protocol.
+fn write_ip(
+    out: &mut Vec<u8>,
+    packet: &SimPacket,
+    protocol: u8,
+    addresses: Addresses,
+    options: usize,
+    len: usize,
+) {
+    let begin = out.len();
+    let header = PLAIN + options;
+    out.push(0x40 | (header / 4) as u8); // version 4
+    out.push(packet.dscp().0 << 2 | ecn_field(packet.ecn()));
+    out.extend(((header + len) as u16).to_be_bytes());
+    // Never fragmented, so the identification says nothing (RFC 6864, section 4.1).
+    out.extend([0; 2]);
+    out.extend(DONT_FRAGMENT.to_be_bytes());
+    out.extend([TTL, protocol, 0, 0]);
+    out.extend(addresses.from.0);
+    out.extend(addresses.to.0);
+    out.resize(out.len() + options, NO_OPERATION);
+    set_checksum(out, begin, 10, 0);
+}
+
+/// RFC 3168, section 5.
+const fn ecn_field(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    }
+}
+
+/// The sum of what TCP and UDP check besides themselves (RFC 9293, section 3.1).
+fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
+    words(&addresses.from.0) + words(&addresses.to.0) + u32::from(protocol) + len as u32
+}
+
+/// The Internet checksum (RFC 1071) of what begins at `begin`, on top of `more`, into the two bytes at `place` there.
+/// The payload is zeros, so it adds nothing.
+fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
+    let mut sum = words(&out[begin..]) + more;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    out[begin + place..begin + place + 2].copy_from_slice(&(!sum as u16).to_be_bytes());
+}
+
+/// The sum of 16-bit words; headers have an even number of bytes, and few enough for 32 bits.
+fn words(bytes: &[u8]) -> u32 {
+    bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+}

@@ -1,0 +1,218 @@
+"""Captured packets, read by tshark: they are the recording's books, and nothing about them is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+
+import aqmlab
+from aqmlab.errors import UsageError
+
+tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+
+CHECKS = [f"-o{protocol}.check_checksum:TRUE" for protocol in ("ip", "tcp", "udp")]
+PLAIN_FIELDS = [
+    "frame.time_epoch",
+    "frame.interface_name",
+    "frame.len",
+    "frame.packet_flags_direction",
+    "ip.dsfield.ecn",
+    "frame.comment",
+]
+REASONS = ("early", "forced", "overflow", "injected")
+
+
+class Packet(NamedTuple):
+    """What tshark says of a packet."""
+
+    at_ns: int
+    port: str
+    length: int
+    leaves: bool
+    ecn: int
+    comment: str
+
+    @classmethod
+    def of(cls, line: str) -> Packet:
+        at, port, length, direction, ecn, comment = line.split("\t")
+        seconds, nanoseconds = at.split(".")
+        assert len(nanoseconds) == 9
+        at_ns = int(seconds) * 10**9 + int(nanoseconds)
+        return cls(at_ns, port, int(length), int(direction, 0) == 2, int(ecn), comment)
+
+    @property
+    def waited_ns(self) -> int:
+        return int(self.comment.removeprefix("queueing delay ").split(" ns")[0])
+
+    def says(self, words: str) -> bool:
+        return words in self.comment.split(", ")
+
+
+def dissect(file, *arguments):
+    command = ["tshark", "-r", str(file), *CHECKS, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def scenario() -> dict[str, Any]:
+    """Data over a short RED queue, ACKs over a tight one; all is over before the end."""
+    queue = {
+        "kind": "red",
+        "limit": "15p",
+        "min_th": "3p",
+        "max_th": "9p",
+        "max_p": 0.1,
+        "w_q": 0.02,
+        "gentle": False,
+        "ecn": True,
+    }
+    return {
+        "title": "Captured",
+        "duration": "30s",
+        "warmup": "0s",
+        "topology": {
+            "kind": "dumbbell",
+            "rate": "4Mbit",
+            "delay": "10ms",
+            "queue": queue,
+            "reverse_rate": "100kbit",
+            "reverse_queue": {"kind": "droptail", "limit": "4p"},
+        },
+        "traffic": [
+            {
+                "name": "ecn",
+                "kind": "bulk",
+                "count": 3,
+                "bytes": "1MiB",
+                "rtt": "50ms",
+                "tcp": {"profile": "rfc", "ecn": True},
+            },
+            {
+                "name": "sack",
+                "kind": "bulk",
+                "count": 3,
+                "bytes": "1MiB",
+                "rtt": "60ms",
+                "tcp": {"profile": "rfc", "recovery": "sack"},
+            },
+            {"name": "udp", "kind": "poisson", "rate": "100kbit", "stop": "15s"},
+        ],
+        "record": {"packets": {"links": ["bottleneck", "reverse"], "events": ["dequeue", "drop"]}},
+    }
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
+    path = tmp_path_factory.mktemp("captured") / "run"
+    return aqmlab.run(scenario(), output=path, pcap=["all"], pcap_bytes=1600, report=False)
+
+
+@pytest.fixture(scope="module")
+def packets(captured):
+    (run,) = captured.runs
+    fields = [word for field in PLAIN_FIELDS for word in ("-e", field)]
+    return [Packet.of(line) for line in dissect(run.path / "packets.pcapng", "-Tfields", *fields)]
+
+
+@tshark
+def test_the_packets_are_the_books(captured, packets):
+    (run,) = captured.runs
+    columns = [f"{what}_{reason}_packets" for what in ("dropped", "marked") for reason in REASONS]
+    named = ["queue", "departures_packets", "departures_bytes", "sojourn_sum_ns", *columns]
+    rows = captured.select("summary", f"SELECT {', '.join(named)} FROM summary WHERE class = '*'", [run])
+    assert len(rows) == 2
+    for row in rows:
+        book = dict(zip(named, row, strict=True))
+        here = [packet for packet in packets if packet.port == book["queue"]]
+        left = [packet for packet in here if packet.leaves]
+        assert len(left) == book["departures_packets"]
+        assert sum(packet.length for packet in left) == book["departures_bytes"]
+        assert sum(packet.waited_ns for packet in left) == book["sojourn_sum_ns"]
+        for column in columns:
+            words = " ".join(column.split("_")[:2])
+            assert sum(packet.says(words) for packet in here) == book[column], (book["queue"], column)
+        dropped = sum(book[f"dropped_{reason}_packets"] for reason in REASONS)
+        assert len(here) - len(left) == dropped
+    said = Counter(word for packet in packets for word in packet.comment.split(", ")[1:])
+    seen = ("marked early", "dropped early", "dropped forced", "dropped overflow")
+    assert all(said[words] > 10 for words in seen), said
+
+
+@tshark
+def test_times_and_marks_are_exact(captured, packets):
+    (run,) = captured.runs
+    told = captured.rows("packets", "t_ns, place, wire_bytes, event = 'dequeue'", runs=[run])
+    assert [packet[:4] for packet in packets] == told
+    assert any(packet.at_ns % 1000 for packet in packets)
+    marked = [packet for packet in packets if "marked" in packet.comment]
+    assert marked
+    assert all(packet.ecn == 3 for packet in marked)
+    # One queue marks: whatever is CE has been marked there.
+    assert len(marked) == sum(packet.ecn == 3 for packet in packets)
+    # 4 Mbit/s: no transmission begins before the one before it has ended.
+    left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
+    for one, next_one in pairwise(left):
+        assert next_one.at_ns - one.at_ns >= one.length * 2000
+
+
+@tshark
+def test_nothing_is_malformed_and_all_checksums_are_right(captured):
+    (run,) = captured.runs
+    file = run.path / "packets.pcapng"
+    wrong = (
+        "_ws.malformed or _ws.short or ip.checksum.status == Bad or tcp.checksum.status == Bad"
+        " or udp.checksum.status == Bad or _ws.expert.severity == error"
+    )
+    assert dissect(file, "-Y", wrong) == []
+    right = "ip.checksum.status == Good and (tcp.checksum.status == Good or udp.checksum.status == Good)"
+    assert len(dissect(file, "-Y", right)) == len(dissect(file))
+    # SACK options are seen as such, and lengths of payload are those of the profile.
+    assert len(dissect(file, "-Y", "tcp.options.sack_le")) > 50
+    lengths = set(dissect(file, "-Y", "ip.src == 198.18.1.1", "-Tfields", "-e", "tcp.len"))
+    assert {"0", "1460"} <= lengths
+
+
+@tshark
+def test_a_short_capture_keeps_the_lengths(packets, tmp_path):
+    short = aqmlab.run(scenario(), output=tmp_path / "run", pcap=["reverse"], pcap_bytes=40, report=False)
+    (run,) = short.runs
+    lines = dissect(run.path / "packets.pcapng", "-Tfields", "-e", "frame.cap_len", "-e", "frame.len")
+    assert all(line.split("\t")[0] == "40" for line in lines)
+    expected = [packet.length for packet in packets if packet.port == "reverse"]
+    assert [int(line.split("\t")[1]) for line in lines] == expected
+
+
+def test_there_is_no_capture_unless_asked_for(experiment):
+    assert not list(experiment.path.glob("**/*.pcapng"))
+
+
+def test_a_port_that_is_not_there_is_refused_and_leaves_nothing(small, tmp_path):
+    with pytest.raises(
+        UsageError, match=r"there is no port `middle` in arm `DropTail`; there are `bottleneck`"
+    ):
+        aqmlab.run(small, output=tmp_path / "run", pcap=["middle"])
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("count", [0, 19, 65_536, -1])
+def test_a_number_of_bytes_that_makes_no_sense_is_refused(small, tmp_path, count):
+    with pytest.raises(UsageError, match="bytes of each packet cannot be captured; give 20 to 65535"):
+        aqmlab.run(small, output=tmp_path / "run", pcap=["all"], pcap_bytes=count)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_line_captures_the_ports_it_is_told(small_file, tmp_path, aqmlab_cli):
+    words = ["--pcap", "bottleneck,reverse", "--runs", "1", "--no-report", "-o", tmp_path / "out"]
+    assert aqmlab_cli("run", small_file, *words).returncode == 0
+    files = sorted((tmp_path / "out").glob("*/seed-1/packets.pcapng"))
+    assert len(files) == 2
+    for file in files:
+        head = file.read_bytes()[:1000]
+        assert head.startswith(bytes.fromhex("0a0d0d0a"))
+        assert b"bottleneck" in head
+        assert b"reverse" in head
