@@ -19,7 +19,7 @@ pub struct Manifest {
     pub results_version: u32,
     /// The version of the program.
     pub aqmlab_version: String,
-    /// Which host ran it: `"sim"`.
+    /// Which host ran it: `"sim"` or `"live"`.
     pub host: &'static str,
     /// The experiment's title.
     pub title: String,
@@ -41,6 +41,8 @@ pub struct Manifest {
     pub events: u64,
     /// How long the run took on this machine, in seconds; part of no digest.
     pub wall_s: f64,
+    /// What only the live router knows of its run: how faithful it was, and on what machine; part of no digest.
+    pub live: Option<Value>,
 }
 
 /// A link as readers of a recording need it.
@@ -63,6 +65,8 @@ pub enum StoppedBy {
     Completed,
     /// a count or level at a queue was reached
     Condition,
+    /// a person did, before its time
+    Interrupted,
 }
 
 impl fmt::Display for StoppedBy {
@@ -71,6 +75,7 @@ impl fmt::Display for StoppedBy {
             StoppedBy::Time => "time",
             StoppedBy::Completed => "completed",
             StoppedBy::Condition => "condition",
+            StoppedBy::Interrupted => "interrupted",
         })
     }
 }
@@ -93,7 +98,7 @@ impl Manifest {
             let facts = json!({"rows": table.rows(), "digest": table.digest().to_string()});
             (table.name.to_owned(), facts)
         };
-        json!({
+        let mut manifest = json!({
             "format_version": FORMAT_VERSION,
             "results_version": self.results_version,
             "aqmlab_version": self.aqmlab_version,
@@ -112,6 +117,10 @@ impl Manifest {
             "links": self.links.iter().map(link).collect::<Vec<_>>(),
             "events": self.events,
             "wall_s": self.wall_s,
-        })
+        });
+        if let Some(live) = &self.live {
+            manifest["live"] = live.clone();
+        }
+        manifest
     }
 }

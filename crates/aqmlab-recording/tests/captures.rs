@@ -105,6 +105,7 @@ fn recording() -> Recording {
         links: Vec::new(),
         events: 0,
         wall_s: 0.5,
+        live: None,
     };
     Recording { manifest, tables: vec![Table::new(&schema::LAW)] }
 }

@@ -50,6 +50,7 @@ fn recording(tables: Vec<Table>) -> Recording {
         links: vec![LinkInfo { name: "bottleneck".into(), rate: Rate::mbit(10), delay: Span::ms(20) }],
         events: 0,
         wall_s: 0.5,
+        live: None,
     };
     Recording { manifest, tables }
 }
@@ -85,6 +86,21 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
     let plan_digest = "a7bc6a8ce053dbad8fb3d9b28571c29d1ee9d82e9ad4274934e01e7ca6c8a618";
     assert_eq!(manifest["plan_digest"], json!(plan_digest));
     fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn what_only_a_live_run_has_is_in_its_manifest_and_in_no_other() {
+    let mut recording = recording(vec![]);
+    let digest = recording.manifest.plan_digest();
+    assert_eq!(recording.manifest.to_json(&[]).get("live"), None);
+    recording.manifest.live = Some(json!({"faithful": false}));
+    recording.manifest.stopped_by = StoppedBy::Interrupted;
+    let manifest = recording.manifest.to_json(&[]);
+    assert_eq!(
+        (&manifest["live"]["faithful"], &manifest["stopped_by"]),
+        (&json!(false), &json!("interrupted"))
+    );
+    assert_eq!(recording.manifest.plan_digest(), digest);
 }
 
 #[test]

@@ -201,6 +201,7 @@ fn finish<Q: EventQueue>(
         links: links.collect(),
         events: world.events,
         wall_s: begun.elapsed().as_secs_f64(),
+        live: None,
     };
     Ok(Recording { manifest, tables })
 }
