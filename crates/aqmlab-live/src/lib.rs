@@ -6,13 +6,25 @@
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
 //! free. Only the write may be late, and by how much is on record.
 
+#[cfg(target_os = "linux")]
+pub mod capacity;
 mod entry;
 mod error;
 pub mod frame;
 #[cfg(target_os = "linux")]
+pub mod host;
+#[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod plane;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+pub mod traffic;
+#[cfg(target_os = "linux")]
+mod verdict;
 
 pub use entry::{End, Entry};
 pub use error::LiveError;
+#[cfg(target_os = "linux")]
+pub use verdict::{Check, LONGEST_SILENCE, Observed, Pace, Verdict};

@@ -70,9 +70,7 @@ def foremost(parts: Iterable[Part], status: str) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: part.verdict.margin, reverse=status == FAILS))
 
 
-def score(
-    results: Results, claims: Iterable[Claim] | None = None, names: Names | None = None
-) -> tuple[Scored, ...]:
+def score(results: Results, claims: Iterable[Claim] | None = None) -> tuple[Scored, ...]:
     """Score claims by the runs that there are.
 
     Parameters
@@ -82,8 +80,6 @@ def score(
     claims
         Those of its scenario if not given. Of these one that cannot be scored with the runs that there are,
         because an arm was left out, is undecided.
-    names
-        What they may speak of; queues and classes are those of the runs that there are, if not given.
 
     Raises
     ------
@@ -92,7 +88,7 @@ def score(
     RecordingError
         If a recording cannot be read.
     """
-    names = Names.of_results(results) if names is None else names
+    names = Names.of_results(results)
     own = claims is None
     chosen = [Claim.of_entry(entry) for entry in results.claims] if claims is None else list(claims)
     return tuple(_scored(claim, results, names, own=own) for claim in chosen)

@@ -1,0 +1,231 @@
+//! How many packets a second this machine can carry: measured just before a run, and compared with what its plan sends.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use aqmlab_scenario::{Plan, Workload};
+use aqmlab_units::{Bytes, Instant, Span};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use crate::error::LiveError;
+use crate::host::{self, Hosts, Tun};
+use crate::plane::{Clock, Device};
+use crate::traffic::{Generator, Signals};
+
+/// A network of two hosts whose packets are passed on at once, in both directions.
+const PLAN: &str = r#"
+title = "capacity"
+duration = "200ms"
+topology = { kind = "dumbbell", rate = "10Gbit", delay = "0s", queue = { kind = "droptail", limit = "1000p" } }
+[[traffic]]
+name = "tcp"
+kind = "bulk"
+count = 2
+tcp = { profile = "linux" }
+"#;
+
+/// The share of its time that the router may need: a thread with more falls behind at once when anything comes in between, and
+/// beyond 95 % a real-time thread is stopped by the kernel.
+pub const MOST_DUTY: f64 = 0.7;
+
+/// What this machine carries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Capacity {
+    /// Packets that were carried.
+    pub packets: u64,
+    /// Processor time for one of them: to read it, to write it, and what the receiving host does at once.
+    pub per_packet: Span,
+}
+
+impl Capacity {
+    /// Packets a second with all of a processor.
+    pub fn packets_per_s(&self) -> f64 {
+        1.0 / self.per_packet.as_secs_f64()
+    }
+
+    /// The most packets a second that a plan may send.
+    pub fn limit(&self) -> f64 {
+        MOST_DUTY * self.packets_per_s()
+    }
+
+    /// Is the plan within it?
+    ///
+    /// # Errors
+    /// If not, with both figures.
+    pub fn check(&self, plan: &Plan) -> Result<(), LiveError> {
+        let (demand, limit) = (demand(plan), self.limit());
+        if demand <= limit {
+            return Ok(());
+        }
+        Err(LiveError::Machine {
+            what: format!(
+                "the scenario sends up to {demand:.0} packets a second, and it carries {limit:.0} ({:.1} us a packet, {:.0} % \
+                 of a processor)",
+                self.per_packet.as_secs_f64() * 1e6,
+                100.0 * MOST_DUTY
+            ),
+            remedy: "lower the rate, choose larger segments, or run it all the same with `--force`".into(),
+        })
+    }
+}
+
+/// Packets a second that the hosts of a plan send at most, acknowledgments included.
+///
+/// Connections send no faster than the links let them at which their paths begin, nor than those let them at which they end;
+/// other sources send at their rate.
+pub fn demand(plan: &Plan) -> f64 {
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
+    for class in &plan.classes {
+        match (&class.workload, class.workload.mean_rate()) {
+            (Workload::Packets { sizes, .. }, Some(rate)) => {
+                others += class.count as f64 * rate.packets_per_s(sizes.mean());
+            }
+            (Workload::OnOff { size, .. }, Some(rate)) => {
+                others += class.count as f64 * rate.packets_per_s(*size);
+            }
+            (workload, _) => {
+                let tcp = workload.tcp().expect("whatever has no rate is a connection");
+                acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
+                let segment = Bytes::new(u64::from(tcp.mss + tcp.header));
+                first.extend(
+                    class.path.first().map(|&link| (link, plan.links[link].rate.packets_per_s(segment))),
+                );
+                last.extend(
+                    class.path.last().map(|&link| (link, plan.links[link].rate.packets_per_s(segment))),
+                );
+            }
+        }
+    }
+    others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
+}
+
+/// The sum over different links, of each the most.
+fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
+    rates.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    rates.dedup_by_key(|(link, _)| *link);
+    rates.iter().map(|(_, rate)| rate).sum()
+}
+
+/// Measures it, in a fifth of a second, with connections between hosts of their own.
+///
+/// # Errors
+/// If the machine refuses.
+pub fn measure() -> Result<Capacity, LiveError> {
+    let experiment = aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in plan is a plan");
+    let plan = &experiment.arms[0];
+    let (hosts, mut tuns) = host::lay(plan)?;
+    let clock = Clock::start();
+    let signals = Signals::new(Instant::ZERO + plan.stop.at);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let generator = scope.spawn(|| drive(plan, &hosts, clock, &signals, &ended));
+        let carried = carry(&mut tuns, &ended);
+        generator.join().expect("the generator does not panic")?;
+        carried
+    })
+}
+
+fn drive(
+    plan: &Plan,
+    hosts: &Hosts,
+    clock: Clock,
+    signals: &Signals,
+    ended: &AtomicBool,
+) -> Result<(), LiveError> {
+    let outcome = Generator::new(plan, 1, hosts, clock, signals).and_then(Generator::run);
+    ended.store(true, Ordering::Release);
+    outcome.map(|_| ())
+}
+
+/// Carries packets from one device to the other until the traffic has ended.
+fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Capacity, LiveError> {
+    const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+    let io =
+        |operation| move |error: rustix::io::Errno| LiveError::io(operation, "a TUN device")(error.into());
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io("watch"))?;
+    for (number, tun) in tuns.iter().enumerate() {
+        epoll::add(&epoll, tun.fd(), EventData::new_u64(number as u64), EventFlags::IN)
+            .map_err(io("watch"))?;
+    }
+    let mut frame = vec![0; 1 << 16];
+    let (mut packets, before) = (0, Clock::thread_time());
+    while !ended.load(Ordering::Acquire) {
+        let mut events = Vec::with_capacity(2);
+        match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&A_WHILE)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(io("watch")(error)),
+        }
+        for event in &events {
+            let from = event.data.u64() as usize;
+            packets += pass_on(tuns, from, &mut frame).map_err(LiveError::io("read from", "a TUN device"))?;
+        }
+    }
+    let used = Clock::thread_time().saturating_sub(before);
+    if packets == 0 {
+        return Err(LiveError::Machine {
+            what: "no packet came through its TUN devices in 200 ms".into(),
+            remedy: "see `aqmlab doctor`".into(),
+        });
+    }
+    Ok(Capacity { packets, per_packet: used.div(packets) })
+}
+
+/// A few packets from one device to the other.
+fn pass_on(tuns: &mut [Tun], from: usize, frame: &mut [u8]) -> std::io::Result<u64> {
+    const PER_PASS: u64 = 8;
+    let mut packets = 0;
+    while packets < PER_PASS
+        && let Some(length) = tuns[from].read(frame)?
+    {
+        // A packet that the other host does not take is lost, as on a link that is too slow.
+        let _ = tuns[1 - from].write(&frame[..length]);
+        packets += 1;
+    }
+    Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        aqmlab_scenario::parse(text, "test").unwrap().arms.remove(0)
+    }
+
+    const DUMBBELL: &str = r#"
+title = "t"
+duration = "10s"
+topology = { kind = "dumbbell", rate = "12Mbit", delay = "1ms", queue = { kind = "droptail", limit = "100p" } }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+count = 7
+tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
+"#;
+
+    #[test]
+    fn all_connections_together_fill_the_link_and_acknowledge_every_second_segment() {
+        // 12 Mbit/s are 1000 packets of 1500 bytes a second.
+        assert!((demand(&plan(DUMBBELL)) - 1500.0).abs() < 1e-6, "{}", demand(&plan(DUMBBELL)));
+    }
+
+    #[test]
+    fn sources_that_do_not_listen_send_at_their_rate() {
+        let text = format!(
+            "{DUMBBELL}\n[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\ncount = 3\nrate = \"8Mbit\"\nsize = \"1000B\"\n"
+        );
+        assert!((demand(&plan(&text)) - 4500.0).abs() < 1e-6, "{}", demand(&plan(&text)));
+    }
+
+    #[test]
+    fn a_rate_above_the_limit_is_refused_with_both_figures() {
+        let slow = Capacity { packets: 1000, per_packet: Span::us(500) };
+        let refusal = slow.check(&plan(DUMBBELL)).unwrap_err().to_string();
+        assert!(refusal.contains("1500 packets") && refusal.contains("carries 1400"), "{refusal}");
+        assert!(refusal.contains("--force"), "{refusal}");
+        let quick = Capacity { packets: 1000, per_packet: Span::us(460) };
+        assert!(quick.check(&plan(DUMBBELL)).is_ok());
+    }
+}

@@ -1,0 +1,78 @@
+//! The one interface of a host: a TUN device of which we hold the other end.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
+use std::time::Duration;
+
+use aqmlab_scenario::IpVersion;
+
+use super::lay::Tun;
+use super::netlink::{Link, Netlink, Request};
+use super::refusal;
+use super::stack::Stack;
+use crate::error::LiveError;
+use crate::plane::FdDevice;
+use crate::sys;
+
+/// Its name, in each namespace.
+pub const NAME: &str = "aqmlab0";
+
+/// Packets that wait for us to read them. The router reads at once, so that hardly any do; if it cannot, a short queue would
+/// drop them behind everybody's back.
+const QUEUE: u32 = 20_000;
+
+/// The loopback interface is always the first of its namespace.
+const LOOPBACK: u32 = 1;
+
+/// A device may still be held by a process that has just ended: so long we try again.
+const RETRIES: u32 = 40;
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// Makes the interface in the namespace of the calling thread, and gives it address and route.
+///
+/// # Errors
+/// If the machine refuses.
+pub fn make(address: IpAddr, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
+    let tun = open()?;
+    let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
+    let object = || format!("the interface of {address}");
+    let index = netlink.index_of(NAME).map_err(LiveError::io("find", object()))?;
+    let mut ask =
+        |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
+    ask("switch on", Request::set_link(LOOPBACK, &Link::default()))?;
+    // Each segment comes as TCP lets it go, not in bursts that the kernel cuts up on the way out.
+    let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments: Some(1) };
+    ask("switch on", Request::set_link(index, &link)).map_err(|error| match error {
+        LiveError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
+            refusal::mtu(stack.mtu, &source)
+        }
+        other => other,
+    })?;
+    // A kernel without traffic control has no queue there either.
+    let _ = ask("take the queue from", Request::no_queue(index));
+    ask("give an address to", Request::add_address(index, address))?;
+    ask("route to", Request::add_default_route(index, ip, &stack.metrics))?;
+    Ok(tun)
+}
+
+fn open() -> Result<Tun, LiveError> {
+    let open =
+        || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun");
+    let attach = |file: &File| sys::attach_tun(file.as_fd(), NAME);
+    let mut tries = 0;
+    loop {
+        let file = open().map_err(|error| refusal::tun_file(&error))?;
+        match attach(&file) {
+            Ok(()) => return Ok(FdDevice(OwnedFd::from(file))),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && tries < RETRIES => {
+                tries += 1;
+                thread::sleep(RETRY_AFTER);
+            }
+            Err(error) => return Err(refusal::tun_interface(&error)),
+        }
+    }
+}

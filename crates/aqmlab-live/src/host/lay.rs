@@ -1,0 +1,164 @@
+//! Lays out the hosts of a plan.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+
+use aqmlab_scenario::{IpVersion, Plan};
+
+use super::address::Addresses;
+use super::counters::Counters;
+use super::interface;
+use super::namespace::Namespace;
+use super::refusal;
+use super::stack::Stack;
+use super::sysctl::{self, Applied, Sysctl};
+use crate::entry::{End, Entry};
+use crate::error::LiveError;
+use crate::plane::FdDevice;
+
+/// Our end of a host's interface.
+pub type Tun = FdDevice<OwnedFd>;
+
+/// A host: a namespace of its own, and how it has been set up.
+#[derive(Debug)]
+pub struct Host {
+    /// Where its sockets are opened.
+    pub namespace: Namespace,
+    /// The namespace's settings.
+    pub applied: Applied,
+}
+
+/// All hosts of a plan.
+#[derive(Debug)]
+pub struct Hosts {
+    /// Their addresses.
+    pub addresses: Addresses,
+    /// Where the process itself is: an empty namespace.
+    pub home: Namespace,
+    /// In the order of [`Entry::number`].
+    pub hosts: Vec<Host>,
+    /// By class.
+    pub stacks: Vec<Stack>,
+}
+
+/// Makes a namespace for each end of each class, with an interface, an address and a route; and returns our ends of the
+/// interfaces in the order of [`Entry::number`]. The process must have left the namespace that it was started in.
+///
+/// # Errors
+/// If the plan cannot be laid out, or the machine refuses.
+pub fn lay(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
+    if plan.classes.len() > Addresses::MOST_CLASSES {
+        return Err(LiveError::Unsupported(format!(
+            "it has {} classes of traffic, and there are addresses for {}",
+            plan.classes.len(),
+            Addresses::MOST_CLASSES
+        )));
+    }
+    let ip = plan.live.ip;
+    let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
+    let mut hosts =
+        Hosts { addresses: Addresses(ip), home: Namespace::current()?, hosts: Vec::new(), stacks };
+    let mut tuns = Vec::new();
+    for (class, plan) in plan.classes.iter().enumerate() {
+        hosts.check_congestion_control(class, &plan.name)?;
+        for side in End::ALL {
+            let (host, tun) = hosts.one(Entry { class, side }, ip)?;
+            hosts.hosts.push(host);
+            tuns.push(tun);
+        }
+    }
+    hosts.home.enter()?;
+    Ok((hosts, tuns))
+}
+
+impl Hosts {
+    /// A host.
+    pub fn of(&self, entry: Entry) -> &Host {
+        &self.hosts[entry.number()]
+    }
+
+    /// What the plan asks for and the kernel cannot be told: a sentence each, none twice.
+    pub fn remarks(&self) -> Vec<String> {
+        let of_stacks = self.stacks.iter().flat_map(|stack| &stack.remarks);
+        let of_hosts = self.hosts.iter().flat_map(|host| &host.applied.remarks);
+        let mut remarks: Vec<String> = Vec::new();
+        for remark in of_stacks.chain(of_hosts) {
+            if !remarks.contains(remark) {
+                remarks.push(remark.clone());
+            }
+        }
+        remarks
+    }
+
+    /// What each host's kernel has counted, in the order of [`Entry::number`]. Its namespace is as old as the run.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn counters(&self) -> Result<Vec<Counters>, LiveError> {
+        let read = |host: &Host| {
+            host.namespace.enter()?;
+            Counters::read(interface::NAME)
+        };
+        let counters = self.hosts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        self.home.enter()?;
+        Ok(counters)
+    }
+
+    fn one(&self, entry: Entry, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
+        let namespace = Namespace::new()?;
+        let stack = &self.stacks[entry.class];
+        let settings: Vec<Sysctl> =
+            of_every_host(ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
+        let applied = sysctl::apply(&settings)?;
+        let tun = interface::make(self.addresses.of(entry), stack, ip)?;
+        Ok((Host { namespace, applied }, tun))
+    }
+
+    fn check_congestion_control(&self, class: usize, name: &str) -> Result<(), LiveError> {
+        const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let Some(tcp) = &self.stacks[class].tcp else { return Ok(()) };
+        let available = fs::read_to_string(AVAILABLE).map_err(LiveError::io("read", AVAILABLE))?;
+        match available.split_whitespace().any(|word| word == tcp.congestion) {
+            true => Ok(()),
+            false => Err(refusal::congestion_control(&tcp.congestion, name, available.trim())),
+        }
+    }
+}
+
+/// What every host is set to: nothing is remembered from one connection to the next, no packet comes that no flow sends, and
+/// what the profiles do not have is off.
+fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
+    let without_ipv6 = u8::from(ip == IpVersion::V4);
+    vec![
+        // Or ssthresh and RTT of one flow would be the next one's.
+        Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from those before"),
+        Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
+        Sysctl::new("ipv4/tcp_tw_reuse", 1),
+        // A thousand flows may start at once.
+        Sysctl::new("core/somaxconn", 65_535),
+        Sysctl::new("ipv4/tcp_max_syn_backlog", 65_535),
+        Sysctl::new("ipv4/tcp_syncookies", 0),
+        Sysctl::new("ipv4/tcp_window_scaling", 1),
+        Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
+        Sysctl::new("ipv4/tcp_moderate_rcvbuf", 1),
+        Sysctl::new("ipv4/tcp_mtu_probing", 0),
+        Sysctl::new("ipv4/tcp_fastopen", 0),
+        // RACK (where it can be switched off), tail loss probes, F-RTO: no profile has them.
+        Sysctl::new("ipv4/tcp_recovery", 0),
+        Sysctl::new("ipv4/tcp_early_retrans", 0),
+        Sysctl::new("ipv4/tcp_frto", 0),
+        // Acknowledgments are neither thinned out nor put off beyond delayed ACKs, nor writes held back.
+        Sysctl::new("ipv4/tcp_comp_sack_nr", 0),
+        Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
+        Sysctl::new("ipv4/tcp_autocorking", 0),
+        // RFC 6298, 5.5: a SYN's timeout doubles from the first.
+        Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
+        Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
+        Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),
+        // No link-local address: nobody is looked for, and nothing is announced.
+        Sysctl::new("ipv6/conf/default/addr_gen_mode", 1),
+        Sysctl::new("ipv6/conf/default/accept_ra", 0),
+        Sysctl::new("ipv6/conf/default/router_solicitations", 0),
+        Sysctl::new("ipv6/conf/default/accept_dad", 0),
+    ]
+}

@@ -1,0 +1,22 @@
+//! The hosts at the ends of each class's path: network namespaces with nothing in them but a TUN device, an address, a
+//! route, and the stack settings of the class.
+//!
+//! A namespace has no name. It lives as long as its descriptor and its sockets do, so that nothing is left of it when the
+//! process ends, in whatever way. The namespace that the process came from is never touched.
+
+mod address;
+mod counters;
+mod interface;
+mod lay;
+mod namespace;
+mod netlink;
+mod refusal;
+mod stack;
+mod sysctl;
+
+pub use address::{Addresses, SERVER_PORT, client_port, flow_of_port};
+pub use counters::Counters;
+pub use lay::{Host, Hosts, Tun, lay};
+pub use namespace::{Namespace, leave_host_namespace};
+pub use refusal::{descriptors as descriptors_refused, too_few_descriptors};
+pub use stack::{Datagrams, Stack, TcpSockets};

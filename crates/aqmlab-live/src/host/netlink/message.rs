@@ -1,0 +1,327 @@
+//! Netlink messages as bytes: a header, a fixed part, attributes, all in the machine's byte order and in steps of four.
+
+use std::io;
+use std::net::IpAddr;
+
+use aqmlab_scenario::IpVersion;
+
+/// What is asked of the kernel.
+#[derive(Clone, Debug)]
+pub struct Request {
+    kind: u16,
+    flags: u16,
+    body: Vec<u8>,
+}
+
+/// What an interface is set to; `None` stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    /// Largest packet.
+    pub mtu: Option<u32>,
+    /// Packets that wait for whoever reads the device.
+    pub queue: Option<u32>,
+    /// Segments that TCP may hand over in one piece.
+    pub gso_segments: Option<u32>,
+}
+
+/// Metrics of a route; `None` is the kernel's default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Metrics {
+    /// Initial congestion window, segments.
+    pub initial_window: Option<u32>,
+    /// Initial receive window, segments.
+    pub initial_receive_window: Option<u32>,
+    /// Largest congestion window, segments; locked, or the kernel would not heed it.
+    pub max_window: Option<u32>,
+    /// Largest receive window, bytes.
+    pub receive_window: Option<u32>,
+    /// Least retransmission timeout, milliseconds; locked, or the kernel would not heed it.
+    pub min_rto_ms: Option<u32>,
+    /// Each segment is acknowledged at once.
+    pub quick_ack: bool,
+}
+
+// linux/rtnetlink.h
+const RTAX_LOCK: u16 = 1;
+const RTAX_WINDOW: u16 = 3;
+const RTAX_CWND: u16 = 7;
+const RTAX_INITCWND: u16 = 11;
+const RTAX_RTO_MIN: u16 = 13;
+const RTAX_INITRWND: u16 = 14;
+const RTAX_QUICKACK: u16 = 15;
+// linux/if_link.h
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+// linux/pkt_sched.h
+const TC_H_ROOT: u32 = 0xffff_ffff;
+
+const HEADER: usize = 16;
+
+impl Request {
+    fn new(kind: u16, flags: i32) -> Self {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
+        Request { kind, flags, body: Vec::new() }
+    }
+
+    /// Sets an interface and switches it on.
+    pub fn set_link(index: u32, link: &Link) -> Self {
+        let mut request = Request::new(libc::RTM_NEWLINK, 0);
+        let up = libc::IFF_UP as u32;
+        // struct ifinfomsg: family, type, index, flags, which flags change
+        request.fixed(&[0; 4]);
+        for word in [index, up, up] {
+            request.fixed(&word.to_ne_bytes());
+        }
+        request.number(libc::IFLA_MTU, link.mtu);
+        request.number(libc::IFLA_TXQLEN, link.queue);
+        request.number(IFLA_GSO_MAX_SEGS, link.gso_segments);
+        request
+    }
+
+    /// Takes away whatever queue discipline an interface has, so that packets go straight to the device.
+    pub fn no_queue(index: u32) -> Self {
+        let mut request = Request::new(libc::RTM_NEWQDISC, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
+        // struct tcmsg: family, index, handle, parent, info
+        for word in [0, index, 0, TC_H_ROOT, 0] {
+            request.fixed(&word.to_ne_bytes());
+        }
+        request.attribute(libc::TCA_KIND, b"noqueue\0");
+        request
+    }
+
+    /// Gives an interface an address, alone in its network.
+    pub fn add_address(index: u32, address: IpAddr) -> Self {
+        let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+        let octets = octets(address);
+        // struct ifaddrmsg: family, prefix length, flags, scope, index. Nobody else can have the address: it is not
+        // looked for (NODAD).
+        let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
+        request.fixed(&[family(address), (octets.len() * 8) as u8, flags, libc::RT_SCOPE_UNIVERSE]);
+        request.fixed(&index.to_ne_bytes());
+        request.attribute(libc::IFA_LOCAL, &octets);
+        request.attribute(libc::IFA_ADDRESS, &octets);
+        request
+    }
+
+    /// Sends everything through an interface.
+    pub fn add_default_route(index: u32, version: IpVersion, metrics: &Metrics) -> Self {
+        let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+        let (family, scope) = match version {
+            IpVersion::V4 => (libc::AF_INET, libc::RT_SCOPE_LINK),
+            IpVersion::V6 => (libc::AF_INET6, libc::RT_SCOPE_UNIVERSE),
+        };
+        // struct rtmsg: family, lengths of destination and source, TOS, table, protocol, scope, type, flags
+        request.fixed(&[family as u8, 0, 0, 0, libc::RT_TABLE_MAIN]);
+        request.fixed(&[libc::RTPROT_STATIC, scope, libc::RTN_UNICAST]);
+        request.fixed(&[0; 4]);
+        request.attribute(libc::RTA_OIF, &index.to_ne_bytes());
+        let metrics = metrics.attributes();
+        if !metrics.is_empty() {
+            request.attribute(libc::RTA_METRICS, &metrics);
+        }
+        request
+    }
+
+    /// The whole message.
+    pub fn bytes(&self, sequence: u32) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER + self.body.len());
+        bytes.extend(((HEADER + self.body.len()) as u32).to_ne_bytes());
+        bytes.extend(self.kind.to_ne_bytes());
+        bytes.extend(self.flags.to_ne_bytes());
+        bytes.extend(sequence.to_ne_bytes());
+        // Port 0: from us, whoever that is, to the kernel.
+        bytes.extend(0u32.to_ne_bytes());
+        bytes.extend(&self.body);
+        bytes
+    }
+
+    fn fixed(&mut self, bytes: &[u8]) {
+        self.body.extend(bytes);
+    }
+
+    fn number(&mut self, kind: u16, value: Option<u32>) {
+        if let Some(value) = value {
+            self.attribute(kind, &value.to_ne_bytes());
+        }
+    }
+
+    fn attribute(&mut self, kind: u16, value: &[u8]) {
+        put_attribute(&mut self.body, kind, value);
+    }
+}
+
+impl Metrics {
+    fn attributes(&self) -> Vec<u8> {
+        let locked = [(RTAX_CWND, self.max_window), (RTAX_RTO_MIN, self.min_rto_ms)];
+        let lock = locked.iter().filter(|(_, v)| v.is_some()).fold(0, |mask, (kind, _)| mask | 1 << kind);
+        let values = [
+            (RTAX_LOCK, Some(lock).filter(|&mask| mask != 0)),
+            (RTAX_WINDOW, self.receive_window),
+            (RTAX_CWND, self.max_window),
+            (RTAX_INITCWND, self.initial_window),
+            (RTAX_RTO_MIN, self.min_rto_ms),
+            (RTAX_INITRWND, self.initial_receive_window),
+            (RTAX_QUICKACK, self.quick_ack.then_some(1)),
+        ];
+        let mut bytes = Vec::new();
+        for (kind, value) in values {
+            if let Some(value) = value {
+                put_attribute(&mut bytes, kind, &u32::to_ne_bytes(value));
+            }
+        }
+        bytes
+    }
+}
+
+/// Length and kind, the value, and zeros up to the next multiple of four.
+fn put_attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = 4 + value.len();
+    bytes.extend((length as u16).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len() + length.next_multiple_of(4) - length, 0);
+}
+
+fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+/// What the kernel answered to the request with this number; `None` if these bytes are about something else.
+pub fn answer_to(bytes: &[u8], sequence: u32) -> Option<io::Result<()>> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    if i32::from(kind) != libc::NLMSG_ERROR || word(8)? != sequence {
+        return None;
+    }
+    // struct nlmsgerr begins with zero, or with an error number below zero.
+    Some(match word(HEADER)?.cast_signed() {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
+    use netlink_packet_route::RouteNetlinkMessage;
+    use netlink_packet_route::address::AddressAttribute;
+    use netlink_packet_route::link::{LinkAttribute, LinkFlags};
+    use netlink_packet_route::route::{RouteAttribute, RouteMetric, RouteScope};
+    use netlink_packet_route::tc::TcAttribute;
+
+    use super::*;
+
+    /// What an independent reader makes of a request.
+    fn read(request: &Request) -> RouteNetlinkMessage {
+        let bytes = request.bytes(7);
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes).expect("a whole message");
+        assert_eq!((message.header.length as usize, message.header.sequence_number), (bytes.len(), 7));
+        let asked = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        assert_eq!(message.header.flags & asked, asked);
+        match message.payload {
+            NetlinkPayload::InnerMessage(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_interface_is_set_and_switched_on() {
+        let link = Link { mtu: Some(1500), queue: Some(20_000), gso_segments: Some(1) };
+        let RouteNetlinkMessage::NewLink(message) = read(&Request::set_link(3, &link)) else { panic!() };
+        assert_eq!((message.header.index, message.header.flags), (3, LinkFlags::Up));
+        assert_eq!(message.header.change_mask, LinkFlags::Up);
+        assert_eq!(
+            message.attributes,
+            [LinkAttribute::Mtu(1500), LinkAttribute::TxQueueLen(20_000), LinkAttribute::GsoMaxSegs(1)]
+        );
+    }
+
+    #[test]
+    fn its_queue_is_taken_away() {
+        let request = read(&Request::no_queue(3));
+        let RouteNetlinkMessage::NewQueueDiscipline(message) = request else { panic!() };
+        assert_eq!((message.header.index, u32::from(message.header.parent)), (3, 0xffff_ffff));
+        assert_eq!(message.attributes, [TcAttribute::Kind("noqueue".into())]);
+    }
+
+    #[test]
+    fn an_address_stands_alone_in_its_network() {
+        for (text, prefix, flags) in [("198.18.0.1", 32, 0), ("2001:2::1", 128, 2)] {
+            let address: IpAddr = text.parse().unwrap();
+            let request = read(&Request::add_address(5, address));
+            let RouteNetlinkMessage::NewAddress(message) = request else { panic!() };
+            assert_eq!((message.header.index, message.header.prefix_len), (5, prefix));
+            assert_eq!(message.header.flags.bits(), flags);
+            let expected = [AddressAttribute::Local(address), AddressAttribute::Address(address)];
+            assert_eq!(message.attributes, expected);
+        }
+    }
+
+    #[test]
+    fn a_route_has_its_metrics_and_locks_those_that_need_it() {
+        let metrics = Metrics {
+            initial_window: Some(10),
+            initial_receive_window: Some(20),
+            max_window: Some(42),
+            receive_window: Some(16_384),
+            min_rto_ms: Some(200),
+            quick_ack: true,
+        };
+        let request = read(&Request::add_default_route(9, IpVersion::V4, &metrics));
+        let RouteNetlinkMessage::NewRoute(message) = request else { panic!() };
+        assert_eq!((message.header.destination_prefix_length, message.header.scope), (0, RouteScope::Link));
+        let expected = [
+            RouteMetric::Lock(1 << RTAX_CWND | 1 << RTAX_RTO_MIN),
+            RouteMetric::Window(16_384),
+            RouteMetric::Cwnd(42),
+            RouteMetric::InitCwnd(10),
+            RouteMetric::RtoMin(200),
+            RouteMetric::InitRwnd(20),
+            RouteMetric::QuickAck(1),
+        ];
+        assert_eq!(message.attributes, [RouteAttribute::Oif(9), RouteAttribute::Metrics(expected.into())]);
+        let plain = read(&Request::add_default_route(9, IpVersion::V6, &Metrics::default()));
+        let RouteNetlinkMessage::NewRoute(message) = plain else { panic!() };
+        assert_eq!(message.attributes, [RouteAttribute::Oif(9)]);
+    }
+
+    #[test]
+    fn attributes_are_padded_to_words() {
+        let mut bytes = Vec::new();
+        put_attribute(&mut bytes, 1, b"noqueue\0");
+        put_attribute(&mut bytes, 2, b"x");
+        assert_eq!(bytes.len(), 12 + 8);
+        assert_eq!(bytes[12..14], 5u16.to_ne_bytes());
+    }
+
+    #[test]
+    fn answers_are_told_from_each_other() {
+        let answer = |kind: u16, sequence: u32, error: i32| {
+            let mut bytes = 36u32.to_ne_bytes().to_vec();
+            bytes.extend(kind.to_ne_bytes());
+            bytes.extend([0; 2]);
+            bytes.extend(sequence.to_ne_bytes());
+            bytes.extend([0; 4]);
+            bytes.extend(error.to_ne_bytes());
+            bytes.extend([0; 16]);
+            bytes
+        };
+        assert!(matches!(answer_to(&answer(2, 5, 0), 5), Some(Ok(()))));
+        assert!(answer_to(&answer(2, 4, 0), 5).is_none(), "the answer to another request");
+        assert!(answer_to(&answer(16, 5, 0), 5).is_none(), "no answer");
+        let refused = answer_to(&answer(2, 5, -libc::EINVAL), 5).unwrap().unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+        for length in 0..20 {
+            assert!(answer_to(&answer(2, 5, 0)[..length], 5).is_none(), "cut off at {length}");
+        }
+    }
+}

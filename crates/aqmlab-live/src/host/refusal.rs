@@ -1,0 +1,168 @@
+//! What a machine refuses, and what a person can do about it.
+
+use std::fs;
+use std::io;
+
+use crate::error::LiveError;
+
+/// What decides why a user namespace is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)
+    pub apparmor_restricts: bool,
+    /// `kernel.unprivileged_userns_clone` (Debian's patch); true where there is no such switch
+    pub unprivileged_allowed: bool,
+    /// `user.max_user_namespaces`
+    pub any_allowed: bool,
+}
+
+impl Policy {
+    /// This machine's.
+    pub fn of_machine() -> Self {
+        let is = |name: &str, value: &str| {
+            fs::read_to_string(format!("/proc/sys/{name}")).is_ok_and(|text| text.trim() == value)
+        };
+        Policy {
+            apparmor_restricts: is("kernel/apparmor_restrict_unprivileged_userns", "1"),
+            unprivileged_allowed: !is("kernel/unprivileged_userns_clone", "0"),
+            any_allowed: !is("user/max_user_namespaces", "0"),
+        }
+    }
+}
+
+fn machine(what: impl Into<String>, remedy: impl Into<String>) -> LiveError {
+    LiveError::Machine { what: what.into(), remedy: remedy.into() }
+}
+
+/// The process may not have namespaces of its own: `unshare` failed, or the new user namespace could not be given a user.
+pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
+    let what = format!("it refuses user namespaces ({error})");
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        return machine(
+            format!("a process with several threads cannot have a user namespace ({error})"),
+            "start live runs in a process of their own, as the command line does",
+        );
+    }
+    if !policy.any_allowed || error.raw_os_error() == Some(libc::ENOSPC) {
+        return machine(what, "allow some: `sysctl user.max_user_namespaces=1000`, or run as root");
+    }
+    if !policy.unprivileged_allowed {
+        return machine(what, "allow them: `sysctl kernel.unprivileged_userns_clone=1`, or run as root");
+    }
+    if policy.apparmor_restricts {
+        return machine(
+            format!("AppArmor keeps ordinary programs from user namespaces ({error})"),
+            "run as root, or allow them: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
+             for this Python",
+        );
+    }
+    machine(
+        what,
+        "in a container, start it with `--cap-add NET_ADMIN --cap-add SYS_ADMIN --security-opt seccomp=unconfined`; \
+         else run as root",
+    )
+}
+
+/// `/dev/net/tun` cannot be opened.
+pub fn tun_file(error: &io::Error) -> LiveError {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => machine(
+            format!("/dev/net/tun may not be opened ({error})"),
+            "allow it: `chmod 666 /dev/net/tun`; in a container, start it with `--device /dev/net/tun`",
+        ),
+        _ => machine(
+            format!("there is no usable /dev/net/tun ({error})"),
+            "load the module: `modprobe tun`; in a container, start it with `--device /dev/net/tun`",
+        ),
+    }
+}
+
+/// No TUN interface can be made.
+pub fn tun_interface(error: &io::Error) -> LiveError {
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => machine(
+            format!("the TUN interface is still in use ({error})"),
+            "wait until the run before has ended",
+        ),
+        Some(libc::EPERM | libc::EACCES) => machine(
+            format!("no TUN interface may be made ({error})"),
+            "run as root; in a container, start it with `--cap-add NET_ADMIN`",
+        ),
+        _ => machine(format!("no TUN interface can be made ({error})"), "load the module: `modprobe tun`"),
+    }
+}
+
+/// A setting of a namespace cannot be written.
+pub fn sysctl(path: &str, error: io::Error) -> LiveError {
+    match error.raw_os_error() {
+        Some(libc::EROFS | libc::EACCES | libc::EPERM) => machine(
+            format!("{path} may not be written ({error})"),
+            "in a container, start it with `--security-opt systempaths=unconfined`; else run as root",
+        ),
+        _ => LiveError::Io { operation: "write", object: path.to_owned(), source: error },
+    }
+}
+
+/// The kernel has no congestion control of that name.
+pub fn congestion_control(name: &str, class: &str, available: &str) -> LiveError {
+    machine(
+        format!(
+            "its kernel has no congestion control `{name}`, which class `{class}` asks for (it has: {available})"
+        ),
+        format!("load it: `modprobe tcp_{name}`, or name another in `live.congestion`"),
+    )
+}
+
+/// A device does not take packets of that size.
+pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
+    machine(
+        format!("its TUN interfaces take no packets of {mtu} bytes ({error})"),
+        "choose a smaller `mss` or packet size",
+    )
+}
+
+/// More sockets are needed than the process may have.
+pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
+    machine(
+        format!("{needed} sockets and files are needed at a time, and the process may have {allowed}"),
+        format!("allow more: `ulimit -n {needed}`, or choose fewer flows"),
+    )
+}
+
+/// A socket could not be opened, for there are too many already.
+pub fn too_few_descriptors(error: &io::Error) -> LiveError {
+    machine(
+        format!("the process may not have another socket ({error})"),
+        "allow more: `ulimit -n`, or choose fewer flows at a time",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPEN: Policy = Policy { apparmor_restricts: false, unprivileged_allowed: true, any_allowed: true };
+
+    fn told(errno: i32, policy: Policy) -> String {
+        namespaces(&io::Error::from_raw_os_error(errno), policy).to_string()
+    }
+
+    #[test]
+    fn each_refusal_names_its_own_remedy() {
+        let apparmor = Policy { apparmor_restricts: true, ..OPEN };
+        for errno in [libc::EPERM, libc::EACCES] {
+            assert!(told(errno, apparmor).contains("`userns,`"), "{}", told(errno, apparmor));
+        }
+        let clone = Policy { unprivileged_allowed: false, ..OPEN };
+        assert!(told(libc::EPERM, clone).contains("kernel.unprivileged_userns_clone=1"));
+        let none = Policy { any_allowed: false, ..OPEN };
+        assert!(told(libc::ENOSPC, none).contains("user.max_user_namespaces"));
+        assert!(told(libc::EINVAL, OPEN).contains("process of their own"));
+        assert!(told(libc::EPERM, OPEN).contains("--cap-add"));
+        let error = |errno| io::Error::from_raw_os_error(errno);
+        assert!(tun_file(&error(libc::ENOENT)).to_string().contains("modprobe tun"));
+        assert!(tun_file(&error(libc::EACCES)).to_string().contains("chmod 666"));
+        assert!(tun_interface(&error(libc::EBUSY)).to_string().contains("in use"));
+        assert!(sysctl("/proc/sys/x", error(libc::EROFS)).to_string().contains("systempaths"));
+    }
+}

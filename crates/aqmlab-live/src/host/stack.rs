@@ -1,0 +1,458 @@
+//! What a class's hosts are told: from a TCP profile to settings of a kernel's stack.
+//!
+//! The simulator has a parameter for each decision of an endpoint; a kernel lets itself be told some of them and decides
+//! the rest itself. [`TOLD`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
+//! which says what kernels do, a remark says so, and it stands beside the result.
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
+use aqmlab_traffic::PacketSizes;
+use aqmlab_transport::{EcnFallback, IdleRestart, Increase, Profile, Recovery, profile_settings};
+use aqmlab_units::Bytes;
+
+use super::netlink::Metrics;
+use super::sysctl::Sysctl;
+use crate::error::LiveError;
+
+/// How a class's hosts and their sockets are set up.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// Largest packet.
+    pub mtu: u32,
+    /// Settings of the namespaces, besides those of every class.
+    pub sysctls: Vec<Sysctl>,
+    /// Metrics of the routes.
+    pub metrics: Metrics,
+    /// What connections need; `None` for datagrams.
+    pub tcp: Option<TcpSockets>,
+    /// What the plan asks for and the kernel cannot be told, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Options of the sockets of connections.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TcpSockets {
+    /// Name of the congestion control.
+    pub congestion: String,
+    /// Largest payload of a segment with TCP options, where the MTU alone does not say it.
+    pub max_segment: Option<u32>,
+    /// Partial segments do not wait for acknowledgments.
+    pub no_delay: bool,
+}
+
+/// What a packet of datagrams is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagrams {
+    /// Bytes of IP and UDP header.
+    pub header: u32,
+    /// Largest packet.
+    pub most: u32,
+}
+
+impl Datagrams {
+    /// Payload of a packet of `size`: packets cannot be smaller than their headers, nor larger than the MTU.
+    pub fn payload(&self, size: Bytes) -> usize {
+        (size.get().clamp(self.header.into(), self.most.into()) - u64::from(self.header)) as usize
+    }
+}
+
+/// IPv4 and TCP without options.
+const TCP_IPV4: u32 = 40;
+/// The option with which segments carry time stamps, padded (RFC 7323, appendix A).
+const TIMESTAMPS: u32 = 12;
+/// RFC 8200, 5: no link with IPv6 has a smaller MTU, and Linux has no IPv6 on one.
+const LEAST_MTU_IPV6: u32 = 1280;
+/// RFC 791, 3.1: every link carries that much, and Linux has no IPv4 on one that does not.
+const LEAST_MTU_IPV4: u32 = 68;
+/// The largest IPv4 packet.
+const MOST_MTU: u64 = 65_535;
+/// Sizes of packets may be exponential; one in nine million exceeds this many means, and is cut to it.
+const MOST_MEANS: u64 = 16;
+
+/// Parameters that a kernel can be told, by the names of the profile's table.
+const TOLD: &[&str] = &[
+    "mss",
+    "header",
+    "max_window",
+    "receive_window",
+    "initial_window",
+    "dupthresh",
+    "recovery",
+    "min_rto",
+    "max_rto",
+    "nagle",
+    "idle_restart",
+    "ecn",
+    "ecn_fallback",
+    "syn_retries",
+    "data_retries",
+];
+
+/// Parameters that a kernel has one setting for together with another: [`Told::variants`] says what becomes of them.
+const TOLD_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "abc_limit"];
+
+/// Parameters of which it does not matter what the kernel does instead: nothing that is measured depends on them.
+const WITHOUT_EFFECT: &[&str] =
+    &["initial_sequence", "time_wait", "tick_phase", "sack_overhead", "syn_fallback_rto"];
+
+/// The largest limit of the profile's table stands for none.
+const NO_ABC_LIMIT: u32 = 16;
+/// No window of this many segments is ever reached: the profile's default.
+const ANY_WINDOW: u32 = 1 << 20;
+/// No receive window is larger (RFC 7323, 2.3): the profile's default.
+const ANY_RECEIVE_WINDOW: u32 = 1 << 30;
+
+impl Stack {
+    /// That of a class.
+    ///
+    /// # Errors
+    /// If its packets cannot be carried.
+    pub fn of(class: &ClassPlan, ip: IpVersion) -> Result<Self, LiveError> {
+        match &class.workload {
+            Workload::Bulk { tcp, tcp_settings, .. } | Workload::Sessions { tcp, tcp_settings, .. } => {
+                Ok(Stack::of_connections(class, tcp, tcp_settings, ip))
+            }
+            Workload::Packets { sizes: PacketSizes::Fixed(size), .. } | Workload::OnOff { size, .. } => {
+                Stack::of_datagrams(class, *size, ip)
+            }
+            Workload::Packets { sizes: PacketSizes::Exponential(mean), .. } => {
+                let mut stack =
+                    Stack::of_datagrams(class, (*mean * MOST_MEANS).min(Bytes::new(MOST_MTU)), ip)?;
+                stack.remarks.push(format!(
+                    "class `{}`: exponential sizes are cut to those that packets can have, {} to {} bytes",
+                    class.name,
+                    udp_header(ip),
+                    stack.mtu
+                ));
+                Ok(stack)
+            }
+        }
+    }
+
+    fn of_datagrams(class: &ClassPlan, most: Bytes, ip: IpVersion) -> Result<Self, LiveError> {
+        let (header, least) = (udp_header(ip), least_mtu(ip));
+        if most.get() > MOST_MTU {
+            return Err(LiveError::Unsupported(format!(
+                "class `{}` sends packets of {most}, and the largest there are have {MOST_MTU} bytes",
+                class.name
+            )));
+        }
+        if most.get() < u64::from(header) {
+            return Err(LiveError::Unsupported(format!(
+                "class `{}` sends packets of {most}, and IP and UDP headers alone have {header} bytes",
+                class.name
+            )));
+        }
+        let mtu = (most.get() as u32).max(least);
+        let metrics = Metrics::default();
+        Ok(Stack { mtu, sysctls: Vec::new(), metrics, tcp: None, remarks: Vec::new() })
+    }
+
+    fn of_connections(class: &ClassPlan, tcp: &Profile, settings: &Settings, ip: IpVersion) -> Self {
+        let timestamps = tcp.header >= TCP_IPV4 + TIMESTAMPS;
+        let options = if timestamps { TIMESTAMPS } else { 0 };
+        let header = tcp_header(ip) + options;
+        let mtu = (tcp.mss + header).max(least_mtu(ip));
+        let mut remarks = kernels_own(class, tcp, settings);
+        if tcp.header != header {
+            remarks.push(format!(
+                "class `{}`: segments have headers of {header} bytes, and not of the {} in `header`",
+                class.name, tcp.header
+            ));
+        }
+        let told = Told { class, tcp, remarks: &mut remarks };
+        let (sysctls, metrics) = told.settings(timestamps);
+        let tcp = TcpSockets {
+            congestion: class.live.congestion.clone(),
+            max_segment: (tcp.mss + header < mtu).then_some(tcp.mss + options),
+            no_delay: !tcp.nagle,
+        };
+        Stack { mtu, sysctls, metrics, tcp: Some(tcp), remarks }
+    }
+
+    /// How packets of datagrams are made.
+    pub fn datagrams(&self, ip: IpVersion) -> Datagrams {
+        Datagrams { header: udp_header(ip), most: self.mtu }
+    }
+}
+
+/// A profile on its way to settings.
+struct Told<'a> {
+    class: &'a ClassPlan,
+    tcp: &'a Profile,
+    remarks: &'a mut Vec<String>,
+}
+
+impl Told<'_> {
+    fn settings(mut self, timestamps: bool) -> (Vec<Sysctl>, Metrics) {
+        let tcp = self.tcp;
+        let flag = |on: bool| u8::from(on);
+        let mut sysctls = vec![
+            Sysctl::wanted("ipv4/tcp_ecn", flag(tcp.ecn), "ECN is as the kernel has it"),
+            Sysctl::new("ipv4/tcp_ecn_fallback", flag(tcp.ecn_fallback != EcnFallback::Off)),
+            Sysctl::wanted(
+                "ipv4/tcp_sack",
+                flag(tcp.recovery == Recovery::Sack),
+                "SACK is as the kernel has it",
+            ),
+            Sysctl::wanted("ipv4/tcp_timestamps", flag(timestamps), "time stamps are as the kernel has them"),
+            Sysctl::new("ipv4/tcp_slow_start_after_idle", flag(tcp.idle_restart != IdleRestart::Off)),
+            Sysctl::new("ipv4/tcp_reordering", tcp.dupthresh.max(1)),
+            Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
+            Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
+            Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
+            Sysctl::wanted(
+                "ipv4/tcp_rmem",
+                receive_buffers(tcp),
+                "receive buffers are as the kernel has them",
+            ),
+        ];
+        sysctls.extend(self.max_rto());
+        self.variants(timestamps);
+        let metrics = Metrics {
+            initial_window: Some(tcp.initial_window as u32),
+            // Twice the initial window of the other side, so that this side never limits it.
+            initial_receive_window: Some((2 * tcp.initial_window as u32).max(20)),
+            max_window: Some(tcp.max_window).filter(|&segments| segments < ANY_WINDOW),
+            receive_window: Some(tcp.receive_window).filter(|&bytes| bytes < ANY_RECEIVE_WINDOW),
+            min_rto_ms: Some((tcp.min_rto.as_ns().div_ceil(1_000_000) as u32).max(1)),
+            quick_ack: tcp.ack_every == 1,
+        };
+        (sysctls, metrics)
+    }
+
+    /// From Linux 6.15 on the longest timeout can be told, from 1 to 120 s.
+    fn max_rto(&mut self) -> Option<Sysctl> {
+        let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
+        if ms > 120_000 {
+            self.remark(format!("`max_rto` is {}, and kernels have 120s at most", self.tcp.max_rto));
+        }
+        let value = ms.clamp(1_000, 120_000);
+        // It is what kernels have that cannot be told.
+        (value != 120_000)
+            .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
+    }
+
+    /// Values of told parameters that a kernel has no equal for.
+    fn variants(&mut self, timestamps: bool) {
+        let tcp = self.tcp;
+        let blocks = if timestamps { 3 } else { 4 };
+        if tcp.recovery == Recovery::Sack && tcp.sack_blocks != blocks {
+            self.remark(format!("`sack_blocks` is {}, and kernels send up to {blocks}", tcp.sack_blocks));
+        }
+        if tcp.increase == Increase::ByteCounting && tcp.abc_limit < NO_ABC_LIMIT {
+            self.remark(format!("`abc_limit` is {}, and kernels have no limit", tcp.abc_limit));
+        }
+        match tcp.recovery {
+            Recovery::Reno => self.remark("`recovery` is `reno`, and without SACK kernels have NewReno"),
+            Recovery::Sack => self.remark(
+                "losses are found by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since",
+            ),
+            Recovery::NewReno => {}
+        }
+        if tcp.ecn_fallback == EcnFallback::TimeoutOrReset {
+            self.remark("`ecn_fallback` is `timeout_or_reset`, and kernels heed timeouts only");
+        }
+        if !matches!(tcp.idle_restart, IdleRestart::Off | IdleRestart::Rfc2861) {
+            self.remark(format!(
+                "`idle_restart` is `{}`, and kernels have `rfc2861` or `off`: it is `rfc2861`",
+                tcp.idle_restart.word()
+            ));
+        }
+        if tcp.granularity != tcp.min_rto {
+            self.remark(format!(
+                "`granularity` is {} and `min_rto` {}; a kernel has one value for both, SRTT + max({}, 4 RTTVAR)",
+                tcp.granularity, tcp.min_rto, tcp.min_rto
+            ));
+        }
+        if tcp.ack_every > 2 {
+            self.remark(format!(
+                "`ack_every` is {}, and kernels acknowledge every second segment",
+                tcp.ack_every
+            ));
+        }
+    }
+
+    fn remark(&mut self, what: impl AsRef<str>) {
+        self.remarks.push(format!("class `{}`: {}", self.class.name, what.as_ref()));
+    }
+}
+
+/// Buffers that hold the receive window twice, for a kernel counts its own overhead; default and largest. Without a window of
+/// its own a class has the kernel's usual default, which grows.
+fn receive_buffers(tcp: &Profile) -> String {
+    const USUAL: u64 = 131_072;
+    const LARGEST: u64 = 64 << 20;
+    let limited = tcp.receive_window < ANY_RECEIVE_WINDOW;
+    let default = if limited { (4 * u64::from(tcp.receive_window)).clamp(USUAL, LARGEST) } else { USUAL };
+    format!("4096 {default} {LARGEST}")
+}
+
+/// A remark for each parameter that the kernel decides, where the plan says otherwise.
+fn kernels_own(class: &ClassPlan, tcp: &Profile, settings: &Settings) -> Vec<String> {
+    let linux = profile_settings("linux").expect("there is a profile `linux`");
+    let kernel = Profile::from_settings(&linux).expect("a built-in profile is complete").automatic();
+    let (plan, kernel) = (resolved(settings, &tcp.automatic()), resolved(&linux, &kernel));
+    let differ = kernel.iter().filter(|setting| is_kernels_own(setting.name)).filter_map(|kernel| {
+        let plan = plan.get(kernel.name)?;
+        (*plan != kernel.value).then(|| {
+            format!(
+                "class `{}`: `{}` is `{plan}`, and a kernel cannot be told so; as known of Linux it is `{}`",
+                class.name, kernel.name, kernel.value
+            )
+        })
+    });
+    differ.collect()
+}
+
+/// The settings with what is automatic in them.
+fn resolved(settings: &Settings, automatic: &[(&'static str, Value)]) -> Settings {
+    let mut settings = settings.clone();
+    for (name, value) in automatic {
+        settings.set(name, value.clone(), Origin::Derived("".into()));
+    }
+    settings
+}
+
+fn is_kernels_own(name: &str) -> bool {
+    !TOLD.contains(&name) && !TOLD_WITH_OTHERS.contains(&name) && !WITHOUT_EFFECT.contains(&name)
+}
+
+const fn tcp_header(ip: IpVersion) -> u32 {
+    match ip {
+        IpVersion::V4 => TCP_IPV4,
+        IpVersion::V6 => TCP_IPV4 + 20,
+    }
+}
+
+const fn udp_header(ip: IpVersion) -> u32 {
+    match ip {
+        IpVersion::V4 => 28,
+        IpVersion::V6 => 48,
+    }
+}
+
+const fn least_mtu(ip: IpVersion) -> u32 {
+    match ip {
+        IpVersion::V4 => LEAST_MTU_IPV4,
+        IpVersion::V6 => LEAST_MTU_IPV6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_transport::PARAMS;
+
+    use super::*;
+
+    fn class(tcp: &str) -> ClassPlan {
+        let text = format!(
+            "title = \"t\"\nduration = \"1s\"\n\
+             topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = {{ kind = \"droptail\", limit = \"9p\" }} }}\n\
+             [[traffic]]\nname = \"c\"\n{tcp}\n"
+        );
+        aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms[0].classes[0].clone()
+    }
+
+    fn stack(tcp: &str) -> Stack {
+        Stack::of(&class(&format!("kind = \"bulk\"\ntcp = {{ {tcp} }}")), IpVersion::V4).unwrap()
+    }
+
+    fn sysctl<'a>(stack: &'a Stack, name: &str) -> Option<&'a str> {
+        stack.sysctls.iter().find(|setting| setting.name == name).map(|setting| setting.value.as_str())
+    }
+
+    #[test]
+    fn each_parameter_is_told_or_the_kernels_own_or_without_effect_and_all_names_exist() {
+        let listed = [TOLD, TOLD_WITH_OTHERS, WITHOUT_EFFECT].concat();
+        for name in &listed {
+            assert!(PARAMS.iter().any(|param| param.name == *name), "{name}");
+            assert_eq!(listed.iter().filter(|n| n == &name).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_profile_of_kernels_needs_next_to_no_remark() {
+        let stack = stack("profile = \"linux\"");
+        assert_eq!(stack.mtu, 1500);
+        let tcp = stack.tcp.as_ref().unwrap();
+        assert_eq!((tcp.congestion.as_str(), tcp.max_segment, tcp.no_delay), ("reno", None, false));
+        for (name, value) in [
+            ("ipv4/tcp_ecn", "0"),
+            ("ipv4/tcp_sack", "1"),
+            ("ipv4/tcp_timestamps", "1"),
+            ("ipv4/tcp_slow_start_after_idle", "1"),
+            ("ipv4/tcp_ecn_fallback", "1"),
+            ("ipv4/tcp_syn_retries", "6"),
+            ("ipv4/tcp_retries2", "15"),
+        ] {
+            assert_eq!(sysctl(&stack, name), Some(value), "{name}");
+        }
+        assert_eq!(sysctl(&stack, "ipv4/tcp_rto_max_ms"), None);
+        assert_eq!((stack.metrics.initial_window, stack.metrics.min_rto_ms), (Some(10), Some(200)));
+        assert_eq!(stack.metrics.receive_window, Some(6_291_456));
+        // What finds losses is not the profile's doing.
+        assert_eq!(stack.remarks.len(), 1, "{:?}", stack.remarks);
+    }
+
+    #[test]
+    fn the_standards_profile_is_told_as_far_as_it_can_be() {
+        let stack = stack(
+            "profile = \"rfc\", mss = \"960B\", ecn = true, ack_every = 1, max_window = 32, nagle = false",
+        );
+        assert_eq!(stack.mtu, 1000, "packets as long as in the simulator");
+        assert_eq!(sysctl(&stack, "ipv4/tcp_timestamps"), Some("0"));
+        assert_eq!(
+            (sysctl(&stack, "ipv4/tcp_ecn"), sysctl(&stack, "ipv4/tcp_ecn_fallback")),
+            (Some("1"), Some("0"))
+        );
+        assert_eq!(sysctl(&stack, "ipv4/tcp_sack"), Some("0"));
+        assert_eq!(sysctl(&stack, "ipv4/tcp_rto_max_ms"), Some("60000"));
+        assert_eq!(stack.metrics.min_rto_ms, Some(1000));
+        assert_eq!((stack.metrics.max_window, stack.metrics.quick_ack), (Some(32), true));
+        assert!(stack.tcp.as_ref().unwrap().no_delay);
+        let told = stack.remarks.join("\n");
+        for parameter in ["`increase`", "`delayed_ack`", "`recovery_exit`", "`ecn_at_one`", "`granularity`"] {
+            assert!(told.contains(parameter), "{parameter} in\n{told}");
+        }
+        for parameter in
+            ["`mss`", "`ecn`", "`sack_blocks`", "`min_rto` is", "`header`", "`initial_window`", "`dupthresh`"]
+        {
+            assert!(!told.contains(parameter), "{parameter} in\n{told}");
+        }
+    }
+
+    #[test]
+    fn small_windows_and_headers_of_other_lengths() {
+        let freebsd = stack("profile = \"freebsd4\"");
+        assert_eq!((freebsd.metrics.receive_window, freebsd.metrics.max_window), (Some(16_384), Some(11)));
+        assert_eq!(freebsd.metrics.min_rto_ms, Some(1000));
+        let ns2 = stack("profile = \"ns2\"");
+        assert_eq!((ns2.mtu, ns2.metrics.quick_ack), (1040, true));
+        let odd = stack("profile = \"rfc\", header = \"60B\"");
+        assert_eq!(odd.mtu, 1460 + 52);
+        assert!(odd.remarks.iter().any(|remark| remark.contains("52 bytes")), "{:?}", odd.remarks);
+    }
+
+    #[test]
+    fn where_the_mtu_cannot_say_the_segment_size_an_option_does() {
+        let class = class("kind = \"bulk\"\ntcp = { profile = \"linux\", mss = \"500B\" }");
+        let stack = Stack::of(&class, IpVersion::V6).unwrap();
+        assert_eq!(stack.mtu, 1280);
+        // With time stamps, which the kernel takes from it again.
+        assert_eq!(stack.tcp.unwrap().max_segment, Some(512));
+    }
+
+    #[test]
+    fn datagrams_have_the_sizes_of_the_plan() {
+        let cbr = class("kind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"1000B\"");
+        let stack = Stack::of(&cbr, IpVersion::V4).unwrap();
+        assert_eq!((stack.mtu, stack.datagrams(IpVersion::V4).payload(Bytes::new(1000))), (1000, 972));
+        let sizes = Stack::of(&cbr, IpVersion::V6).unwrap().datagrams(IpVersion::V6);
+        assert_eq!((sizes.payload(Bytes::new(1000)), sizes.payload(Bytes::new(3))), (952, 0));
+        let tiny = class("kind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"28B\"");
+        assert_eq!(Stack::of(&tiny, IpVersion::V4).unwrap().mtu, LEAST_MTU_IPV4);
+        let refusal = Stack::of(&tiny, IpVersion::V6).unwrap_err().to_string();
+        assert!(refusal.contains("48 bytes"), "{refusal}");
+    }
+}

@@ -1,0 +1,13 @@
+//! System calls that have no safe wrapper elsewhere. The only place of this crate with `unsafe`; each block states its
+//! proof.
+#![allow(unsafe_code)]
+
+mod namespace;
+mod sockopt;
+mod tun;
+
+pub use namespace::{unshare_net, unshare_user_and_net};
+pub use sockopt::{
+    TcpInfo, set_max_segment, set_notsent_low_water, stamp_acknowledgments, tcp_info, unacknowledged,
+};
+pub use tun::attach_tun;

@@ -1,0 +1,135 @@
+//! Options and questions of sockets for which nobody has a safe wrapper.
+
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::ioctl::{Getter, ioctl};
+
+/// The kernel's `struct tcp_info`, as long as this kernel has it: it grows with the kernel, never changes, and what a
+/// kernel does not know is absent.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    bytes: [u8; Self::MOST],
+    length: usize,
+}
+
+impl TcpInfo {
+    /// Longer than any kernel's so far (280 bytes in Linux 6.18).
+    const MOST: usize = 512;
+
+    /// What a kernel would have answered with these bytes.
+    #[cfg(test)]
+    pub fn of_bytes(answer: &[u8]) -> Self {
+        let mut bytes = [0; Self::MOST];
+        bytes[..answer.len()].copy_from_slice(answer);
+        TcpInfo { bytes, length: answer.len() }
+    }
+
+    fn field<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.bytes[..self.length].get(at..at + N)?.try_into().ok()
+    }
+
+    /// The byte at `at`.
+    pub fn u8(&self, at: usize) -> Option<u8> {
+        self.field::<1>(at).map(|[byte]| byte)
+    }
+
+    /// The field of two bytes at `at`.
+    pub fn u16(&self, at: usize) -> Option<u16> {
+        self.field(at).map(u16::from_ne_bytes)
+    }
+
+    /// The field of four bytes at `at`.
+    pub fn u32(&self, at: usize) -> Option<u32> {
+        self.field(at).map(u32::from_ne_bytes)
+    }
+
+    /// The field of eight bytes at `at`.
+    pub fn u64(&self, at: usize) -> Option<u64> {
+        self.field(at).map(u64::from_ne_bytes)
+    }
+}
+
+/// What the kernel knows of a connection.
+///
+/// # Errors
+/// What the system said.
+pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
+    let mut length = TcpInfo::MOST as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has that many, and any bytes are valid there;
+    // it writes to `length` how many they are.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    checked(answer)?;
+    info.length = length as usize;
+    Ok(info)
+}
+
+/// No segment of this socket carries more than `bytes` of payload and TCP options together.
+///
+/// # Errors
+/// What the system said.
+pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
+}
+
+/// The socket is writable while less than `bytes` of what it holds have not been sent once.
+///
+/// # Errors
+/// What the system said.
+pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
+}
+
+/// From now on the socket's error queue tells when all bytes of a write have been acknowledged.
+///
+/// # Errors
+/// What the system said.
+pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
+    // Without OPT_TSONLY the message would carry the data, which takes a capability.
+    let flags = libc::SOF_TIMESTAMPING_TX_ACK
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
+}
+
+/// Bytes that a connection's application has written and that the other side has not acknowledged, the end of the stream
+/// counting as one.
+///
+/// # Errors
+/// What the system said.
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
+    const SIOCOUTQ: u32 = libc::TIOCOUTQ as u32;
+    // SAFETY: SIOCOUTQ writes one `int`.
+    let bytes = unsafe { ioctl(socket.as_fd(), Getter::<SIOCOUTQ, c_int>::new()) }?;
+    // An amount of memory is never negative.
+    Ok(u64::from(bytes.unsigned_abs()))
+}
+
+fn set(socket: impl AsFd, level: c_int, option: c_int, value: c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads `size_of::<c_int>()` bytes from a `c_int` that lives during the call.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    checked(answer)
+}
+
+fn checked(answer: c_int) -> io::Result<()> {
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

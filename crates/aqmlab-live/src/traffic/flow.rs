@@ -1,0 +1,212 @@
+//! Flows: a connection with both its ends, or datagrams.
+
+use std::io;
+
+use aqmlab_scenario::{ClassPlan, Workload};
+use aqmlab_traffic::{Act, Progress, Session, Step};
+use aqmlab_units::{Bytes, Instant};
+
+use super::counts::FlowCounts;
+use super::datagrams::Datagrams;
+use super::stream::Stream;
+use crate::entry::End;
+
+/// A flow that has started and not ended.
+#[derive(Debug)]
+pub struct Flow {
+    /// Its number in the run: classes in the plan's order, flows in the class's order.
+    pub number: u32,
+    /// Its class.
+    pub class: u32,
+    /// Its index within the class.
+    pub index: u32,
+    /// When it started.
+    pub start: Instant,
+    /// When its receiver had got everything.
+    pub completed: Option<Instant>,
+    /// What sends.
+    pub body: Body,
+    /// What it had counted when the warm-up ended.
+    pub at_warmup: FlowCounts,
+}
+
+/// What a flow is.
+#[derive(Debug)]
+pub enum Body {
+    /// A TCP connection.
+    Tcp(Box<Connection>),
+    /// A one-way stream of datagrams.
+    Packets(Box<Datagrams>),
+}
+
+/// Both ends of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    client: Stream,
+    /// Once it has been accepted.
+    server: Option<Stream>,
+    /// What the server's application is to do once there is one.
+    waiting: Vec<Act>,
+    session: Option<Session>,
+    /// The end at which the last of the data arrives.
+    last: End,
+}
+
+impl Connection {
+    /// A connection on its way to its server, by `client`.
+    pub fn new(client: Stream, session: Option<Session>) -> Self {
+        let last = match &session {
+            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Client,
+            _ => End::Server,
+        };
+        Connection { client, server: None, waiting: Vec::new(), session, last }
+    }
+
+    /// The applications' first acts, and when the session wants to be woken.
+    pub fn begin(&mut self, plan: &ClassPlan, now: Instant) -> Option<Instant> {
+        match (&mut self.session, &plan.workload) {
+            (Some(session), _) => {
+                let step = session.begin(now);
+                self.act(&step)
+            }
+            (None, Workload::Bulk { bytes, .. }) => {
+                self.client.act(bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())));
+                None
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// The server has accepted it.
+    pub fn accepted(&mut self, mut server: Stream) {
+        self.waiting.drain(..).for_each(|act| server.act(act));
+        self.server = Some(server);
+    }
+
+    /// Has the server accepted it?
+    pub fn is_accepted(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The instant that its session asked for; when it wants to be woken again.
+    pub fn wake(&mut self, at: Instant) -> Option<Instant> {
+        let step = self.session.as_mut()?.on_timer(at);
+        self.act(&step)
+    }
+
+    /// The session looks how far the streams have come; when it wants to be woken.
+    pub fn look(&mut self, now: Instant) -> Option<Instant> {
+        let progress = Progress {
+            acked: match self.session.as_ref()? {
+                Session::Bursts(_) => self.client.acked(),
+                Session::Greedy(_) | Session::Exchange(_) => 0,
+            },
+            at_server: self.server.as_ref().map_or(0, Stream::read_bytes),
+            at_client: self.client.read_bytes(),
+        };
+        let step = self.session.as_mut()?.on_progress(now, progress);
+        self.act(&step)
+    }
+
+    /// The sending application is finished, whatever its session had in mind.
+    pub fn stop(&mut self) {
+        self.session = None;
+        self.client.close();
+    }
+
+    fn act(&mut self, step: &Step) -> Option<Instant> {
+        if let Some(act) = step.client {
+            self.client.act(act);
+        }
+        if let Some(act) = step.server {
+            match &mut self.server {
+                Some(server) => server.act(act),
+                None => self.waiting.push(act),
+            }
+        }
+        step.wake_at
+    }
+
+    /// One end, if it is there.
+    pub fn end(&mut self, end: End) -> Option<&mut Stream> {
+        match end {
+            End::Client => Some(&mut self.client),
+            End::Server => self.server.as_mut(),
+        }
+    }
+
+    /// An end reads what has arrived; an application that is told that its peer has closed closes.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn read(&mut self, end: End, scratch: &mut [u8]) -> io::Result<()> {
+        let Some(stream) = self.end(end) else { return Ok(()) };
+        stream.read(scratch)?;
+        if stream.peer_has_closed() {
+            stream.close();
+        }
+        Ok(())
+    }
+
+    /// Both ends write what they have to write.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn write(&mut self) -> io::Result<()> {
+        self.client.write()?;
+        self.server.as_mut().map_or(Ok(()), Stream::write)
+    }
+
+    /// Has the last of the data arrived?
+    pub fn is_complete(&self) -> bool {
+        match self.last {
+            End::Client => self.client.peer_has_closed(),
+            End::Server => self.server.as_ref().is_some_and(Stream::peer_has_closed),
+        }
+    }
+
+    /// Have both ends closed?
+    pub fn is_over(&self) -> bool {
+        self.client.is_done() && self.server.as_ref().is_some_and(Stream::is_done)
+    }
+
+    /// The sending end.
+    pub fn sender(&self) -> &Stream {
+        &self.client
+    }
+
+    /// Bytes that the receiving application has got.
+    pub fn delivered(&self) -> Bytes {
+        Bytes::new(self.server.as_ref().map_or(0, Stream::read_bytes))
+    }
+
+    /// What has been counted so far, as in the simulator: where the server answers, of both ends.
+    pub fn counts(&self) -> FlowCounts {
+        let toward_server = FlowCounts { sent: self.client.sent(), delivered_bytes: self.delivered().get() };
+        match (&self.server, self.last) {
+            (Some(server), End::Client) => {
+                let answer = FlowCounts { sent: server.sent(), delivered_bytes: self.client.read_bytes() };
+                toward_server.plus(&answer)
+            }
+            _ => toward_server,
+        }
+    }
+
+    /// Ends it at once.
+    pub fn abort(self) {
+        self.client.abort();
+        if let Some(server) = self.server {
+            server.abort();
+        }
+    }
+}
+
+impl Flow {
+    /// What has been counted so far.
+    pub fn counts(&self) -> FlowCounts {
+        match &self.body {
+            Body::Tcp(connection) => connection.counts(),
+            Body::Packets(datagrams) => datagrams.counts(),
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The traffic of a plan through real sockets: the same workloads, draws and starts as in the simulator.
+//!
+//! One thread has all sockets of all hosts, both ends of each connection. What an application at one end does when something
+//! reaches the other (an answer to a request) so needs no message between processes.
+
+mod counts;
+mod datagrams;
+mod flow;
+mod generator;
+mod info;
+mod sockets;
+mod stream;
+mod tables;
+mod timers;
+
+pub use counts::{FlowCounts, Trouble};
+pub use generator::{Generator, Outcome, Signals};
+pub use tables::{FlowRow, PathCounts, flow_table};

@@ -1,0 +1,90 @@
+//! Sockets of hosts: opened in the host's namespace, never blocking.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
+
+use crate::host::{Host, TcpSockets};
+use crate::sys;
+
+/// Bytes that have been written and not been sent once, above which a socket takes no more. So little is left to go out when a
+/// source withdraws or stops, and enough is there for a burst of forty segments before the generator is awake.
+const LOW_WATER: u32 = 65_536;
+
+/// Opens a socket in the host's namespace. The calling thread stays there.
+fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
+    host.namespace.enter().map_err(io::Error::other)?;
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let protocol = if kind == SocketType::STREAM { ipproto::TCP } else { ipproto::UDP };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, kind, flags, Some(protocol))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    Ok(socket)
+}
+
+/// A socket that accepts connections, with the options of its class, which those inherit.
+///
+/// # Errors
+/// What the system said.
+pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
+    let socket = open(host, at, SocketType::STREAM)?;
+    set(&socket, options)?;
+    rustix::net::bind(&socket, &at)?;
+    rustix::net::listen(&socket, i32::from(u16::MAX))?;
+    Ok(socket)
+}
+
+/// A connection that is being opened from `from` to `to`.
+///
+/// # Errors
+/// What the system said.
+pub fn connection(
+    host: &Host,
+    from: SocketAddr,
+    to: SocketAddr,
+    options: &TcpSockets,
+) -> io::Result<OwnedFd> {
+    let socket = open(host, from, SocketType::STREAM)?;
+    set(&socket, options)?;
+    rustix::net::bind(&socket, &from)?;
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn set(socket: &OwnedFd, options: &TcpSockets) -> io::Result<()> {
+    sockopt::set_tcp_congestion(socket, &options.congestion)?;
+    sockopt::set_tcp_nodelay(socket, options.no_delay)?;
+    sys::set_notsent_low_water(socket, LOW_WATER)?;
+    match options.max_segment {
+        Some(bytes) => sys::set_max_segment(socket, bytes),
+        None => Ok(()),
+    }
+}
+
+/// Where the datagrams of a class arrive.
+///
+/// # Errors
+/// What the system said.
+pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
+    /// As much as the machine allows: the kernel cuts it to `net.core.rmem_max`.
+    const BUFFER: usize = 4 << 20;
+    let socket = open(host, at, SocketType::DGRAM)?;
+    sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
+    rustix::net::bind(&socket, &at)?;
+    Ok(socket)
+}
+
+/// Where the datagrams of one flow come from.
+///
+/// # Errors
+/// What the system said.
+pub fn datagram_client(host: &Host, from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
+    let socket = open(host, from, SocketType::DGRAM)?;
+    rustix::net::bind(&socket, &from)?;
+    rustix::net::connect(&socket, &to)?;
+    Ok(socket)
+}

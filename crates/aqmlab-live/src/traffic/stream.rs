@@ -1,0 +1,238 @@
+//! One end of a connection: what its application has to write, has written and has read.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use aqmlab_traffic::Act;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
+
+use super::info::{Sample, Sent};
+use crate::sys;
+
+/// What flows carry: zeros.
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// Calls that write, or that read, before others have their turn.
+const TURNS: usize = 8;
+
+/// What an application still has to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ToWrite {
+    /// So many bytes.
+    Bytes(u64),
+    /// Something, always.
+    Endless,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Stream {
+    socket: OwnedFd,
+    to_write: ToWrite,
+    /// The end of the stream follows what is to be written.
+    closes: bool,
+    /// It has been sent on its way.
+    closed: bool,
+    written: u64,
+    read: u64,
+    /// The other side has written all it will, and it has been read.
+    peer_closed: bool,
+    /// The connection is not open yet.
+    opening: bool,
+    /// What the generator waits for at this socket.
+    interest: EventFlags,
+}
+
+impl Stream {
+    /// An application that has nothing to say yet; at the end that opens the connection, or at the other.
+    pub fn new(socket: OwnedFd, opening: bool) -> Self {
+        Stream {
+            socket,
+            to_write: ToWrite::Bytes(0),
+            closes: false,
+            closed: false,
+            written: 0,
+            read: 0,
+            peer_closed: false,
+            opening,
+            interest: EventFlags::empty(),
+        }
+    }
+
+    /// The connection is open.
+    pub fn opened(&mut self) {
+        self.opening = false;
+    }
+
+    /// The application does something; [`Stream::write`] carries it out.
+    pub fn act(&mut self, act: Act) {
+        match act {
+            Act::Write(bytes) => self.add(bytes),
+            Act::WriteLast(bytes) => {
+                self.add(bytes);
+                self.closes = true;
+            }
+            Act::WriteEndlessly => self.to_write = ToWrite::Endless,
+            Act::Withdraw => self.withdraw(),
+        }
+    }
+
+    /// The application has said all it will say; what it had to say without end, it has.
+    pub fn close(&mut self) {
+        self.withdraw();
+        self.closes = true;
+    }
+
+    fn add(&mut self, bytes: u64) {
+        if let ToWrite::Bytes(left) = &mut self.to_write {
+            *left += bytes;
+        }
+    }
+
+    /// DEVIATES from the simulator in that what the socket has taken goes out: a kernel gives nothing back. It is as little as
+    /// the low-water mark lets it be.
+    fn withdraw(&mut self) {
+        if self.to_write == ToWrite::Endless {
+            self.to_write = ToWrite::Bytes(0);
+        }
+    }
+
+    /// Writes what the socket takes now.
+    ///
+    /// # Errors
+    /// What the system said, but for "would block".
+    pub fn write(&mut self) -> io::Result<()> {
+        for _ in 0..TURNS {
+            let most = match self.to_write {
+                ToWrite::Bytes(0) => return self.finish(),
+                ToWrite::Bytes(left) => ZEROS.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
+                ToWrite::Endless => ZEROS.len(),
+            };
+            match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL) {
+                Ok(taken) => self.took(taken as u64),
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOTCONN) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn took(&mut self, taken: u64) {
+        self.written += taken;
+        if let ToWrite::Bytes(left) = &mut self.to_write {
+            *left -= taken;
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if self.closes && !self.closed {
+            match rustix::net::shutdown(&self.socket, Shutdown::Write) {
+                Ok(()) => self.closed = true,
+                // Not open yet: it will be tried again when it is.
+                Err(Errno::NOTCONN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what has arrived, without looking at it.
+    ///
+    /// # Errors
+    /// What the system said, but for "would block".
+    pub fn read(&mut self, scratch: &mut [u8]) -> io::Result<()> {
+        for _ in 0..TURNS {
+            // TRUNC: the kernel throws the bytes away and tells how many they were (tcp(7)).
+            match rustix::net::recv(&self.socket, &mut *scratch, RecvFlags::TRUNC) {
+                Ok((_, 0)) => {
+                    self.peer_closed = true;
+                    return Ok(());
+                }
+                Ok((_, length)) => self.read += length as u64,
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOTCONN) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The error that the socket holds, if it holds one.
+    pub fn error(&self) -> Option<i32> {
+        match sockopt::socket_error(&self.socket) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) | Err(error) => Some(error.raw_os_error()),
+        }
+    }
+
+    /// Empties the queue of messages that something has been acknowledged.
+    pub fn forget_stamps(&self) {
+        let mut nothing = [0u8; 1];
+        while rustix::net::recv(&self.socket, &mut nothing[..], RecvFlags::ERRQUEUE).is_ok() {}
+    }
+
+    /// Bytes of the application's that have been acknowledged.
+    pub fn acked(&self) -> u64 {
+        // The end of the stream counts as one byte that nobody has written.
+        let outstanding = sys::unacknowledged(&self.socket).unwrap_or(0);
+        (self.written + u64::from(self.closed)).saturating_sub(outstanding).min(self.written)
+    }
+
+    /// Bytes that the application has read.
+    pub fn read_bytes(&self) -> u64 {
+        self.read
+    }
+
+    /// Has the other side closed, and everything been read?
+    pub fn peer_has_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// Have both sides closed, as seen from this one?
+    pub fn is_done(&self) -> bool {
+        self.closed && self.peer_closed
+    }
+
+    /// Has the generator been told to wait for something at this socket?
+    pub fn is_watched(&self) -> bool {
+        !self.interest.is_empty()
+    }
+
+    /// What it waits for, if that is not what the generator has been told. It waits for nothing once both sides have closed.
+    pub fn new_interest(&mut self) -> Option<EventFlags> {
+        let mut wanted = EventFlags::empty();
+        if !self.peer_closed {
+            wanted |= EventFlags::IN;
+        }
+        if self.opening || self.to_write != ToWrite::Bytes(0) || (self.closes && !self.closed) {
+            wanted |= EventFlags::OUT;
+        }
+        (wanted != self.interest).then(|| {
+            self.interest = wanted;
+            wanted
+        })
+    }
+
+    /// What it has sent so far.
+    pub fn sent(&self) -> Sent {
+        sys::tcp_info(&self.socket).map(|info| Sent::of(&info)).unwrap_or_default()
+    }
+
+    /// How it is now; `None` if the kernel does not say.
+    pub fn sample(&self) -> Option<Sample> {
+        Sample::of(&sys::tcp_info(&self.socket).ok()?)
+    }
+
+    /// Throws away whatever has not been sent, and tells the other side with a RST.
+    pub fn abort(self) {
+        // If it cannot be told so it closes in order, which takes longer.
+        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+    }
+
+    /// Its socket.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

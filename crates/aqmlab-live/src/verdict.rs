@@ -1,0 +1,345 @@
+//! Is a live run to be trusted? What was measured of it, against limits.
+//!
+//! A run is faithful if the router did what its plan says at the instants at which it says so, as nearly as hosts can tell, and
+//! if nothing but the disciplines lost a packet. Whatever breaks that is named with its figure and its limit.
+
+use std::fmt;
+
+use aqmlab_scenario::Plan;
+use aqmlab_units::Span;
+use serde_json::{Value, json};
+
+use crate::capacity::MOST_DUTY;
+
+/// One thing that a faithful run needs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// Its name: `"lateness"`.
+    pub name: &'static str,
+    /// Does it hold?
+    pub passed: bool,
+    /// Figure and limit in words; what is wrong if it does not hold.
+    pub sentence: String,
+    /// The figure.
+    pub value: f64,
+    /// The most that it may be.
+    pub limit: f64,
+    /// The unit of both: `"s"`, `"%"`, `"packets"`.
+    pub unit: &'static str,
+}
+
+/// What became of a live run's trustworthiness.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdict {
+    /// All that was looked at.
+    pub checks: Vec<Check>,
+    /// A person ended the run before its time. What there is of it may be faithful all the same.
+    pub interrupted: bool,
+}
+
+/// What was measured of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Observed {
+    /// 99 % of what left the network was written no later than this after its instant.
+    pub lateness_p99: Span,
+    /// Times that the router did nothing for longer than it may, and the longest of them.
+    pub stalls: u64,
+    /// The longest.
+    pub longest_stall: Span,
+    /// Share of the time in which the router's thread had a processor.
+    pub duty: f64,
+    /// Packets that hosts did not take when they were written.
+    pub write_errors: u64,
+    /// Packets larger than their interface allows: something segments where it should not.
+    pub oversize: u64,
+    /// Packets lost by the router for want of room.
+    pub no_room: u64,
+    /// Packets lost within the hosts, by place.
+    pub hidden_drops: Vec<(String, u64)>,
+    /// Packets that the router has handed over with the mark CE.
+    pub marked_delivered: u64,
+    /// Packets with the mark CE that the hosts' kernels have counted.
+    pub marked_received: u64,
+}
+
+/// What lateness is compared with.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pace {
+    /// The least time that a packet of usual size takes at a link, and which link that is.
+    pub packet_time: Span,
+    /// Its name.
+    pub link: String,
+    /// The least base round-trip time of all flows.
+    pub least_rtt: Span,
+}
+
+/// A longer silence of the router is a stall: what arrives meanwhile gets the wrong arrival time.
+pub const LONGEST_SILENCE: Span = Span::ms(10);
+
+impl Pace {
+    /// That of a plan whose flows have this base round-trip time at least.
+    pub fn of(plan: &Plan, least_rtt: Span) -> Self {
+        let time = |link: &aqmlab_scenario::LinkPlan| link.rate.time_for(link.queue.link.mean_packet);
+        let fastest = plan.links.iter().min_by_key(|link| time(link));
+        Pace {
+            packet_time: fastest.map_or(Span::ZERO, time),
+            link: fastest.map(|link| link.name.clone()).unwrap_or_default(),
+            least_rtt,
+        }
+    }
+
+    /// The most that the 99th percentile of lateness may be, and why.
+    fn limit(&self) -> (Span, String) {
+        let (half, percent) = (self.packet_time.div(2), self.least_rtt.div(100));
+        if half >= percent {
+            (half, format!("half a packet time at `{}`", self.link))
+        } else {
+            (percent, "1 % of the least base RTT".to_owned())
+        }
+    }
+}
+
+impl Verdict {
+    /// On a run of this pace.
+    pub fn of(observed: &Observed, pace: &Pace, interrupted: bool) -> Self {
+        let mut checks = vec![
+            lateness(observed, pace),
+            stalls(observed),
+            duty(observed),
+            none(
+                "write_errors",
+                observed.write_errors,
+                "packets were refused by the hosts they were written to",
+            ),
+            none(
+                "oversize",
+                observed.oversize,
+                "packets were larger than their interface allows: segmentation is off-loaded",
+            ),
+            none("no_room", observed.no_room, "packets found no room in the router's memory"),
+        ];
+        checks.push(hidden_drops(observed));
+        checks.push(marks(observed));
+        Verdict { checks, interrupted }
+    }
+
+    /// Does everything hold?
+    pub fn is_faithful(&self) -> bool {
+        self.checks.iter().all(|check| check.passed)
+    }
+
+    /// What does not hold, a sentence each.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        self.checks.iter().filter(|check| !check.passed).map(|check| check.sentence.as_str())
+    }
+
+    /// As it stands in a manifest.
+    pub fn to_json(&self) -> Value {
+        let check = |check: &Check| {
+            json!({
+                "name": check.name,
+                "passed": check.passed,
+                "sentence": check.sentence,
+                "value": check.value,
+                "limit": check.limit,
+                "unit": check.unit,
+            })
+        };
+        json!({
+            "faithful": self.is_faithful(),
+            "interrupted": self.interrupted,
+            "reasons": self.reasons().collect::<Vec<_>>(),
+            "checks": self.checks.iter().map(check).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_faithful() {
+            f.write_str("faithful")?;
+        } else {
+            write!(f, "NOT FAITHFUL: {}", self.reasons().collect::<Vec<_>>().join("; "))?;
+        }
+        if self.interrupted { f.write_str(" (interrupted)") } else { Ok(()) }
+    }
+}
+
+fn lateness(observed: &Observed, pace: &Pace) -> Check {
+    let p99 = observed.lateness_p99;
+    let (limit, why) = pace.limit();
+    let passed = p99 < limit;
+    let than = if passed { "limit" } else { "above" };
+    Check {
+        name: "lateness",
+        passed,
+        sentence: format!("p99 lateness {}, {than} {} ({why})", told(p99), told(limit)),
+        value: p99.as_secs_f64(),
+        limit: limit.as_secs_f64(),
+        unit: "s",
+    }
+}
+
+fn stalls(observed: &Observed) -> Check {
+    let passed = observed.stalls == 0;
+    let sentence = if passed {
+        format!("no stall, longest silence allowed {}", told(LONGEST_SILENCE))
+    } else {
+        format!(
+            "{} stalls above {}, the longest {}",
+            observed.stalls,
+            told(LONGEST_SILENCE),
+            told(observed.longest_stall)
+        )
+    };
+    Check {
+        name: "stalls",
+        passed,
+        sentence,
+        value: observed.longest_stall.as_secs_f64(),
+        limit: LONGEST_SILENCE.as_secs_f64(),
+        unit: "s",
+    }
+}
+
+fn duty(observed: &Observed) -> Check {
+    let (value, limit) = (100.0 * observed.duty, 100.0 * MOST_DUTY);
+    let passed = value < limit;
+    let than = if passed { "limit" } else { "above" };
+    let sentence = format!("the router used {value:.1} % of a processor, {than} {limit:.0} %");
+    Check { name: "duty", passed, sentence, value, limit, unit: "%" }
+}
+
+/// Something of which there must be none.
+fn none(name: &'static str, count: u64, what: &str) -> Check {
+    let passed = count == 0;
+    let sentence = if passed { format!("no {what}") } else { format!("{count} {what}") };
+    Check { name, passed, sentence, value: count as f64, limit: 0.0, unit: "packets" }
+}
+
+fn hidden_drops(observed: &Observed) -> Check {
+    let count: u64 = observed.hidden_drops.iter().map(|(_, count)| count).sum();
+    let places: Vec<String> = observed.hidden_drops.iter().map(|(place, n)| format!("{place} {n}")).collect();
+    let sentence = if count == 0 {
+        "no packet was lost within a host".to_owned()
+    } else {
+        format!("{count} packets were lost within hosts: {}", places.join(", "))
+    };
+    Check {
+        name: "hidden_drops",
+        passed: count == 0,
+        sentence,
+        value: count as f64,
+        limit: 0.0,
+        unit: "packets",
+    }
+}
+
+fn marks(observed: &Observed) -> Check {
+    let (delivered, received) = (observed.marked_delivered, observed.marked_received);
+    let passed = delivered == received;
+    let sentence = if passed {
+        format!("{received} packets with CE delivered, and as many counted by the hosts")
+    } else {
+        format!("{delivered} packets with CE delivered, and {received} counted by the hosts")
+    };
+    Check {
+        name: "marks",
+        passed,
+        sentence,
+        value: received.abs_diff(delivered) as f64,
+        limit: 0.0,
+        unit: "packets",
+    }
+}
+
+/// A time as people read it: three digits, in the unit that fits.
+fn told(span: Span) -> String {
+    let ns = span.as_ns() as f64;
+    let (value, unit) = match span.as_ns() {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    match value {
+        100.0.. => format!("{value:.0} {unit}"),
+        10.0..100.0 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.2} {unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace() -> Pace {
+        Pace { packet_time: Span::us(1200), link: "bottleneck".into(), least_rtt: Span::ms(40) }
+    }
+
+    fn good() -> Observed {
+        Observed {
+            lateness_p99: Span::us(55),
+            duty: 0.12,
+            marked_delivered: 31,
+            marked_received: 31,
+            ..Observed::default()
+        }
+    }
+
+    fn verdict(change: impl FnOnce(&mut Observed)) -> Verdict {
+        let mut observed = good();
+        change(&mut observed);
+        Verdict::of(&observed, &pace(), false)
+    }
+
+    #[test]
+    fn a_good_run_is_faithful() {
+        let verdict = verdict(|_| ());
+        assert!(verdict.is_faithful());
+        assert_eq!(verdict.to_string(), "faithful");
+        assert_eq!(verdict.to_json()["reasons"], json!([]));
+    }
+
+    #[test]
+    fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
+        type Defect = fn(&mut Observed);
+        let defects: [(&str, &str, Defect); 8] = [
+            ("lateness", "600 us", |o| o.lateness_p99 = Span::us(600)),
+            ("stalls", "31.0 ms", |o| (o.stalls, o.longest_stall) = (2, Span::ms(31))),
+            ("duty", "70.0 %", |o| o.duty = 0.7),
+            ("write_errors", "3 packets", |o| o.write_errors = 3),
+            ("oversize", "1 packets", |o| o.oversize = 1),
+            ("no_room", "9 packets", |o| o.no_room = 9),
+            ("hidden_drops", "dev.tx_dropped 4", |o| o.hidden_drops = vec![("dev.tx_dropped".into(), 4)]),
+            ("marks", "30 counted", |o| o.marked_received = 30),
+        ];
+        for (name, figure, defect) in defects {
+            let verdict = verdict(defect);
+            let failed: Vec<_> = verdict.checks.iter().filter(|check| !check.passed).collect();
+            assert_eq!(failed.iter().map(|check| check.name).collect::<Vec<_>>(), [name]);
+            assert!(failed[0].sentence.contains(figure), "{}", failed[0].sentence);
+            assert!(verdict.to_string().starts_with("NOT FAITHFUL: "), "{verdict}");
+        }
+    }
+
+    #[test]
+    fn lateness_is_compared_with_the_milder_of_both_limits() {
+        // 1 % of 200 ms is more than half of 1.2 ms.
+        let pace = Pace { least_rtt: Span::ms(200), ..pace() };
+        let late = |us| Observed { lateness_p99: Span::us(us), ..good() };
+        assert!(Verdict::of(&late(1999), &pace, false).is_faithful());
+        let verdict = Verdict::of(&late(2000), &pace, true);
+        assert_eq!(
+            verdict.to_string(),
+            "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the least base RTT) (interrupted)"
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told() {
+        let verdict = verdict(|o| (o.duty, o.write_errors) = (0.95, 1));
+        assert_eq!(verdict.reasons().count(), 2);
+        assert!(verdict.to_string().contains("; "));
+    }
+}
