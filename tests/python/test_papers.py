@@ -15,8 +15,9 @@ from aqmlab.papers.folder import Part, Thinned, find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
-from aqmlab.papers.reproduce import Wanted, reproduce, score_finding
+from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
+from aqmlab.papers.scoring import score_finding
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
 from aqmlab.papers.variants import variant
 
@@ -204,7 +205,7 @@ def test_the_same_again_runs_nothing(toy, store):
     assert [f.verdict for f in again.findings] == [f.verdict for f in toy.findings]
 
 
-def test_one_finding_runs_only_what_it_needs(store):
+def test_one_finding_can_be_asked_for(store):
     done = reproduce(read_paper(TOY), wanted=Wanted(findings=["t1"]), store=store)
     assert [f.finding.name for f in done.findings] == ["T1"]
     assert done.tables == ()

@@ -9,9 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from aqmlab.claims.asked import Asked
 from aqmlab.claims.check import check
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
+from aqmlab.claims.reach import asked_by
 from aqmlab.claims.scan import MisplacedError, Origin
 from aqmlab.claims.tree import Condition, label
 from aqmlab.errors import ScenarioError, UsageError, unknown
@@ -99,6 +101,19 @@ class Claim:
             raise self.error(0, f"where: {error}") from error
         try:
             check(self.tree, names, bound)
+        except MisplacedError as error:
+            raise self.error(error.at, str(error)) from error
+
+    def asks(self, names: Names) -> tuple[Asked, ...]:
+        """Every metric that it asks, and of which cell, once it was checked.
+
+        Raises
+        ------
+        ScenarioError
+            If it asks for the label beyond the end of an axis.
+        """
+        try:
+            return tuple(asked_by(self.tree, names, self.bound(names)))
         except MisplacedError as error:
             raise self.error(error.at, str(error)) from error
 

@@ -70,7 +70,9 @@ def foremost(parts: Iterable[Part], status: str) -> tuple[Part, ...]:
     return tuple(sorted(parts, key=lambda part: part.verdict.margin, reverse=status == FAILS))
 
 
-def score(results: Results, claims: Iterable[Claim] | None = None) -> tuple[Scored, ...]:
+def score(
+    results: Results, claims: Iterable[Claim] | None = None, names: Names | None = None
+) -> tuple[Scored, ...]:
     """Score claims by the runs that there are.
 
     Parameters
@@ -80,6 +82,8 @@ def score(results: Results, claims: Iterable[Claim] | None = None) -> tuple[Scor
     claims
         Those of its scenario if not given. Of these one that cannot be scored with the runs that there are,
         because an arm was left out, is undecided.
+    names
+        What they may speak of; queues and classes are those of the runs that there are, if not given.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def score(results: Results, claims: Iterable[Claim] | None = None) -> tuple[Scor
     RecordingError
         If a recording cannot be read.
     """
-    names = Names.of_results(results)
+    names = Names.of_results(results) if names is None else names
     own = claims is None
     chosen = [Claim.of_entry(entry) for entry in results.claims] if claims is None else list(claims)
     return tuple(_scored(claim, results, names, own=own) for claim in chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,8 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
 
 if TYPE_CHECKING:
-    from aqmlab.papers.folder import Paper
+    from aqmlab.papers.folder import Paper, PaperFigure
+    from aqmlab.papers.needed import Needed
     from aqmlab.papers.reproduce import Reproduction
     from aqmlab.sweeps.progress import Progress
 
@@ -67,10 +69,14 @@ def reproduce(
         str, typer.Argument(metavar="KEY", help="A paper, as `aqmlab papers` lists it, or its folder.")
     ],
     table: Annotated[
-        Names, typer.Option("--table", help="Only this table; can be given again for more.")
+        Names, typer.Option("--table", help="Only this table, of the cells it shows; again for more.")
     ] = None,
-    figure: Annotated[Names, typer.Option("--figure", help="Only this figure; again for more.")] = None,
-    finding: Annotated[Names, typer.Option("--finding", help="Only this finding; again for more.")] = None,
+    figure: Annotated[
+        Names, typer.Option("--figure", help="Only this figure, of the cells it shows; again for more.")
+    ] = None,
+    finding: Annotated[
+        Names, typer.Option("--finding", help="Only this finding, of the cells it names; again for more.")
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(help="Seeds in each cell; as the paper's folder has it if not given.")
     ] = None,
@@ -117,7 +123,7 @@ def reproduce(
             return
         from aqmlab.papers.reproduce import reproduce as run_again
 
-        done = run_again(paper, quick=quick, **common)
+        done = run_again(paper, quick=quick, told=_say_needed, **common)
     _draw(done, folder)
     _tell(done, folder, as_json=as_json)
     if any(_is_unexplained(done, i) for i in range(len(done.findings))):
@@ -126,6 +132,12 @@ def reproduce(
 
 def _text(now: Any, elapsed_s: float) -> str:  # noqa: ANN401 (a mapping of anything)
     return f"{now['what']} · {sweep_text(now, elapsed_s)}"
+
+
+def _say_needed(parts: Mapping[str, Needed]) -> None:
+    for file, part in parts.items():
+        which = "" if part.cells is None else ": those that are asked about"
+        say(f"cells      {part.count} of {part.of} of {file}{which}")
 
 
 def _is_unexplained(done: Reproduction, place: int) -> bool:
@@ -145,9 +157,19 @@ def _draw(done: Reproduction, folder: Path) -> None:
         except (ScenarioError, UsageError) as error:
             if not done.quick:
                 raise
-            say(f"figure     {figure.name} is not in the small version: {error}")
+            say(f"figure     {figure.name} is not in the small version: {_left_out(done, figure) or error}")
             continue
         say(f"figure     {file}")
+
+
+def _left_out(done: Reproduction, figure: PaperFigure) -> str:
+    from aqmlab.claims import Names
+    from aqmlab.papers.left_out import left_out_of
+
+    where = {str(axis): str(label) for axis, label in figure.content.get("where", {}).items()}
+    whole = done.whole.get(figure.experiment)
+    lacking = left_out_of(where, whole, Names.of_results(done.results[figure.experiment])) if whole else ""
+    return f"{lacking}: left out by --quick (`keep` in paper.toml)" if lacking else ""
 
 
 def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:

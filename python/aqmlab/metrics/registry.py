@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -133,6 +134,16 @@ class Metric:
         if asked.from_s >= asked.until_s or asked.until_s > run.window.until_s + EDGE_S:
             return None
         return self.code(run, queue, class_name, asked, **told)
+
+    @property
+    def of_queue(self) -> bool:
+        """Whether the value depends on the queue: a definition that ignores it calls it ``_queue``."""
+        return "_queue" not in signature(self.code).parameters
+
+    @property
+    def of_class(self) -> bool:
+        """Whether the value depends on the class: likewise ``_class_name``."""
+        return "_class_name" not in signature(self.code).parameters
 
     def parameter(self, name: str) -> Parameter:
         """A parameter by name.

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims import tree as claim_tree
 from aqmlab.errors import AqmlabError
+from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.folder import Paper, PaperExperiment, PaperFigure, PublishedTable
 from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
-from aqmlab.papers.reproduce import claim_of
+from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant
 
@@ -43,18 +43,12 @@ def problems(paper: Paper) -> list[str]:
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
     """The first point of its first curve: the others are asked in the same words."""
-    content = figure.content
-    where = {str(axis): str(of) for axis, of in content.get("where", {}).items()}
     what = f"figure {figure.name}"
     try:
-        for axis in filter(None, (content["x"], content.get("curves"))):
-            where[str(axis)] = names.labels(names.key(claim_tree.label(str(axis))))[0]
-        where["arm"] = str(next(iter(content.get("arms", names.arms))))
-        of_each_seed(str(content["y"]), where, what, names)
+        _, points = next(places(figure, names))
+        of_each_seed(text_of(figure, "y"), next(iter(points.values())), what, names)
     except AqmlabError as error:
         yield f"{what}: {error}"
-    except KeyError as error:
-        yield f"{what}: {error} is missing"
 
 
 def _series(figure: PaperFigure) -> Iterator[str]:

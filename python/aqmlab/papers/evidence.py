@@ -5,7 +5,7 @@ from __future__ import annotations
 from aqmlab.claims import Part
 from aqmlab.claims.score import foremost
 from aqmlab.claims.text import MOST_SHOWN, placed_sentence
-from aqmlab.papers.reproduce import ScoredFinding
+from aqmlab.papers.scoring import ScoredFinding
 
 
 def evidence(scored: ScoredFinding) -> tuple[str, ...]:

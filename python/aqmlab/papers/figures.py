@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.claims import Names
 from aqmlab.claims.units import written
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.figures import display_unit, display_value
@@ -18,7 +19,7 @@ from aqmlab.papers.folder import PaperFigure
 from aqmlab.papers.measured import Asking
 from aqmlab.papers.over_time import COLUMN, LETTERS, over_time, shown
 from aqmlab.recording import Experiment, Run
-from aqmlab.results import Cell, Results
+from aqmlab.results import Cell, Results, axis_named
 from aqmlab.stats import Estimate, estimate
 
 if TYPE_CHECKING:
@@ -73,28 +74,40 @@ class Line:
 
 def curves(figure: PaperFigure, results: Results) -> tuple[Line, ...]:
     """The curves of a figure of kind ``sweep``: one for each arm, and for each label of ``curves``."""
-    content = figure.content
-    axis = results.axis(_need(figure, "x"))
-    arms = [str(arm) for arm in content.get("arms", results.arms)]
-    other = content.get("curves")
-    seconds = results.axis(str(other)).labels if other else ("",)
-    fixed = {str(k): str(v) for k, v in content.get("where", {}).items()}
     asking = Asking(results)
     lines = []
-    for arm, second in product(arms, seconds):
-        where = {**fixed, "arm": arm, **({str(other): second} if other else {})}
-        points = []
-        for label in axis.labels:
-            values = asking.values(
-                _need(figure, "y"), {**where, axis.name: label}, f"figure {figure.name}, {arm}, {label}"
-            )
-            points.append((label, estimate(values.values())))
-        named = [arm] if len(arms) > 1 or not second else []
-        lines.append(Line(", ".join([*named, *([second] if second else [])]), tuple(points)))
+    for name, points in places(figure, results):
+        found = []
+        for label, where in points.items():
+            values = asking.values(text_of(figure, "y"), where, f"figure {figure.name}, {name}, {label}")
+            found.append((label, estimate(values.values())))
+        lines.append(Line(name, tuple(found)))
     return tuple(lines)
 
 
-def _need(figure: PaperFigure, key: str) -> str:
+def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
+    """The name of each curve, and what is fixed at each label of its axis."""
+    content = figure.content
+    axis = axis_named(of.axes, text_of(figure, "x"))
+    arms = [str(arm) for arm in content.get("arms", of.arms)]
+    other = content.get("curves")
+    seconds = axis_named(of.axes, str(other)).labels if other else ("",)
+    fixed = {str(k): str(v) for k, v in content.get("where", {}).items()}
+    for arm, second in product(arms, seconds):
+        where = {**fixed, "arm": arm, **({str(other): second} if other else {})}
+        named = [arm] if len(arms) > 1 or not second else []
+        name = ", ".join([*named, *([second] if second else [])])
+        yield name, {label: {**where, axis.name: label} for label in axis.labels}
+
+
+def text_of(figure: PaperFigure, key: str) -> str:
+    """What a figure says of a key that its kind needs.
+
+    Raises
+    ------
+    ScenarioError
+        If it says nothing.
+    """
     if key not in figure.content:
         raise ScenarioError(
             f"figure {figure.name}: `{key}` is missing; a figure of kind `{figure.kind}` needs it"

@@ -228,7 +228,7 @@ class Multiverse:
 
     @property
     def for_causes(self) -> Thinned:
-        """What is run of an experiment under a reading that is a cause: all of its cells."""
+        """What is run of an experiment under a reading that is a cause, of the cells that are asked about."""
         return Thinned(self.thinned.runs if self.cause_seeds == "multiverse" else 0)
 
 

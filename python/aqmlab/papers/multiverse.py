@@ -7,23 +7,20 @@ others say how much the score depends on the choice (Steegen et al., Perspective
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from aqmlab.errors import AqmlabError, RecordingError, RunError
 from aqmlab.papers.folder import Finding, Paper, Thinned
-from aqmlab.papers.reproduce import (
-    EVERYTHING,
-    Runner,
-    ScoredFinding,
-    Wanted,
-    Watcher,
-    choose,
-    score_finding,
-)
+from aqmlab.papers.names import names_of
+from aqmlab.papers.needed import needed
+from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose, claims_of
+from aqmlab.papers.runner import Runner, Watcher
+from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
 from aqmlab.papers.variants import Reading, axis_names, changes
+from aqmlab.results import Cell
 from aqmlab.sweeps.store import store_path
 
 STATUSES = ("holds", "fails", "undecided")
@@ -122,17 +119,37 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     """
     findings = choose(paper, wanted)[0]
     runner = Runner(paper, store_path(store), jobs, seeds, progress)
+    parts = {
+        file: _part(paper, file, findings, whole=wanted.everything)
+        for file in dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
+    }
     universes = []
     for reading in readings(paper):
-        universes.append(_universe(runner, reading, findings))
+        universes.append(_universe(runner, reading, findings, parts))
         runner.forget()
     return MultiverseTable(paper, tuple(findings), tuple(universes))
 
 
-def _universe(runner: Runner, reading: Reading, findings: Sequence[Finding]) -> Universe:
-    thinned = runner.paper.multiverse.thinned
+_Part = tuple[Thinned, frozenset[Cell] | None]
+"""What of an experiment is run: a smaller version, and of that all cells or some."""
+
+
+def _part(paper: Paper, file: str, findings: Sequence[Finding], *, whole: bool) -> _Part:
+    thinned = paper.multiverse.thinned
+    axes = axis_names(paper.path / file)
+    known = {axis: labels for axis, labels in thinned.keep.items() if axis in axes}
+    smaller = Thinned(thinned.runs, known)
+    if whole:
+        return smaller, None
+    names = names_of(paper, paper.experiment(file), smaller)
+    return smaller, needed(names, claims_of(findings, file), smaller=True).cells
+
+
+def _universe(
+    runner: Runner, reading: Reading, findings: Sequence[Finding], parts: Mapping[str, _Part]
+) -> Universe:
     try:
-        return Universe(reading, tuple(_score(runner, reading, finding, thinned) for finding in findings))
+        return Universe(reading, tuple(_score(runner, reading, finding, parts) for finding in findings))
     except (RunError, RecordingError) as error:
         return Universe(reading, (), str(error))
     except AqmlabError as error:
@@ -141,17 +158,13 @@ def _universe(runner: Runner, reading: Reading, findings: Sequence[Finding]) -> 
         return Universe(reading, (), str(error))
 
 
-def _score(runner: Runner, reading: Reading, finding: Finding, thinned: Thinned) -> ScoredFinding | None:
+def _score(
+    runner: Runner, reading: Reading, finding: Finding, parts: Mapping[str, _Part]
+) -> ScoredFinding | None:
     files = dict.fromkeys(part.experiment for part in finding.parts)
     experiments = {file: runner.paper.experiment(file) for file in files}
     if reading and not any(changes(runner.paper, e, reading) for e in experiments.values()):
         return None
-    results = {}
-    for file, experiment in experiments.items():
-        known = {
-            axis: labels
-            for axis, labels in thinned.keep.items()
-            if axis in axis_names(runner.paper.path / file)
-        }
-        results[file] = runner.results(experiment, reading, Thinned(thinned.runs, known))
-    return score_finding(finding, results, lenient=bool(thinned.keep))
+    results = {file: runner.results(e, reading, *parts[file]) for file, e in experiments.items()}
+    smaller = Smaller("the multiverse") if runner.paper.multiverse.thinned.keep else None
+    return score_finding(finding, results, smaller=smaller)

@@ -14,8 +14,10 @@ from aqmlab.results import Axis
 AS_IT_STANDS = Thinned()
 
 
-def swept(paper: Paper, experiment: PaperExperiment, reading: Reading) -> Any:  # noqa: ANN401 (the core's class)
-    """The experiment under a reading, expanded a case at a time.
+def swept(
+    paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned = AS_IT_STANDS
+) -> Any:  # noqa: ANN401 (the core's class)
+    """The experiment under a reading, made smaller, expanded a case at a time.
 
     Raises
     ------
@@ -24,13 +26,13 @@ def swept(paper: Paper, experiment: PaperExperiment, reading: Reading) -> Any:  
     """
     from aqmlab import _core
 
-    text = variant(paper, experiment, reading, AS_IT_STANDS)
+    text = variant(paper, experiment, reading, thinned)
     return _core.Sweep(text, str(paper.path / experiment.file))
 
 
-def names_of(paper: Paper, experiment: PaperExperiment) -> Names:
-    """What claims about the experiment may name."""
-    expanded = swept(paper, experiment, {})
+def names_of(paper: Paper, experiment: PaperExperiment, thinned: Thinned = AS_IT_STANDS) -> Names:
+    """What claims about the experiment, or a smaller version of it, may name."""
+    expanded = swept(paper, experiment, {}, thinned)
     about = json.loads(expanded.about())
     axes = [Axis(a["name"], a["short"], tuple(a["keys"]), tuple(a["labels"])) for a in about["axes"]]
     cases = (json.loads(expanded.case(i)) for i in range(int(about["cases"])))

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from aqmlab.claims import Claim, Scored, score
-from aqmlab.claims.scan import Origin
-from aqmlab.errors import ScenarioError, unknown
-from aqmlab.papers.folder import Finding, Paper, PaperExperiment, PaperFigure, Part, PublishedTable, Thinned
+from aqmlab.claims import Claim, Names
+from aqmlab.errors import unknown
+from aqmlab.papers.folder import Finding, Paper, PaperFigure, PublishedTable, Thinned
 from aqmlab.papers.names import names_of
+from aqmlab.papers.needed import Needed, Question, needed
+from aqmlab.papers.runner import Runner, Watcher
+from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_finding
 from aqmlab.papers.tables import FilledTable, fill
-from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Results
-from aqmlab.stats.verdict import Verdict, all_of, undecided
-from aqmlab.sweeps.progress import Progress
-from aqmlab.sweeps.store import Store, store_path
-from aqmlab.sweeps.sweep import sweep
-
-Watcher = Callable[[str, Progress], object]
-"""Told which experiment is being run, and how far it is."""
+from aqmlab.sweeps.store import store_path
 
 Named = TypeVar("Named", Finding, PublishedTable, PaperFigure)
 
@@ -52,31 +46,6 @@ EVERYTHING = Wanted()
 
 
 @dataclass(frozen=True)
-class ScoredFinding:
-    """A finding with what our runs say of it.
-
-    Attributes
-    ----------
-    verdict
-        ``holds`` if all parts do.
-    parts
-        Each statement with its comparisons.
-    explained
-        For one that fails or is undecided: the same under each reading that is said to be the cause.
-    """
-
-    finding: Finding
-    verdict: Verdict
-    parts: tuple[Scored, ...]
-    explained: tuple[Verdict, ...] = ()
-
-    @property
-    def status(self) -> str:
-        """``"holds"``, ``"fails"`` or ``"undecided"``."""
-        return self.verdict.status
-
-
-@dataclass(frozen=True)
 class Reproduction:
     """A paper with ours beside it.
 
@@ -94,6 +63,8 @@ class Reproduction:
         Whether this was the small version, which is not to be quoted.
     wall_s, runs
         How long it took, and how many runs were done in that time.
+    whole
+        Of the small version: what can be named of each whole experiment, by file.
     """
 
     paper: Paper
@@ -105,67 +76,12 @@ class Reproduction:
     quick: bool
     wall_s: float
     runs: int = 0
+    whole: Mapping[str, Names] = field(default_factory=dict)
 
     def counts(self, strength: str) -> dict[str, int]:
         """How many findings hold, fail and are undecided."""
         statuses = [f.status for f in self.findings if f.finding.strength == strength]
         return {status: statuses.count(status) for status in ("holds", "fails", "undecided")}
-
-
-@dataclass
-class Runner:
-    """Runs experiments under readings, each once.
-
-    Attributes
-    ----------
-    store
-        Where runs are kept.
-    jobs, seeds
-        As in :func:`aqmlab.sweep`.
-    watcher
-        Told how far it is.
-    """
-
-    paper: Paper
-    store: Path
-    jobs: int | None = None
-    seeds: int | None = None
-    watcher: Watcher | None = None
-    runs: int = 0
-    _done: dict[str, Results] = field(default_factory=dict)
-
-    def results(self, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> Results:
-        """The results of an experiment; runs that the store has are not done again."""
-        text = variant(self.paper, experiment, reading, thinned)
-        runs = self.seeds or thinned.runs or None
-        name = hashlib.sha256(f"{experiment.file}\n{text}\n{runs}".encode()).hexdigest()[:8]
-        if name not in self._done:
-            file = self._file(experiment, text, name)
-            watcher = self.watcher
-            title = f"{self.paper.key}: {experiment.title}"
-            progress = None if watcher is None else lambda now: watcher(title, now)
-            under_way = sweep(
-                file, store=self.store, runs=runs, jobs=self.jobs, progress=progress, report=False
-            )
-            self._done[name] = under_way.wait()
-            self.runs += under_way.progress.runs_done
-        return self._done[name]
-
-    def forget(self) -> None:
-        """Let go of results; what is asked for again is read from the store again."""
-        self._done.clear()
-
-    def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:
-        """The scenario as a file: the folder's own, or a variant that is kept in the store."""
-        own = self.paper.path / experiment.file
-        if text == own.read_text(encoding="utf-8"):
-            return own
-        # A directory that holds a file and is no store yet would be taken for somebody else's.
-        store = Store.made(self.store)
-        file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
 
 
 def reproduce(  # noqa: PLR0913 (keyword arguments)
@@ -177,6 +93,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     store: Path | str | None = None,
     jobs: int | None = None,
     progress: Watcher | None = None,
+    told: Callable[[Mapping[str, Needed]], object] | None = None,
 ) -> Reproduction:
     """Run a paper's experiments, score its findings, fill its tables.
 
@@ -185,7 +102,8 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     paper
         From :func:`aqmlab.papers.find_paper`.
     wanted
-        What of it; all if nothing is named.
+        What of it; all if nothing is named. Of something that is named only those cells are run that it asks
+        about.
     seeds
         In each cell; as in the scenarios if not given.
     quick
@@ -196,6 +114,8 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         Runs side by side; one a processor if not given.
     progress
         Told how far it is.
+    told
+        Told before the first run which cells are needed, by file, if something is named.
 
     Raises
     ------
@@ -208,19 +128,34 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     """
     begin = time.monotonic()
     findings, tables, figures = choose(paper, wanted)
-    check_findings(paper, findings)
     files = dict.fromkeys(
         [part.experiment for finding in findings for part in finding.parts]
         + [table.experiment for table in tables]
         + [figure.experiment for figure in figures if figure.experiment]
     )
-    runner = Runner(paper, store_path(store), jobs, seeds, progress)
     chosen = [experiment for experiment in paper.experiments if experiment.file in files]
     thin = {e.file: e.quick if quick else Thinned() for e in chosen}
-    results = {e.file: runner.results(e, {}, thin[e.file]) for e in chosen}
-    scored = [score_finding(f, results, lenient=quick) for f in findings]
+    whole = {e.file: names_of(paper, e) for e in chosen}
+    check_findings(findings, whole)
+    names = {e.file: names_of(paper, e, thin[e.file]) for e in chosen} if quick else whole
+    parts = {}
+    if not wanted.everything:
+        for file in thin:
+            asked: list[Question] = [
+                *claims_of(findings, file),
+                *(table for table in tables if table.experiment == file),
+                *(figure for figure in figures if figure.experiment == file),
+            ]
+            parts[file] = needed(names[file], asked, smaller=quick)
+    among = {file: part.cells for file, part in parts.items()}
+    if told is not None:
+        told(parts)
+    runner = Runner(paper, store_path(store), jobs, seeds, progress)
+    results = {e.file: runner.results(e, {}, thin[e.file], among.get(e.file)) for e in chosen}
+    smaller = Smaller("--quick", whole) if quick else None
+    scored = [score_finding(f, results, names, smaller) for f in findings]
     if not quick:
-        scored = [_explained(finding, runner) for finding in scored]
+        scored = [_explained(finding, runner, names) for finding in scored]
     return Reproduction(
         paper,
         results,
@@ -231,10 +166,16 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         quick,
         time.monotonic() - begin,
         runner.runs,
+        whole if quick else {},
     )
 
 
-def check_findings(paper: Paper, findings: Sequence[Finding]) -> None:
+def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
+    """What findings state of an experiment."""
+    return [claim_of(f, part) for f in findings for part in f.parts if part.experiment == file]
+
+
+def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> None:
     """Complain of a finding that cannot be asked of its experiment, before anything is run.
 
     Raises
@@ -242,11 +183,11 @@ def check_findings(paper: Paper, findings: Sequence[Finding]) -> None:
     ScenarioError
         With the nearest name where one is wrong.
     """
-    files = dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
-    names = {file: names_of(paper, paper.experiment(file)) for file in files}
     for finding in findings:
         for part in finding.parts:
-            claim_of(finding, part).check(names[part.experiment])
+            claim = claim_of(finding, part)
+            claim.check(names[part.experiment])
+            claim.asks(names[part.experiment])
 
 
 def choose(
@@ -278,38 +219,7 @@ def _named(what: str, names: Sequence[str], known: Sequence[Named]) -> list[Name
     return found
 
 
-def score_finding(
-    finding: Finding, results: Mapping[str, Results], *, lenient: bool = False
-) -> ScoredFinding:
-    """Score a finding by the results of its experiments.
-
-    ``lenient``: the experiments were made smaller, and a finding about labels that were left out is undecided
-    rather than wrong.
-    """
-    parts = tuple(
-        _score(claim_of(finding, part), results[part.experiment], lenient) for part in finding.parts
-    )
-    return ScoredFinding(finding, all_of([part.verdict for part in parts]), parts)
-
-
-def _score(claim: Claim, results: Results, lenient: bool) -> Scored:
-    try:
-        return score(results, [claim])[0]
-    except ScenarioError as error:
-        if not lenient:
-            raise
-        return Scored(claim, undecided(f"not in the small version: {error}"))
-
-
-def claim_of(finding: Finding, part: Part) -> Claim:
-    """A part of a finding as a claim."""
-    origin = Origin(finding.name, "expected.toml")
-    return Claim(
-        finding.name, part.expect, finding.text, part.where, finding.strength, finding.source, origin
-    )
-
-
-def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
+def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:
     """Score a finding that does not hold again, under the readings that are said to be its cause.
 
     They are not what is scored, and have the seeds that the paper's multiverse says.
@@ -317,12 +227,15 @@ def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
     if scored.status == "holds":
         return scored
     thinned = runner.paper.multiverse.for_causes
+    files = dict.fromkeys(part.experiment for part in scored.finding.parts)
+    among = {file: needed(names[file], claims_of([scored.finding], file)).cells for file in files}
     others = []
     for cause in scored.finding.causes:
-        files = dict.fromkeys(part.experiment for part in scored.finding.parts)
-        results = {file: runner.results(runner.paper.experiment(file), cause, thinned) for file in files}
-        others.append(score_finding(scored.finding, results).verdict)
+        results = {
+            file: runner.results(runner.paper.experiment(file), cause, thinned, among[file]) for file in files
+        }
+        others.append(score_finding(scored.finding, results, names).verdict)
     return replace(scored, explained=tuple(others))
 
 
-__all__ = ["Reproduction", "Runner", "ScoredFinding", "Wanted", "Watcher", "reproduce"]
+__all__ = ["Reproduction", "Wanted", "reproduce"]

@@ -12,8 +12,9 @@ from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
 from aqmlab.papers.evidence import comparisons, evidence, explanation
 from aqmlab.papers.folder import Paper
-from aqmlab.papers.reproduce import Reproduction, ScoredFinding
+from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
+from aqmlab.papers.scoring import ScoredFinding
 from aqmlab.papers.tables import NOT_SCORED, FilledTable, TableCell
 from aqmlab.stats import Estimate
 

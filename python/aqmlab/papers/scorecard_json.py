@@ -9,7 +9,8 @@ from typing import Any
 from aqmlab.claims.score import scored_json
 from aqmlab.papers.evidence import evidence, explanation
 from aqmlab.papers.folder import STRENGTHS
-from aqmlab.papers.reproduce import Reproduction, ScoredFinding
+from aqmlab.papers.reproduce import Reproduction
+from aqmlab.papers.scoring import ScoredFinding
 from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -183,9 +183,14 @@ class Cases:
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
         """Cell, seed and digest of each run: cell by cell, and in each the seeds."""
+        return self.runs()
+
+    def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
+        """The same of some of the cells only."""
         for cell in self.cells:
-            for seed in self.seeds:
-                yield cell, seed, self.digest(cell, seed)
+            if among is None or self.cell_of(cell) in among:
+                for seed in self.seeds:
+                    yield cell, seed, self.digest(cell, seed)
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)

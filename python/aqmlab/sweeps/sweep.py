@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from aqmlab.errors import AqmlabError, HostError, RunError
 from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
-from aqmlab.results import Results
+from aqmlab.results import Cell, Results
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
@@ -62,6 +62,7 @@ class Sweep:
         *,
         jobs: int,
         shard: Shard | None = None,
+        among: Container[Cell] | None = None,
         force: bool = False,
         watcher: Watcher | None = None,
         report: bool = True,
@@ -74,7 +75,7 @@ class Sweep:
         self._watcher = watcher
         self._executor = executor or self._local
         cells: dict[str, tuple[PlannedCell, int]] = {}
-        for cell, seed, digest in cases:
+        for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
                 cells.setdefault(digest, (cell, seed))
         todo = dict.fromkeys(digest for digest in cells if force or not store.has(digest))
@@ -90,6 +91,7 @@ class Sweep:
         self._cancelled, self._over = threading.Event(), threading.Event()
         self._error: BaseException | None = None
         self._whole, self._report = shard is None, report
+        self._partial = among is not None
         self._conclusion: Conclusion | None = None
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
@@ -230,6 +232,10 @@ class Sweep:
         with writing(self._store.path), alone_in(self.path):
             self._update_about()
             self._recordings.file = SweepFile(self.path)
+            if self._partial:
+                # Tables and verdicts are of the whole sweep, and reading that may take longer than the part.
+                self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
+                return
             found = self._recordings.results()
             judge = self._whole or not found.missing
             self._conclusion = conclude(found, judge=judge, report=self._report)
@@ -270,6 +276,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     jobs: int | None = None,
     shard: Shard | str | None = None,
+    among: Container[Cell] | None = None,
     force: bool = False,
     progress: Watcher | None = None,
     report: bool = True,
@@ -291,6 +298,9 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         Runs side by side; one a processor if not given. Results do not depend on it.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
+    among
+        The cells that are wanted; all if not given. With some of them the results have no others, and
+        neither tables nor a report are made, for these are of the whole sweep.
     force
         Whether to do runs again that are there.
     progress
@@ -322,6 +332,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         Store.made(store_path(store)),
         jobs=workers,
         shard=part,
+        among=among,
         force=force,
         watcher=progress,
         report=report,

@@ -1,0 +1,141 @@
+"""What of an experiment has to be run for what is asked for: its cells, told without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import product
+
+from aqmlab.claims import Claim, Names
+from aqmlab.claims.asked import Asked
+from aqmlab.claims.reach import asked_by, cell_of
+from aqmlab.errors import AqmlabError
+from aqmlab.papers.figures import places, text_of
+from aqmlab.papers.folder import PaperFigure, PublishedTable
+from aqmlab.papers.measured import of_each_seed
+from aqmlab.papers.tables import cell_expression
+from aqmlab.results import Cell, axis_named
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Cells of an experiment.
+
+    Attributes
+    ----------
+    cells
+        Which of them; ``None`` if all are.
+    of
+        How many it has.
+    """
+
+    cells: frozenset[Cell] | None
+    of: int
+
+    @property
+    def count(self) -> int:
+        """How many are needed."""
+        return self.of if self.cells is None else len(self.cells)
+
+
+Question = Claim | PublishedTable | PaperFigure
+"""What can be asked of an experiment."""
+
+
+def needed(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> Needed:
+    """The cells that statements, tables and figures of one experiment ask about.
+
+    All of them where that cannot be told: the queue that is looked at if none is named is the busiest over
+    all cells, unless it is called ``bottleneck``.
+
+    Parameters
+    ----------
+    names
+        Of the experiment.
+    questions
+        What is asked of it.
+    smaller
+        Whether the experiment was made smaller: then it may lack what is asked about, and what cannot be
+        asked needs nothing.
+
+    Raises
+    ------
+    ScenarioError, UsageError
+        If something cannot be asked.
+    """
+    every = frozenset(_selected(names, names.arms, {}))
+    cells: set[Cell] = set()
+    for question in questions:
+        try:
+            of_one = _cells(question, names)
+        except AqmlabError:
+            if not smaller:
+                raise
+            continue
+        cells |= every if of_one is None else of_one
+    return Needed(None if cells >= every else frozenset(cells), len(every))
+
+
+def _cells(question: Question, names: Names) -> Set[Cell] | None:
+    """Those that one question is about; ``None`` if that cannot be told."""
+    if isinstance(question, PaperFigure) and question.kind != "sweep":
+        by_default = question.kind == "series" and "queue" not in question.content
+        return None if by_default and not _queue_is_known(names) else set(_of_runs(question, names))
+    asked = tuple(_asked(question, names))
+    by_default = any(what.metric.of_queue and what.queue is None for what in asked)
+    return None if by_default and not _queue_is_known(names) else {cell_of(what, names) for what in asked}
+
+
+def _asked(question: Question, names: Names) -> Iterable[Asked]:
+    match question:
+        case Claim():
+            question.check(names)
+            return question.asks(names)
+        case PublishedTable():
+            return _of_table(question, names)
+    return _of_curves(question, names)
+
+
+def _queue_is_known(names: Names) -> bool:
+    """Whether every cell is judged by the same queue, whichever other cells there are."""
+    return len(names.queues) <= 1 or "bottleneck" in names.queues
+
+
+def _of_table(table: PublishedTable, names: Names) -> Iterator[Asked]:
+    for row, column in product(table.rows, table.columns):
+        what = f"table {table.name}, {row['label']}, {column['label']}"
+        expression, where = cell_expression(table.value, row, column, what)
+        tree, bound = of_each_seed(expression, where, what, names)
+        yield from asked_by(tree, names, bound)
+        if table.branches:
+            condition, _ = cell_expression(table.branches, row, column, what)
+            _, where = cell_expression(table.value + table.branches, row, column, what)
+            claim = Claim(what, condition, where=where)
+            claim.check(names)
+            yield from claim.asks(names)
+
+
+def _of_curves(figure: PaperFigure, names: Names) -> Iterator[Asked]:
+    for name, points in places(figure, names):
+        for label, where in points.items():
+            what = f"figure {figure.name}, {name}, {label}"
+            tree, bound = of_each_seed(text_of(figure, "y"), where, what, names)
+            yield from asked_by(tree, names, bound)
+
+
+def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
+    """The cells of which a figure shows a run."""
+    arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
+    where = {
+        axis_named(names.axes, str(axis)).name: str(label)
+        for axis, label in figure.content.get("where", {}).items()
+    }
+    return _selected(names, [arm for arm in arms if arm in names.arms], where)
+
+
+def _selected(names: Names, arms: Sequence[str], where: Mapping[str, str]) -> Iterator[Cell]:
+    labels = [
+        [(axis.name, label) for label in axis.labels if label == where.get(axis.name, label)]
+        for axis in names.axes
+    ]
+    return (Cell(settings, arm) for settings in product(*labels) for arm in arms)

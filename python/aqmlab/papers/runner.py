@@ -1,0 +1,84 @@
+"""Running the experiments of a paper, each as a sweep."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+from aqmlab.papers.variants import Reading, variant
+from aqmlab.results import Cell, Results
+from aqmlab.sweeps.progress import Progress
+from aqmlab.sweeps.store import Store
+from aqmlab.sweeps.sweep import sweep
+
+Watcher = Callable[[str, Progress], object]
+"""Told which experiment is being run, and how far it is."""
+
+
+@dataclass
+class Runner:
+    """Runs experiments under readings, each once.
+
+    Attributes
+    ----------
+    store
+        Where runs are kept.
+    jobs, seeds
+        As in :func:`aqmlab.sweep`.
+    watcher
+        Told how far it is.
+    """
+
+    paper: Paper
+    store: Path
+    jobs: int | None = None
+    seeds: int | None = None
+    watcher: Watcher | None = None
+    runs: int = 0
+    _done: dict[tuple[str, frozenset[Cell] | None], Results] = field(default_factory=dict)
+
+    def results(
+        self,
+        experiment: PaperExperiment,
+        reading: Reading,
+        thinned: Thinned,
+        among: frozenset[Cell] | None = None,
+    ) -> Results:
+        """The results of an experiment, of all cells or some; runs that the store has are not done again."""
+        text = variant(self.paper, experiment, reading, thinned)
+        runs = self.seeds or thinned.runs or None
+        name = hashlib.sha256(f"{experiment.file}\n{text}\n{runs}".encode()).hexdigest()[:8]
+        if (name, among) not in self._done:
+            watcher = self.watcher
+            title = f"{self.paper.key}: {experiment.title}"
+            under_way = sweep(
+                self._file(experiment, text, name),
+                store=self.store,
+                runs=runs,
+                jobs=self.jobs,
+                among=among,
+                progress=None if watcher is None else lambda now: watcher(title, now),
+                report=False,
+            )
+            self._done[name, among] = under_way.wait()
+            self.runs += under_way.progress.runs_done
+        return self._done[name, among]
+
+    def forget(self) -> None:
+        """Let go of results; what is asked for again is read from the store again."""
+        self._done.clear()
+
+    def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:
+        """The scenario as a file: the folder's own, or a variant that is kept in the store."""
+        own = self.paper.path / experiment.file
+        if text == own.read_text(encoding="utf-8"):
+            return own
+        # A directory that holds a file and is no store yet would be taken for somebody else's.
+        store = Store.made(self.store)
+        file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
