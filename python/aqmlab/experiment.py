@@ -22,6 +22,7 @@ Progress = Callable[[Mapping[str, float]], object]
 
 DEFAULT_PARENT = Path("runs")
 SHARE_OF_MEMORY = 0.8
+DEFAULT_PCAP_BYTES = 128
 LEAST_PCAP_BYTES = 20
 MOST_PCAP_BYTES = 65_535
 MOST_RUNS = 100_000
@@ -37,7 +38,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     arms: Sequence[str] | None = None,
     jobs: int | None = None,
     pcap: Sequence[str] = (),
-    pcap_bytes: int = 128,
+    pcap_bytes: int | None = None,
     progress: Progress | None = None,
     report: bool = True,
 ) -> Experiment:
@@ -59,7 +60,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their links;
         ``["all"]`` for all.
     pcap_bytes
-        Bytes of each packet that it keeps.
+        Bytes of each packet that it keeps; 128 if not given.
     progress
         Told how far the runs are.
     report
@@ -94,7 +95,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
     jobs = job_count(jobs)
-    check_pcap_bytes(pcap_bytes)
+    kept = chosen_pcap_bytes(pcap_bytes)
     about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
     directory = _free_directory(about) if output is None else Path(output)
     _begin(directory, text, about)
@@ -110,7 +111,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
                 progress=progress,
                 memory_cap=memory_cap(jobs),
                 pcap=list(pcap),
-                pcap_bytes=pcap_bytes,
+                pcap_bytes=kept,
             )
         )
     except BaseException as error:
@@ -161,12 +162,15 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
     return jobs
 
 
-def check_pcap_bytes(count: int) -> None:
-    """A packet's headers fit into 20 bytes or more, all of it into 65,535."""
+def chosen_pcap_bytes(count: int | None) -> int:
+    """Bytes to keep of each captured packet: at least an IP header, at most all of any packet."""
+    if count is None:
+        return DEFAULT_PCAP_BYTES
     if not LEAST_PCAP_BYTES <= count <= MOST_PCAP_BYTES:
         raise UsageError(
             f"`{count}` bytes of each packet cannot be captured; give {LEAST_PCAP_BYTES} to {MOST_PCAP_BYTES}"
         )
+    return count
 
 
 def memory_cap(jobs: int) -> int:

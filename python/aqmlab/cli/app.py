@@ -84,7 +84,7 @@ def run(
     jobs: Jobs = None,
     arm: Arms = None,
     pcap: Pcap = None,
-    pcap_bytes: PcapBytes = 128,
+    pcap_bytes: PcapBytes = None,
     as_json: AsJson = False,
     no_report: NoReport = False,
     quiet: Quiet = False,

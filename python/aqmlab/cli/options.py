@@ -48,7 +48,10 @@ Pcap = Annotated[
         help="Capture the packets of these ports, or of `all`, in packets.pcapng of each recording.",
     ),
 ]
-PcapBytes = Annotated[int, typer.Option("--pcap-bytes", help="Bytes of each captured packet that are kept.")]
+PcapBytes = Annotated[
+    int | None,
+    typer.Option("--pcap-bytes", help="Bytes of each captured packet that are kept; 128 if not given."),
+]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
