@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         aqm_list,
         aqm_show,
         load,
+        metric_list,
+        metric_show,
         plot,
         plot_law,
         report,
@@ -64,6 +66,8 @@ __all__ = [
     "load",
     "load_results",
     "merge",
+    "metric_list",
+    "metric_show",
     "plot",
     "plot_law",
     "query",
@@ -80,8 +84,8 @@ __all__ = [
 _NAMES = {
     "aqmlab.answers": ("Table", "table"),
     "aqmlab.api": (
-        *("aqm_check", "aqm_list", "aqm_show", "load", "plot", "plot_law"),
-        *("report", "run", "schema", "score_claims", "show"),
+        *("aqm_check", "aqm_list", "aqm_show", "load", "metric_list", "metric_show"),
+        *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison", "compare"),
     "aqmlab.recording": ("Experiment", "Run"),

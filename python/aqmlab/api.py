@@ -180,6 +180,33 @@ def schema() -> dict[str, Any]:
     return content
 
 
+def metric_list() -> list[dict[str, Any]]:
+    """All metrics, each as :func:`metric_show` has it."""
+    from aqmlab.metrics import all_metrics
+
+    return [metric.to_json() for metric in all_metrics()]
+
+
+def metric_show(name: str) -> dict[str, Any]:
+    """One metric.
+
+    Returns
+    -------
+    dict
+        ``name``, ``label``, ``unit``, ``definition``, ``source``, ``better`` (``"less"``, ``"more"`` or
+        empty), ``asked_of`` (which of ``queue``, ``class`` and ``window`` it depends on), ``from_samples``,
+        and ``parameters`` (``name``, ``unit``, ``definition``, ``default``, which may be null).
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name, with the nearest one.
+    """
+    from aqmlab.metrics import find
+
+    return find(name).to_json()
+
+
 def aqm_list() -> list[dict[str, Any]]:
     """All queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
     from aqmlab import _core

@@ -200,6 +200,29 @@ def test_disciplines_are_listed_and_shown(aqmlab):
     assert "thresh_ (ns-2)" in aqmlab("aqm", "show", "red").stdout
 
 
+def test_metrics_are_listed_a_line_each(aqmlab):
+    entries = json.loads(aqmlab("metrics", "--json").stdout)
+    head, *lines = aqmlab("metrics").stdout.splitlines()
+    assert head.split() == ["name", "unit", "asked", "of", "parameters", "definition"]
+    assert [line.split()[0] for line in lines] == [entry["name"] for entry in entries]
+    assert all(line.endswith(entry["definition"]) for line, entry in zip(lines, entries, strict=True))
+    by_name = {entry["name"]: entry for entry in entries}
+    assert by_name["goodput_bps"]["asked_of"] == ["class", "window"]
+    assert by_name["queueing_delay_p99_s"]["asked_of"] == ["queue", "class"]
+    assert [p["name"] for p in by_name["average_in_band_percent"]["parameters"]] == ["low", "high"]
+
+
+def test_a_metric_is_told_with_its_source_and_parameters(aqmlab):
+    shown = aqmlab("metrics", "loss_bins_percent")
+    (entry,) = (e for e in json.loads(aqmlab("metrics", "--json").stdout) if e["name"] == "loss_bins_percent")
+    assert json.loads(aqmlab("metrics", "loss_bins_percent", "--json").stdout) == entry
+    for words in (entry["definition"], entry["source"], "Can be asked of: queue, window.", "length of a bin"):
+        assert words in " ".join(shown.stdout.split())
+    wrong = aqmlab("metrics", "los_bins")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "error: there is no metric `los_bins`; did you mean `loss_bins_percent`?\n"
+
+
 def test_report_can_look_at_one_class_and_one_metric(aqmlab, experiment, tmp_path):
     words = [
         "report",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +159,18 @@ def test_every_metric_says_what_it_is():
         assert metric.source
         suffix = {"s": "_s", "bit/s": "_bps", "%": "_percent", "packets": "_packets", "": ""}[metric.unit]
         assert metric.name.endswith(suffix)
+
+
+def test_every_definition_says_what_it_looks_at():
+    # `Metric.of_queue` and `of_class` read it from these names.
+    for each in all_metrics():
+        run, queue, of, *others = signature(each.code).parameters
+        assert run == "run", each.name
+        assert queue in ("queue", "_queue"), each.name
+        assert of in ("class_name", "_class_name"), each.name
+        assert others == [*(["window"] if each.windowed else []), *(p.name for p in each.parameters)], (
+            each.name
+        )
 
 
 def test_nothing_is_claimed_of_a_queue_that_is_not_there(run):

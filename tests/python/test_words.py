@@ -27,6 +27,7 @@ def application():
         path: Path,
         count: Annotated[int | None, typer.Option()] = None,
         least: Annotated[int, typer.Option(min=3)] = 3,
+        most: Annotated[int, typer.Option()] = 128,
         share: Annotated[float | None, typer.Option()] = None,
         there: Annotated[Path | None, typer.Option(exists=True)] = None,
         folder: Annotated[Path | None, typer.Option(file_okay=False)] = None,
@@ -36,7 +37,7 @@ def application():
         loud: Annotated[bool, typer.Option(callback=lambda value: not value)] = False,
         doubled: Annotated[str, typer.Option(callback=lambda value: value * 2)] = "a",
     ):
-        seen.append((path, count, least, share, there, folder, name, number, colour, loud, doubled))
+        seen.append((path, count, least, most, share, there, folder, name, number, colour, loud, doubled))
 
     @app.command()
     def second():
@@ -74,6 +75,8 @@ CASES = [
     ["first", "x", "--count", "many"],
     ["first", "x", "--count", ""],
     ["first", "x", "--least", "2"],
+    ["first", "x", "--most", "12"],
+    ["first", "x", "--most", "x"],
     ["first", "x", "--share", "much"],
     ["first", "x", "--there", "nowhere"],
     ["first", "x", "--there", "."],

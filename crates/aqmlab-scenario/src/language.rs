@@ -45,7 +45,7 @@ pub const FILE: &[Field] = &[
         "metrics",
         Form::Names("metrics"),
         "none",
-        "metrics that the table has besides those of every experiment; `aqmlab report --help` tells of all",
+        "metrics that the table has besides those of every experiment; `aqmlab metrics` lists them all",
     ),
     ruled(
         "duration",

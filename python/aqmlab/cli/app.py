@@ -12,6 +12,7 @@ from aqmlab.cli.aqm import aqm
 from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
+from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
@@ -184,6 +185,7 @@ def report(
 app.command()(sweep)
 app.command()(merge)
 app.command()(query)
+app.command()(metrics)
 app.command()(papers)
 app.command()(reproduce)
 

@@ -36,7 +36,7 @@ Queue = Annotated[
     str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
 ]
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="Only this metric; can be given again for more.")
+    list[str] | None, typer.Option("--metric", help="Only this metric, of `aqmlab metrics`; again for more.")
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]

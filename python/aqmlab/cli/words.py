@@ -59,11 +59,13 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
     info, wanted = kind.parameter_info, kind.annotation
     if wanted == list[str] and isinstance(value, tuple | list) and all(type(word) is str for word in value):
         return list(value)
+    whole = wanted is int and info.min is info.max is None
     if type(value) is not str:
-        return _NOT_READ
+        # A default is no word: there is nothing to read.
+        return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value
-    if wanted is int and info.min is info.max is None and _is_whole(value):
+    if whole and _is_whole(value):
         return int(value)
     if wanted is Path and _is_readable(info, value):
         return Path(value)

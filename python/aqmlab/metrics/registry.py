@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics.measured import Measured, Window
@@ -144,6 +144,26 @@ class Metric:
     def of_class(self) -> bool:
         """Whether the value depends on the class: likewise ``_class_name``."""
         return "_class_name" not in signature(self.code).parameters
+
+    @property
+    def asked_of(self) -> tuple[str, ...]:
+        """What it can be asked of, as far as it depends on it: ``"queue"``, ``"class"``, ``"window"``."""
+        depends = (("queue", self.of_queue), ("class", self.of_class), ("window", self.windowed))
+        return tuple(name for name, so in depends if so)
+
+    def to_json(self) -> dict[str, Any]:
+        """The metric as plain data."""
+        return {
+            "name": self.name,
+            "label": self.label,
+            "unit": self.unit,
+            "definition": self.definition,
+            "source": self.source,
+            "better": self.better,
+            "asked_of": list(self.asked_of),
+            "from_samples": self.from_samples,
+            "parameters": [asdict(parameter) for parameter in self.parameters],
+        }
 
     def parameter(self, name: str) -> Parameter:
         """A parameter by name.
