@@ -167,6 +167,19 @@ def test_show_tells_every_value_with_its_origin(aqmlab, small_file):
     assert ended.returncode == 0
     for word in ("topology.queue.limit", "30p", "given", "default"):
         assert word in ended.stdout
+    # First of all the names that one needs.
+    head = [" ".join(line.split()) for line in ended.stdout.split("parameter")[0].splitlines() if line]
+    assert head == [
+        "Small",
+        "Does it run?",
+        "arms DropTail, RED + ECN",
+        "queues bottleneck, reverse",
+        "classes ftp (3 bulk), cbr (1 cbr)",
+        "seeds 1 to 2",
+        "runs 4: 2 arms, 1 case, 2 seeds",
+        *(line for line in head if line.startswith("warning")),
+        "DropTail",
+    ]
     (arm, *_) = json.loads(aqmlab("show", small_file, "--json").stdout)["arms"]
     assert {"path", "value", "origin", "source", "help", "aliases"} == set(arm["parameters"][0])
 
@@ -184,8 +197,9 @@ def test_show_tells_what_a_sweep_varies(aqmlab, small_file):
     small_file.write_text(small_file.read_text() + sweep)
     shown = aqmlab("show", small_file)
     assert shown.returncode == 0, shown.stderr
-    assert "2 axes, 6 cases, 24 runs; below is the first case" in shown.stdout
+    assert "Classes and values are those of the first case." in shown.stdout
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
+    assert "runs 24: 2 arms, 6 cases, 2 seeds" in lines
     assert "rate topology.rate 1Mbit, 2Mbit" in lines
     assert "count traffic.ftp.count 1, 2, 3" in lines
     assert "topology.rate 1Mbit given scenario language" in lines

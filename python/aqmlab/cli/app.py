@@ -134,9 +134,13 @@ def show(
     arm: Arms = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a scenario resolves to: every value, with where it comes from."""
+    """Print what a scenario resolves to.
+
+    First its arms, queues, classes, axes with their labels, seeds and the number of runs; then every value,
+    with where it comes from.
+    """
     from aqmlab.api import show as resolved
-    from aqmlab.cli.tables import print_scenario
+    from aqmlab.cli.scenario_tables import print_scenario
 
     answer = resolved(scenario)
     if as_json:

@@ -98,61 +98,6 @@ def _footnote(results: Table) -> str:
     return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
 
-def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
-    """Every value of the arms, with origin and source; of further arms only what differs from the first."""
-    from rich.text import Text
-
-    from aqmlab.errors import UsageError
-
-    console = answer_console()
-    names = [arm["name"] for arm in answer["arms"]]
-    for arm in arms:
-        if arm not in names:
-            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in names)}")
-    chosen = [arm for arm in answer["arms"] if not arms or arm["name"] in arms]
-    console.print(answer["title"], style="bold", markup=False)
-    if answer["question"]:
-        console.print(answer["question"], markup=False)
-    seeds = answer["seeds"]
-    arm_count = "1 arm" if len(names) == 1 else f"{len(names)} arms"
-    which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    console.print(f"{arm_count}, {which}", markup=False)
-    _print_axes(console, answer)
-    for warning in answer["warnings"]:
-        console.print(f"warning: {warning}", style="yellow", markup=False)
-    known: set[tuple[str, str, str]] = set()
-    for i, arm in enumerate(chosen):
-        rows = [(p["path"], p["value"], p["origin"], p["source"]) for p in arm["parameters"]]
-        fresh = [row for row in rows if row[:3] not in known]
-        known.update(row[:3] for row in rows)
-        console.print()
-        note = "" if i == 0 else ": what differs from the arms above"
-        console.print(f"{arm['name']}{note}", style="bold", markup=False)
-        table = plain_table("parameter", "value", "origin", "source")
-        for row in fresh:
-            table.add_row(*map(Text, row))
-        console.print(table)
-        console.print(f"plan {arm['digest']}", style="dim", markup=False)
-
-
-def _print_axes(console: Console, answer: Mapping[str, Any]) -> None:
-    """What a sweep varies, and what that comes to."""
-    from rich.text import Text
-
-    axes = answer["axes"]
-    if not axes:
-        return
-    count = "1 axis" if len(axes) == 1 else f"{len(axes)} axes"
-    console.print(
-        f"{count}, {answer['cases']} cases, {answer['runs']} runs; below is the first case", markup=False
-    )
-    table = plain_table("axis", "sets", "values")
-    for axis in axes:
-        table.add_row(Text(axis["short"]), Text(", ".join(axis["keys"])), Text(", ".join(axis["labels"])))
-    console.print()
-    console.print(table)
-
-
 def plain_table(*columns: str) -> RichTable:
     """A table with a line under its head and none else."""
     from rich.box import SIMPLE_HEAD

@@ -41,9 +41,7 @@ def _process(parameter: Any, by_typer: Callable[[Any, Any], Any], context: Any, 
     kind = getattr(parameter, "type_descriptor", None)
     if kind is None or kind.parameter_info.parser is not None:
         return by_typer(context, value)
-    # A default may be a number already: it is read like the word for it.
-    word = str(value) if type(value) is int else value
-    content = _missing(parameter) if value is None else _typed(kind, word)
+    content = _missing(parameter) if value is None else _typed(kind, value)
     if content is _NOT_READ:
         return by_typer(context, value)
     return content if parameter.callback is None else parameter.callback(context, parameter, content)

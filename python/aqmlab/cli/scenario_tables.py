@@ -1,0 +1,81 @@
+"""What `aqmlab show` prints: what a scenario is made of, then every value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.cli.tables import answer_console, plain_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
+    """Every value of the arms, with origin and source; of further arms only what differs from the first."""
+    from rich.text import Text
+
+    from aqmlab.errors import unknown
+
+    console = answer_console()
+    names = [arm["name"] for arm in answer["arms"]]
+    for arm in arms:
+        if arm not in names:
+            raise unknown("arm", arm, names)
+    _print_head(console, answer)
+    for warning in answer["warnings"]:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    known: set[tuple[str, str, str]] = set()
+    for i, arm in enumerate(arm for arm in answer["arms"] if not arms or arm["name"] in arms):
+        rows = [(p["path"], p["value"], p["origin"], p["source"]) for p in arm["parameters"]]
+        fresh = [row for row in rows if row[:3] not in known]
+        known.update(row[:3] for row in rows)
+        console.print()
+        note = "" if i == 0 else ": what differs from the arms above"
+        console.print(f"{arm['name']}{note}", style="bold", markup=False)
+        table = plain_table("parameter", "value", "origin", "source")
+        for row in fresh:
+            table.add_row(*map(Text, row))
+        console.print(table)
+        console.print(f"plan {arm['digest']}", style="dim", markup=False)
+
+
+def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
+    """The names that claims and options may use, and how many runs there are."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(answer["title"], style="bold", markup=False)
+    if answer["question"]:
+        console.print(answer["question"], markup=False)
+    console.print()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for what, of in _head(answer):
+        table.add_row(Text(what, style="dim"), Text(of))
+    console.print(table)
+    if not answer["axes"]:
+        return
+    console.print()
+    swept = plain_table("axis", "sets", "values")
+    for axis in answer["axes"]:
+        swept.add_row(Text(axis["short"]), Text(", ".join(axis["keys"])), Text(", ".join(axis["labels"])))
+    console.print(swept)
+    console.print()
+    console.print("Classes and values are those of the first case.", style="dim", markup=False)
+
+
+def _head(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from aqmlab.figures import counted
+    from aqmlab.plan import network
+
+    arms, seeds, cases = answer["arms"], answer["seeds"], answer["cases"]
+    networks = [network(arm["plan"]) for arm in arms]
+    classes = {
+        of.name: f"{of.name} ({of.count} {of.kind})" for each in reversed(networks) for of in each.classes
+    }
+    yield "arms", ", ".join(arm["name"] for arm in arms)
+    yield "queues", ", ".join(dict.fromkeys(link.name for each in networks for link in each.links))
+    yield "classes", ", ".join(classes.values())
+    yield "seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    parts = (counted(len(arms), "arm"), counted(cases, "case"), counted(len(seeds), "seed"))
+    yield "runs", f"{answer['runs']}: {', '.join(parts)}"
