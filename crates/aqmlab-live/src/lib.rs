@@ -1,6 +1,8 @@
 //! The live host: the same disciplines, ports and delay stages that the simulator drives, between real TCP stacks.
 //!
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used again.
+//! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in, frames out, each at its
+//!   ideal instant.
 //! - [`plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
@@ -17,6 +19,7 @@ pub mod host;
 pub mod machine;
 #[cfg(target_os = "linux")]
 pub mod plane;
+pub mod router;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]

@@ -133,11 +133,19 @@ impl Books {
         self.from = self.until;
         self.initial_sending = u64::from(sending);
         for class in &mut self.classes {
-            *class = ClassBooks { initial: class.held(), ..ClassBooks::default() };
+            let (initial, mut sojourn_ns) = (class.held(), core::mem::take(&mut class.sojourn_ns));
+            sojourn_ns.clear();
+            *class = ClassBooks { initial, sojourn_ns, ..ClassBooks::default() };
         }
-        self.backlog_packets = TimeByValue::new();
+        self.backlog_packets.clear();
         self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
+    }
+
+    /// Makes room for all that can be counted of a queue of up to `packets`.
+    pub(crate) fn reserve(&mut self, packets: usize) {
+        self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
+        self.backlog_packets.reserve(packets + 1);
     }
 
     /// Completes the integrals up to `now`, before which nothing has changed since they were last complete.

@@ -12,8 +12,8 @@ use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
 /// Delays each packet by the pipe that its rule names: dummynet, the papers' DelayBox.
 ///
-/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time, equal
-/// times in order of arrival. Losses of a pipe are reported as [`Reason::Injected`], packets beyond the cap
+/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time, equal times by the
+/// pipes' numbers. So the order is one of content: who came first to another pipe does not matter. Losses of a pipe are reported as [`Reason::Injected`], packets beyond the cap
 /// as [`Reason::Overflow`] and counted apart.
 pub struct DelayStage<P, Rule> {
     pipes: Vec<Pipe>,
@@ -40,6 +40,7 @@ pub struct StageBooks {
 
 struct Held<P> {
     due: Instant,
+    pipe: u32,
     number: u64,
     packet: P,
 }
@@ -49,6 +50,11 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
     pub fn new(pipes: Vec<Pipe>, rule: Rule, cap: Packets) -> Self {
         let (held, books) = (BinaryHeap::new(), StageBooks::default());
         DelayStage { pipes, rule, cap, held, held_bytes: Bytes::ZERO, next_number: 0, books }
+    }
+
+    /// Makes room for so many packets at once, so that holding them allocates nothing.
+    pub fn reserve(&mut self, packets: usize) {
+        self.held.reserve(packets);
     }
 
     /// A packet enters.
@@ -63,13 +69,15 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
             obs.dropped(now, pkt, Cause::of(Reason::Overflow));
             return;
         }
-        match self.pipes[(self.rule)(&pkt)].pass(now, size) {
+        let pipe = (self.rule)(&pkt);
+        match self.pipes[pipe].pass(now, size) {
             Passage::Lost => {
                 add(&mut self.books.lost, size);
                 obs.dropped(now, pkt, Cause::of(Reason::Injected));
             }
             Passage::Due(due) => {
-                self.held.push(Reverse(Held { due, number: self.next_number, packet: pkt }));
+                let (pipe, number) = (pipe as u32, self.next_number);
+                self.held.push(Reverse(Held { due, pipe, number, packet: pkt }));
                 self.held_bytes += size;
                 self.next_number += 1;
             }
@@ -121,8 +129,8 @@ fn add(tally: &mut Tally, size: Bytes) {
 }
 
 impl<P> Held<P> {
-    fn key(&self) -> (Instant, u64) {
-        (self.due, self.number)
+    fn key(&self) -> (Instant, u32, u64) {
+        (self.due, self.pipe, self.number)
     }
 }
 

@@ -111,8 +111,13 @@ impl Pipe {
     }
 
     /// The same with losses, independent with `probability`; a lost packet does not occupy the rate.
-    pub fn with_loss(mut self, probability: f64, draws: Stream) -> Self {
-        self.loss = Some(Loss::new(probability, draws));
+    pub fn with_loss(self, probability: f64, draws: Stream) -> Self {
+        self.with_losses(Loss::new(probability, draws))
+    }
+
+    /// The same, with losses made elsewhere.
+    pub fn with_losses(mut self, losses: Loss) -> Self {
+        self.loss = Some(losses);
         self
     }
 

@@ -85,6 +85,12 @@ impl<P: Classed> Port<P> {
         Port { discipline, link }
     }
 
+    /// Makes room in the books for a queue of up to `packets`, for hosts that must not allocate once they run. What the
+    /// discipline needs it has taken when it was made, as far as it depends on its limit alone.
+    pub fn reserve(&mut self, packets: usize) {
+        self.link.books.reserve(packets);
+    }
+
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
     /// discipline prefers) if the link was idle and has now begun one.
     pub fn arrive(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant> {
@@ -183,7 +189,12 @@ impl<P: Classed> Port<P> {
 
     /// The packet in transmission, if the port has it in hand: one that looks ahead never does.
     pub fn in_transmission(&self) -> Option<&P> {
-        self.link.in_hand.as_ref().map(|s| &s.packet)
+        self.transmission().map(|s| &s.packet)
+    }
+
+    /// The same, with the time of its arrival.
+    pub const fn transmission(&self) -> Option<&Stamped<P>> {
+        self.link.in_hand.as_ref()
     }
 
     /// The link's rate.

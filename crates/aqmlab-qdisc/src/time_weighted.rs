@@ -73,6 +73,18 @@ impl TimeByValue {
         TimeByValue { ns: Vec::new(), beyond: TimeWeighted::new() }
     }
 
+    /// Forgets all; keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.ns.clear();
+        self.beyond = TimeWeighted::new();
+    }
+
+    /// Makes room for values below `end`, as far as they have places.
+    pub(crate) fn reserve(&mut self, end: usize) {
+        let places = end.min(PLACES).next_multiple_of(BLOCK);
+        self.ns.reserve(places.saturating_sub(self.ns.len()));
+    }
+
     /// The number was `value` for `ns` nanoseconds.
     #[inline]
     pub(crate) fn held_for(&mut self, value: u64, ns: u64) {

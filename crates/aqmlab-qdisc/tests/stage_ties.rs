@@ -1,4 +1,5 @@
-//! Packets that leave a delay stage at one instant leave in the order in which they came.
+//! Packets that leave a delay stage at one instant leave in an order of content: by pipe, and within a pipe in the order in
+//! which they came.
 
 mod support;
 
@@ -7,8 +8,8 @@ use aqmlab_units::{Instant, Packets, Span};
 use support::{Lost, Plain};
 
 #[test]
-fn many_that_are_due_at_once_leave_in_order_of_arrival() {
-    // Packet n comes at n ms and takes 64 - n ms: all are due at 64 ms, each from a pipe of its own.
+fn many_that_are_due_at_once_leave_in_order_of_their_pipes() {
+    // Packet n comes at n ms and takes 64 - n ms: all are due at 64 ms, each from a pipe of its own, which is the n-th.
     let pipes = (0..64).map(|n| Pipe::new(Span::ms(64 - n))).collect();
     let mut stage = DelayStage::new(pipes, |p: &Plain| p.0 as usize, Packets::new(64));
     let (mut lost, due) = (Lost::default(), Instant::ZERO + Span::ms(64));
@@ -19,4 +20,21 @@ fn many_that_are_due_at_once_leave_in_order_of_arrival() {
     assert_eq!(out, (0..64).map(|n| (due, Plain(n))).collect::<Vec<_>>());
     assert_eq!(lost.0, 0);
     stage.check_books().unwrap();
+}
+
+#[test]
+fn who_came_first_to_another_pipe_does_not_matter() {
+    // Packets of pipe 1 come first, and all are due at once; two of a kind keep their order.
+    let pipes = vec![Pipe::new(Span::ms(1)), Pipe::new(Span::ms(2))];
+    let mut stage = DelayStage::new(pipes, |p: &Plain| (p.0 % 2) as usize, Packets::new(8));
+    let mut lost = Lost::default();
+    for n in [3, 1] {
+        stage.accept(Instant::ZERO, Plain(n), &mut lost);
+    }
+    for n in [2, 0] {
+        stage.accept(Instant::ZERO + Span::ms(1), Plain(n), &mut lost);
+    }
+    let due = Instant::ZERO + Span::ms(2);
+    let out: Vec<_> = std::iter::from_fn(|| stage.release(due)).collect();
+    assert_eq!(out, [2, 0, 3, 1].map(|n| (due, Plain(n))));
 }

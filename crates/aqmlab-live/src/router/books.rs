@@ -1,0 +1,92 @@
+//! What a router counts beside its ports.
+
+use aqmlab_qdisc::books::Tally;
+use aqmlab_units::Bytes;
+
+use crate::frame::Malformed;
+
+/// Why a frame was not let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// No IP packet that can be forwarded.
+    Malformed(Malformed),
+    /// Longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
+    Oversize,
+    /// All slots for frames are taken. Slots are for more frames than the plan's queues and delays hold.
+    NoSlot,
+}
+
+/// The books of one door.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DoorBooks {
+    /// Came in, whatever became of them; lengths as they were read.
+    pub read: Tally,
+    /// Of these, let in; lengths as their headers have them.
+    pub accepted: Tally,
+    /// Of those let in, fragments.
+    pub fragments: u64,
+    /// Of those let in, packets of none of the class's flows: fragments, ICMP, other ports.
+    pub of_no_flow: u64,
+    /// Refused as malformed, by kind (`kind as usize`).
+    pub malformed: [u64; Malformed::ALL.len()],
+    /// Refused because they were too long.
+    pub oversize: u64,
+    /// Refused for want of a slot.
+    pub no_slot: u64,
+    /// Handed out by this door.
+    pub left: Tally,
+    /// Of these, with CE.
+    pub left_ce: u64,
+    /// Of these, marked by a queue of ours.
+    pub left_marked: u64,
+}
+
+impl DoorBooks {
+    pub(super) fn refuse(&mut self, why: Refused) {
+        match why {
+            Refused::Malformed(kind) => self.malformed[kind as usize] += 1,
+            Refused::Oversize => self.oversize += 1,
+            Refused::NoSlot => self.no_slot += 1,
+        }
+    }
+
+    /// Not let in, for whatever reason.
+    pub fn refused(&self) -> u64 {
+        self.malformed.iter().sum::<u64>() + self.oversize + self.no_slot
+    }
+}
+
+/// What became of a flow's packets in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlowBooks {
+    /// Came in.
+    pub sent: Tally,
+    /// Left by the other door.
+    pub delivered: Tally,
+    /// Of these, with CE.
+    pub delivered_ce: u64,
+    /// Dropped at queues.
+    pub dropped: u64,
+    /// Lost outside the queues.
+    pub lost: u64,
+}
+
+impl FlowBooks {
+    /// What has been counted since `before`.
+    pub const fn since(self, before: FlowBooks) -> FlowBooks {
+        const fn tally(now: Tally, before: Tally) -> Tally {
+            Tally { packets: now.packets - before.packets, bytes: now.bytes - before.bytes }
+        }
+        FlowBooks {
+            sent: tally(self.sent, before.sent),
+            delivered: tally(self.delivered, before.delivered),
+            delivered_ce: self.delivered_ce - before.delivered_ce,
+            dropped: self.dropped - before.dropped,
+            lost: self.lost - before.lost,
+        }
+    }
+}
+
+pub(super) fn count(tally: &mut Tally, size: Bytes) {
+    *tally = tally.plus(Tally { packets: 1, bytes: size.get() });
+}

@@ -1,0 +1,361 @@
+//! The router itself: what is due next, and what happens then.
+
+use aqmlab_qdisc::{DelayStage, Ecn, Packet, Port, Registry, Stamped};
+use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
+use aqmlab_scenario::{Plan, QueueStop};
+use aqmlab_units::{Bytes, Instant, Packets};
+
+use super::books::{DoorBooks, FlowBooks, Refused, count};
+use super::conditions::is_reached;
+use super::course::{Course, Mark};
+use super::lanes::Lanes;
+use super::record::Frozen;
+use super::room::Room;
+use super::routes::{Routes, Step};
+use super::tap::{Tap, What};
+use super::yard::Yard;
+use crate::entry::Entry;
+use crate::error::LiveError;
+use crate::frame::{FramePool, LiveFrame, parse};
+
+/// A frame that leaves the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving<'a> {
+    /// When it leaves, ideally.
+    pub at: Instant,
+    /// By which door.
+    pub to: Entry,
+    /// The index of its flow within the class, if it is of one.
+    pub flow: Option<u32>,
+    /// Its ECN field as it leaves.
+    pub ecn: Ecn,
+    /// The whole packet, marks and checksum included.
+    pub octets: &'a [u8],
+}
+
+/// Takes the frames that leave the network, in the order of time.
+pub trait Exit {
+    /// A frame leaves.
+    fn leave(&mut self, leaving: Leaving<'_>);
+}
+
+/// A network of ports in virtual time.
+pub struct Router {
+    pub(super) ports: Vec<Port<LiveFrame>>,
+    /// Frames on links and in flows' own pipes.
+    pub(super) stage: DelayStage<LiveFrame, fn(&LiveFrame) -> usize>,
+    pub(super) yard: Yard,
+    pub(super) course: Course,
+    pub(super) tables: PortTables,
+    pub(super) link_names: Vec<String>,
+    /// The flows' books at the end of the warm-up.
+    pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
+    /// What everything was when the run was over.
+    pub(super) frozen: Option<Frozen>,
+    largest: Vec<usize>,
+    condition: Option<QueueStop>,
+    now: Instant,
+}
+
+impl Router {
+    /// The network of `plan` at time zero, with the disciplines of `registry` and all draws from `seed`.
+    ///
+    /// # Errors
+    /// If a discipline refuses its parameters, or the plan is too large.
+    ///
+    /// # Panics
+    /// If `room` has not one largest packet for each class.
+    pub fn new(
+        plan: &Plan,
+        seed: u64,
+        registry: &Registry<Stamped<LiveFrame>>,
+        room: &Room,
+    ) -> Result<Self, LiveError> {
+        assert_eq!(room.largest.len(), plan.classes.len(), "a largest packet for each class");
+        let too_large = || LiveError::Unsupported("it has too many queues, classes or flows".into());
+        let routes = Routes::new(plan).ok_or_else(too_large)?;
+        let (lanes, pipes) = Lanes::new(plan, &routes, seed).ok_or_else(too_large)?;
+        let mut ports = Vec::with_capacity(plan.links.len());
+        for link in &plan.links {
+            let discipline = link.discipline(seed, registry).map_err(LiveError::Discipline)?;
+            let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
+            port.reserve(room.frames);
+            ports.push(port);
+        }
+        let rule: fn(&LiveFrame) -> usize = |frame| frame.pipe as usize;
+        let mut stage = DelayStage::new(pipes, rule, Packets::new(room.frames as u64));
+        stage.reserve(room.frames);
+        let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
+        let mut tables =
+            PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
+        tables.reserve(samples_in(plan.stop.at, plan.record.queues), ports.iter());
+        let slot_len = room.largest.iter().copied().max().unwrap_or(0);
+        let flows: Vec<Vec<[FlowBooks; 2]>> =
+            (0..plan.classes.len()).map(|class| vec![<_>::default(); lanes.count(class)]).collect();
+        Ok(Router {
+            ports,
+            stage,
+            course: Course::new(plan),
+            tables,
+            link_names,
+            at_warmup: flows.clone(),
+            frozen: None,
+            largest: room.largest.clone(),
+            condition: plan.stop.condition.clone(),
+            now: Instant::ZERO,
+            yard: Yard {
+                pool: FramePool::new(room.frames, slot_len),
+                routes,
+                lanes,
+                fates: Fates::default(),
+                doors: vec![DoorBooks::default(); 2 * plan.classes.len()],
+                flows,
+                tap: None,
+            },
+        })
+    }
+
+    /// From now on `tap` hears of every frame at every queue.
+    pub fn listen(&mut self, tap: Box<dyn Tap>) {
+        self.yard.tap = Some(tap);
+    }
+
+    /// Nobody listens any more: gives back who did.
+    pub fn silence(&mut self) -> Option<Box<dyn Tap>> {
+        self.yard.tap.take()
+    }
+
+    /// A packet has come to a door, at `now`, which does not go back. All that is due before happens first.
+    ///
+    /// # Errors
+    /// Why it was not let in, which is on the door's books.
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        door: Entry,
+        octets: &[u8],
+        out: &mut dyn Exit,
+    ) -> Result<(), Refused> {
+        let now = now.max(self.now);
+        // What is sampled at this instant is sampled after all that happens then.
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            self.mark_before(at);
+            self.happen(at, out);
+        }
+        self.mark_before(now);
+        self.now = now;
+        let taken = self.take(door, octets);
+        let books = &mut self.yard.doors[door.number()];
+        count(&mut books.read, Bytes::new(octets.len() as u64));
+        match taken {
+            Ok(frame) => {
+                self.forward(now, frame, out);
+                Ok(())
+            }
+            Err(why) => {
+                books.refuse(why);
+                Err(why)
+            }
+        }
+    }
+
+    /// Everything that is due up to `until` happens, each at its own instant.
+    pub fn advance(&mut self, until: Instant, out: &mut dyn Exit) {
+        while let Some(at) = self.next_event().filter(|at| *at <= until) {
+            self.mark_before(at);
+            self.happen(at, out);
+        }
+        while let Some((at, mark)) = self.course.next().filter(|(at, _)| *at <= until) {
+            self.mark(at, mark);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// When to come back: [`Router::advance`] has nothing to do before. `None` if only a packet can change anything.
+    pub fn next_due(&self) -> Option<Instant> {
+        let mark = self.course.next().map(|(at, _)| at);
+        [self.next_event(), mark].into_iter().flatten().min()
+    }
+
+    /// Ends the measured interval at `now`, if it has not ended: somebody has stopped the run, or enough flows have
+    /// completed. Frames go on.
+    pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn Exit) {
+        let now = now.max(self.now);
+        self.advance(now, out);
+        if self.course.ended.is_none() {
+            self.freeze(now, why);
+        }
+    }
+
+    /// When and why the measured interval ended.
+    pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
+        self.course.ended
+    }
+
+    /// The end of the warm-up: when measuring began or will begin.
+    pub const fn measured_from(&self) -> Instant {
+        self.course.t0
+    }
+
+    /// Frames in the network.
+    pub fn held(&self) -> usize {
+        self.yard.pool.taken()
+    }
+
+    /// The books of all doors, by [`Entry::number`].
+    pub fn doors(&self) -> &[DoorBooks] {
+        &self.yard.doors
+    }
+
+    // --- frames ---------------------------------------------------------------------------------------
+
+    /// Parses a packet and gives it a slot.
+    fn take(&mut self, door: Entry, octets: &[u8]) -> Result<LiveFrame, Refused> {
+        let headers = parse(octets).map_err(Refused::Malformed)?;
+        if octets.len() > self.largest[door.class] {
+            return Err(Refused::Oversize);
+        }
+        let yard = &mut self.yard;
+        let slot = yard.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
+        let lane = yard.lanes.lane(door, &headers);
+        let frame = LiveFrame::new(slot, &headers, door, lane, yard.routes.begin(door));
+        yard.fates.sent.count(frame.wire_len());
+        count(&mut yard.books(&frame).sent, frame.wire_len());
+        let of_no_flow = yard.lanes.flow(door.class, lane).is_none();
+        let books = &mut yard.doors[door.number()];
+        count(&mut books.accepted, frame.wire_len());
+        books.fragments += u64::from(headers.fragment);
+        books.of_no_flow += u64::from(of_no_flow);
+        Ok(frame)
+    }
+
+    /// A frame goes where its place says.
+    fn forward(&mut self, now: Instant, mut frame: LiveFrame, out: &mut dyn Exit) {
+        match self.yard.routes.step(frame.place) {
+            Step::Own(which) => {
+                let pipe = self.yard.lanes.pipe(frame.entry().class, frame.lane(), which);
+                frame.enter(pipe);
+                self.stage.accept(now, frame, &mut self.yard.on_the_way());
+            }
+            Step::Queue(link) => {
+                let link = usize::from(link);
+                self.yard.happens(link, now, &frame, What::Enqueue);
+                let begun = self.ports[link].arrive(now, frame, &mut self.yard.at_queue(link));
+                if begun.is_some() {
+                    self.begun(now, link);
+                }
+                self.look_at(now, link);
+            }
+            Step::Leave => self.yard.leave(now, frame, out),
+        }
+    }
+
+    // --- time -----------------------------------------------------------------------------------------
+
+    /// When a transmission ends, a shaper wakes or a frame comes out of a pipe.
+    fn next_event(&self) -> Option<Instant> {
+        let ports = self.ports.iter().filter_map(Port::next_event).min();
+        [ports, self.stage.deadline()].into_iter().flatten().min()
+    }
+
+    /// What is due at `at` first happens: departures by their links' numbers, then arrivals by their pipes'.
+    fn happen(&mut self, at: Instant, out: &mut dyn Exit) {
+        match self.ports.iter().position(|port| port.next_event() == Some(at)) {
+            Some(link) => self.serve(at, link),
+            None => {
+                let (due, frame) = self.stage.release(at).expect("something is due");
+                self.forward(due, frame, out);
+            }
+        }
+    }
+
+    /// A link has sent a frame, or its shaper wakes.
+    fn serve(&mut self, now: Instant, link: usize) {
+        let port = &mut self.ports[link];
+        if !port.is_sending() {
+            if port.wake(now, &mut self.yard.at_queue(link)).is_some() {
+                self.begun(now, link);
+            }
+            return self.look_at(now, link);
+        }
+        let departure = port.link_free(now, &mut self.yard.at_queue(link));
+        if departure.next_end.is_some() {
+            self.begun(now, link);
+        }
+        let mut frame = departure.packet;
+        // The first pipes are the links'.
+        frame.enter(link as u32);
+        self.stage.accept(now, frame, &mut self.yard.on_the_way());
+        self.look_at(now, link);
+    }
+
+    /// A transmission has begun.
+    fn begun(&mut self, now: Instant, link: usize) {
+        if let Some(sending) = self.ports[link].transmission() {
+            let queued = now.saturating_since(sending.arrived);
+            self.yard.happens(link, now, &sending.packet, What::Dequeue { queued });
+        }
+    }
+
+    /// A queue has changed: does its count end the run?
+    fn look_at(&mut self, now: Instant, link: usize) {
+        let reached = |stop: &QueueStop| stop.link == link && is_reached(stop, &self.ports[link]);
+        if self.condition.as_ref().is_some_and(reached) && self.course.is_measuring() {
+            self.freeze(now, StoppedBy::Condition);
+        }
+    }
+
+    // --- samplers -------------------------------------------------------------------------------------
+
+    /// All that the run's course has before `at`.
+    fn mark_before(&mut self, at: Instant) {
+        while let Some((due, mark)) = self.course.next().filter(|(due, _)| *due < at) {
+            self.mark(due, mark);
+        }
+    }
+
+    fn mark(&mut self, at: Instant, mark: Mark) {
+        match mark {
+            Mark::Sample => {
+                self.tables.sample(at, self.ports.iter());
+                self.course.sampled();
+            }
+            Mark::WarmupEnd => {
+                self.tables.warmup_ended(self.ports.iter());
+                self.ports.iter_mut().for_each(|port| port.measure_from(at));
+                for (then, now) in self.at_warmup.iter_mut().zip(&self.yard.flows) {
+                    then.copy_from_slice(now);
+                }
+                self.course.warmed_up();
+            }
+            Mark::End => self.freeze(at, StoppedBy::Time),
+        }
+    }
+
+    /// The run is over: what everything is now is what is recorded.
+    fn freeze(&mut self, at: Instant, why: StoppedBy) {
+        self.course.end(at, why);
+        self.ports.iter_mut().for_each(|port| port.settle(at));
+        self.frozen = Some(Frozen::of(self));
+    }
+
+    /// What is in the network, by what ports and pipes say that they hold.
+    pub(super) fn resident(&self) -> Tally {
+        let staged = self.stage.backlog();
+        let mut tally = Tally { packets: staged.packets, bytes: staged.bytes };
+        for port in &self.ports {
+            let backlog = port.backlog();
+            tally.packets += backlog.packets;
+            tally.bytes += backlog.bytes;
+            if let Some(frame) = port.in_transmission() {
+                tally.count(frame.wire_len());
+            }
+        }
+        tally
+    }
+
+    /// The present.
+    pub(super) const fn now(&self) -> Instant {
+        self.now
+    }
+}

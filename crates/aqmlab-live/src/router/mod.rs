@@ -1,0 +1,24 @@
+//! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. No socket, no clock.
+//!
+//! Frames come in by an [`Entry`](crate::Entry), the door of their class's client or server, and take the way of the simulator's packets:
+//! over their flow's own link, through its delay stages, through the queues of the class's path, and out by the opposite
+//! door. Ports, pipes, draws and books are the simulator's, and so is the order of what happens at one instant: departures
+//! before arrivals, each by the numbers of their links and flows, samplers last.
+
+mod books;
+mod conditions;
+mod core;
+mod course;
+mod lanes;
+mod record;
+mod room;
+mod routes;
+mod tap;
+mod yard;
+
+pub use books::{DoorBooks, FlowBooks, Refused};
+pub use core::{Exit, Leaving, Router};
+pub use lanes::{FIRST_CLIENT_PORT, SERVER_PORT};
+pub use record::{FlowRecord, RouterRecord};
+pub use room::Room;
+pub use tap::{Happening, Tap, What};

@@ -1,0 +1,179 @@
+//! What a router leaves behind, and whether its books balance.
+
+use aqmlab_qdisc::{Books, Port};
+use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
+use aqmlab_units::{Instant, Span};
+
+use super::books::{DoorBooks, FlowBooks};
+use super::core::Router;
+use crate::error::LiveError;
+
+/// What everything was when the measured interval ended. Frames go on after that, and are not measured.
+pub(super) struct Frozen {
+    books: Vec<Books>,
+    fates: Fates,
+    resident: Tally,
+    flows: Vec<Vec<[FlowBooks; 2]>>,
+    /// The first port whose books did not balance then.
+    fault: Option<LiveError>,
+}
+
+/// What a router's run leaves behind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RouterRecord {
+    /// The begin of the measured interval.
+    pub t0: Instant,
+    /// Its end.
+    pub t1: Instant,
+    /// What ended it.
+    pub stopped_by: StoppedBy,
+    /// Tables of the ports.
+    pub ports: PortRecord,
+    /// The one row of `run`.
+    pub run: Table,
+    /// Every flow, in the order of their numbers.
+    pub flows: Vec<FlowRecord>,
+    /// Every door by its number, from the start to the end of the drain.
+    pub doors: Vec<DoorBooks>,
+    /// Frames in the network at once, at most.
+    pub most_held: usize,
+    /// Frames in the network when the drain was over.
+    pub still_held: u64,
+}
+
+/// What became of one flow's packets. Both directions: to the server, to the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRecord {
+    /// Its number in the run.
+    pub number: u32,
+    /// Its class's index.
+    pub class: usize,
+    /// Its index within the class.
+    pub index: u32,
+    /// Propagation there and back.
+    pub base_rtt: Span,
+    /// From the start to the end of the measured interval.
+    pub all: [FlowBooks; 2],
+    /// Over the measured interval.
+    pub measured: [FlowBooks; 2],
+    /// From the start to the end of the drain.
+    pub drained: [FlowBooks; 2],
+}
+
+impl Frozen {
+    pub(super) fn of(router: &Router) -> Self {
+        Frozen {
+            books: router.ports.iter().map(|port| port.books().clone()).collect(),
+            fates: router.yard.fates,
+            resident: router.resident(),
+            flows: router.yard.flows.clone(),
+            fault: router.faulty_port(),
+        }
+    }
+}
+
+impl Router {
+    /// The first port whose books do not balance.
+    fn faulty_port(&self) -> Option<LiveError> {
+        let fault = |(port, queue): (&Port<_>, &String)| {
+            let source = port.check_books().err()?;
+            Some(LiveError::PortBooks { queue: queue.clone(), source })
+        };
+        self.ports.iter().zip(&self.link_names).find_map(fault)
+    }
+
+    /// Ends the run for good. The measured interval ends now, if it has not.
+    ///
+    /// # Errors
+    /// If any book does not balance: each port's, each door's, those of the pipes, and from end to end: read = refused +
+    /// left + dropped + lost + held, in packets and bytes, when the measured interval ended and now.
+    pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
+        let now = self.now();
+        if self.course.ended.is_none() {
+            self.course.end(now, StoppedBy::Time);
+            self.ports.iter_mut().for_each(|port| port.settle(now));
+            self.frozen = Some(Frozen::of(&self));
+        }
+        self.ports.iter_mut().for_each(|port| port.settle(now));
+        let frozen = self.frozen.take().expect("the run has ended");
+        if let Some(fault) = frozen.fault.or_else(|| self.faulty_port()) {
+            return Err(fault);
+        }
+        frozen.fates.check(frozen.resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        self.check_network()?;
+        Ok(self.into_record(frozen.books, frozen.fates, frozen.resident, frozen.flows))
+    }
+
+    fn check_network(&self) -> Result<(), LiveError> {
+        let wrong = |text: String| Err(LiveError::NetworkBooks(text));
+        let (resident, yard) = (self.resident(), &self.yard);
+        yard.fates.check(resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        self.stage.check_books().map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        if yard.pool.taken() as u64 != resident.packets.get() {
+            return wrong(format!(
+                "{} slots are taken, and {} frames held",
+                yard.pool.taken(),
+                resident.packets
+            ));
+        }
+        let sum = |of: fn(&DoorBooks) -> u64| yard.doors.iter().map(of).sum::<u64>();
+        let (read, refused) = (sum(|door| door.read.packets), sum(DoorBooks::refused));
+        if read != refused + yard.fates.sent.packets.get() {
+            return wrong(format!(
+                "read {read} is not refused {refused} + let in {}",
+                yard.fates.sent.packets
+            ));
+        }
+        for (what, left, delivered) in [
+            ("packets", sum(|door| door.left.packets), yard.fates.delivered.packets.get()),
+            ("bytes", sum(|door| door.left.bytes), yard.fates.delivered.bytes.get()),
+        ] {
+            if left != delivered {
+                return wrong(format!("{left} {what} left by doors, and {delivered} were delivered"));
+            }
+        }
+        Ok(())
+    }
+
+    fn into_record(
+        self,
+        books: Vec<Books>,
+        fates: Fates,
+        resident: Tally,
+        flows: Vec<Vec<[FlowBooks; 2]>>,
+    ) -> RouterRecord {
+        let (t1, stopped_by) = self.course.ended.expect("the run has ended");
+        let t0 = self.course.t0;
+        RouterRecord {
+            t0,
+            t1,
+            stopped_by,
+            run: run_table(t0, t1, &fates, resident),
+            flows: self.flow_records(&flows),
+            most_held: self.yard.pool.most_taken(),
+            still_held: self.yard.pool.taken() as u64,
+            ports: self.tables.finish(books.iter()),
+            doors: self.yard.doors,
+        }
+    }
+
+    fn flow_records(&self, at_end: &[Vec<[FlowBooks; 2]>]) -> Vec<FlowRecord> {
+        let mut records = Vec::new();
+        for (class, all) in at_end.iter().enumerate() {
+            for (index, &all) in all.iter().enumerate().take(self.yard.lanes.count(class) - 1) {
+                let before = self.at_warmup[class][index];
+                let lane = index as u32;
+                records.push(FlowRecord {
+                    number: self.yard.lanes.number(class, lane),
+                    class,
+                    index: lane,
+                    base_rtt: self.yard.lanes.base_rtt(class, lane),
+                    all,
+                    measured: [0, 1].map(|direction| all[direction].since(before[direction])),
+                    drained: self.yard.flows[class][index],
+                });
+            }
+        }
+        records
+    }
+}

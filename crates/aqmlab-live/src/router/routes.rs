@@ -1,0 +1,109 @@
+//! Where frames go: the steps of all ways of a plan, in one table.
+
+use aqmlab_scenario::{Edge, Plan};
+
+use crate::entry::{End, Entry};
+
+/// What a frame does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Through a pipe of its lane: the n-th of those that its class has.
+    Own(u8),
+    /// Into the queue of this link.
+    Queue(u16),
+    /// Out.
+    Leave,
+}
+
+/// A pipe of a flow's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnPipe {
+    /// Its access link into the network, or out of it: in this direction (0: to the server), at this edge.
+    Access(usize, Edge),
+    /// Its passage through the delay stage there.
+    Stage(usize, Edge),
+}
+
+/// The ways of all classes, one after the other.
+pub struct Routes {
+    steps: Vec<Step>,
+    /// For each step, how many links a frame has passed that comes there, access links included.
+    passed: Vec<u8>,
+    /// Where the way of each door begins, by its number.
+    begins: Vec<u16>,
+    /// The pipes of each lane of each class, in the order in which a frame may meet them.
+    pipes: Vec<Vec<OwnPipe>>,
+}
+
+impl Routes {
+    /// The ways of `plan`; `None` if they have more steps than a frame tells apart.
+    pub fn new(plan: &Plan) -> Option<Self> {
+        let mut routes = Routes { steps: vec![], passed: vec![], begins: vec![], pipes: vec![] };
+        for class in 0..plan.classes.len() {
+            let mut pipes = Vec::new();
+            for side in End::ALL {
+                routes.begins.push(u16::try_from(routes.steps.len()).ok()?);
+                routes.add(plan, Entry { class, side }, &mut pipes);
+            }
+            routes.pipes.push(pipes);
+        }
+        u16::try_from(routes.steps.len()).ok()?;
+        Some(routes)
+    }
+
+    fn add(&mut self, plan: &Plan, from: Entry, pipes: &mut Vec<OwnPipe>) {
+        let class = &plan.classes[from.class];
+        let direction = from.side as usize;
+        let links = if direction == 0 { &class.path } else { &class.return_path };
+        let mut passed = 0;
+        let mut step = |step, links| {
+            self.steps.push(step);
+            self.passed.push(passed);
+            passed += links;
+        };
+        let mut own = |pipe| {
+            pipes.push(pipe);
+            Step::Own((pipes.len() - 1) as u8)
+        };
+        let has_access = class.access.is_some();
+        let stage = |edge| plan.delay_stage(from.class, direction, edge).is_some();
+        if has_access {
+            step(own(OwnPipe::Access(direction, Edge::Entry)), 1);
+        }
+        if stage(Edge::Entry) {
+            step(own(OwnPipe::Stage(direction, Edge::Entry)), 0);
+        }
+        for &link in links {
+            step(Step::Queue(link as u16), 1);
+        }
+        if stage(Edge::Exit) {
+            step(own(OwnPipe::Stage(direction, Edge::Exit)), 0);
+        }
+        if has_access {
+            step(own(OwnPipe::Access(direction, Edge::Exit)), 1);
+        }
+        step(Step::Leave, 0);
+    }
+
+    /// Where the way of a door begins.
+    pub fn begin(&self, door: Entry) -> u16 {
+        self.begins[door.number()]
+    }
+
+    /// What a frame at `place` does next. The place after it is the next one of its way.
+    #[inline]
+    pub fn step(&self, place: u16) -> Step {
+        self.steps[usize::from(place)]
+    }
+
+    /// How many links a frame has passed that has come to `place`.
+    #[inline]
+    pub fn passed(&self, place: u16) -> u8 {
+        self.passed[usize::from(place)]
+    }
+
+    /// The pipes of each lane of a class.
+    pub fn pipes(&self, class: usize) -> &[OwnPipe] {
+        &self.pipes[class]
+    }
+}

@@ -1,0 +1,124 @@
+//! Where frames are kept and accounted for: pool, books, and who listens.
+
+use aqmlab_qdisc::{Cause, Ecn, Observer, Packet};
+use aqmlab_recording::Fates;
+use aqmlab_units::Instant;
+
+use super::books::{DoorBooks, FlowBooks, count};
+use super::core::{Exit, Leaving};
+use super::lanes::Lanes;
+use super::routes::Routes;
+use super::tap::{Happening, Tap, What};
+use crate::frame::{FramePool, LiveFrame, set_traffic_class};
+
+/// All that a frame leaves traces in.
+pub struct Yard {
+    pub pool: FramePool,
+    pub routes: Routes,
+    pub lanes: Lanes,
+    pub fates: Fates,
+    pub doors: Vec<DoorBooks>,
+    /// Of each class, by lane and direction.
+    pub flows: Vec<Vec<[FlowBooks; 2]>>,
+    pub tap: Option<Box<dyn Tap>>,
+}
+
+impl Yard {
+    /// The books of a frame's flow in its direction.
+    pub fn books(&mut self, frame: &LiveFrame) -> &mut FlowBooks {
+        let door = frame.entry();
+        &mut self.flows[door.class][frame.lane() as usize][door.side as usize]
+    }
+
+    /// A frame leaves the network.
+    pub fn leave(&mut self, at: Instant, frame: LiveFrame, out: &mut dyn Exit) {
+        let size = frame.wire_len();
+        self.fates.delivered.count(size);
+        self.fates.packet_hops += u64::from(self.routes.passed(frame.place));
+        let to = frame.entry().opposite();
+        let (ecn, marked) = (frame.ecn(), frame.is_marked());
+        let books = self.books(&frame);
+        count(&mut books.delivered, size);
+        books.delivered_ce += u64::from(ecn == Ecn::Ce);
+        let door = &mut self.doors[to.number()];
+        count(&mut door.left, size);
+        door.left_ce += u64::from(ecn == Ecn::Ce);
+        door.left_marked += u64::from(marked);
+        self.write_header(&frame);
+        let flow = self.lanes.flow(to.class, frame.lane());
+        out.leave(Leaving { at, to, flow, ecn, octets: self.pool.frame(&frame.slot, frame.len()) });
+        self.pool.free(frame.slot);
+    }
+
+    /// Somebody listens: a frame is at the queue of `link`.
+    #[inline]
+    pub fn happens(&mut self, link: usize, at: Instant, frame: &LiveFrame, what: What) {
+        if self.tap.is_some() {
+            self.tell(link, at, frame, what);
+        }
+    }
+
+    #[cold]
+    fn tell(&mut self, link: usize, at: Instant, frame: &LiveFrame, what: What) {
+        self.write_header(frame);
+        let octets = self.pool.frame(&frame.slot, frame.len());
+        if let Some(tap) = &mut self.tap {
+            tap.happens(Happening { link, at, what, frame: octets });
+        }
+    }
+
+    /// Writes what queues have changed into the frame's octets.
+    fn write_header(&mut self, frame: &LiveFrame) {
+        if let Some(class) = frame.new_traffic_class() {
+            set_traffic_class(self.pool.frame_mut(&frame.slot, frame.len()), class);
+        }
+    }
+
+    /// What becomes of frames at the queue of `link`.
+    pub const fn at_queue(&mut self, link: usize) -> AtQueue<'_> {
+        AtQueue { yard: self, link }
+    }
+
+    /// What becomes of frames between queues.
+    pub const fn on_the_way(&mut self) -> OnTheWay<'_> {
+        OnTheWay { yard: self }
+    }
+}
+
+/// Hears of frames at one queue.
+pub struct AtQueue<'a> {
+    yard: &'a mut Yard,
+    link: usize,
+}
+
+impl Observer<LiveFrame> for AtQueue<'_> {
+    fn dropped(&mut self, now: Instant, frame: LiveFrame, at: Cause) {
+        let yard = &mut *self.yard;
+        yard.happens(self.link, now, &frame, What::Drop { reason: at.reason });
+        yard.fates.dropped.count(frame.wire_len());
+        yard.fates.packet_hops += u64::from(yard.routes.passed(frame.place));
+        yard.books(&frame).dropped += 1;
+        yard.pool.free(frame.slot);
+    }
+
+    fn marked(&mut self, now: Instant, frame: &LiveFrame, at: Cause) {
+        self.yard.happens(self.link, now, frame, What::Mark { reason: at.reason });
+    }
+}
+
+/// Hears of frames in pipes.
+pub struct OnTheWay<'a> {
+    yard: &'a mut Yard,
+}
+
+impl Observer<LiveFrame> for OnTheWay<'_> {
+    fn dropped(&mut self, _now: Instant, frame: LiveFrame, _at: Cause) {
+        self.yard.fates.lost.count(frame.wire_len());
+        self.yard.books(&frame).lost += 1;
+        self.yard.pool.free(frame.slot);
+    }
+
+    fn marked(&mut self, _now: Instant, _frame: &LiveFrame, _at: Cause) {
+        unreachable!("pipes mark nothing");
+    }
+}

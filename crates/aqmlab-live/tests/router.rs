@@ -1,0 +1,348 @@
+//! The router by scripted arrivals with known answers: instants, marks, refusals, books.
+mod support;
+
+use std::sync::{Arc, Mutex};
+
+use aqmlab_live::frame::{Malformed, internet_checksum, parse};
+use aqmlab_live::router::{Happening, Refused, Room, Router, Tap, What};
+use aqmlab_live::{End, Entry};
+use aqmlab_qdisc::{Ecn, Reason, Registry, registry};
+use aqmlab_random::Stream;
+use aqmlab_recording::StoppedBy;
+use aqmlab_scenario::{Plan, QueueCount, QueueStop};
+use aqmlab_units::{Instant, Span};
+use support::{Counted, Kept, datagram, plan, room};
+
+const CLIENT: Entry = Entry { class: 0, side: End::Client };
+const SERVER: Entry = Entry { class: 0, side: End::Server };
+
+const fn ms(n: u64) -> Instant {
+    Instant::from_ns(n * 1_000_000)
+}
+
+/// 10 Mbit/s, on which 1250 octets take a millisecond, and 5 ms of delay each way; one class of 3 flows.
+fn scenario(queue: &str, traffic: &str) -> Plan {
+    plan(&format!(
+        r#"
+        duration = "1s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "5ms"
+        queue = {{ {queue} }}
+        [record]
+        queues = "100ms"
+        [[traffic]]
+        name = "x"
+        kind = "cbr"
+        count = 3
+        rate = "1Mbit"
+        size = "1250B"
+        {traffic}
+        "#
+    ))
+}
+
+fn droptail(traffic: &str) -> Plan {
+    scenario(r#"kind = "droptail", limit = "4p""#, traffic)
+}
+
+const BARE: &str = r#"access_rate = "none""#;
+
+fn router(plan: &Plan) -> Router {
+    Router::new(plan, 1, &Registry::builtin(), &room(plan, 100)).unwrap()
+}
+
+/// Instants at which frames leave.
+fn instants(out: &Kept) -> Vec<Instant> {
+    out.0.iter().map(|(at, ..)| *at).collect()
+}
+
+#[test]
+fn a_train_leaves_a_packet_time_apart_after_the_delay() {
+    let plan = droptail(BARE);
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let packet = datagram(CLIENT, Some(2), Ecn::NotEct, 1250);
+    for _ in 0..3 {
+        router.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
+    }
+    assert_eq!(router.next_due(), Some(ms(11)), "the first has been sent");
+    // The way back has a link of its own.
+    let answer = datagram(SERVER, Some(2), Ecn::NotEct, 625);
+    router.accept(ms(10), SERVER, &answer, &mut out).unwrap();
+    router.advance(ms(50), &mut out);
+    assert_eq!(instants(&out), [ms(10) + Span::us(5_500), ms(16), ms(17), ms(18)]);
+    assert_eq!(out.0[0].1, CLIENT);
+    assert_eq!(out.0[1], (ms(16), SERVER, Some(2), packet), "not an octet has changed");
+    let record = router.finish().unwrap();
+    let flow = record.flows[2].all;
+    assert_eq!((flow[0].delivered.packets, flow[1].delivered.packets), (3, 1));
+    assert_eq!((record.flows[2].number, record.flows[2].base_rtt), (2, Span::ms(10)));
+}
+
+/// However seldom the host comes, what leaves leaves at its own instant.
+#[test]
+fn a_late_host_changes_no_instant() {
+    let plan = droptail(
+        r#"access_rate = "100Mbit"
+        rtt = "50ms""#,
+    );
+    let drive = |step: u64| {
+        let (mut router, mut out) = (router(&plan), Kept::default());
+        let mut draws = Stream::new(3, "arrivals");
+        let mut at = 0;
+        for n in 0..200u16 {
+            let (mut until, gap) = (at, draws.below(4_000_000));
+            while until + step < at + gap {
+                until += step;
+                router.advance(Instant::from_ns(until), &mut out);
+            }
+            at += gap;
+            let packet = datagram(CLIENT, Some(n % 3), Ecn::Ect0, 100 + usize::from(n) * 5);
+            router.accept(Instant::from_ns(at), CLIENT, &packet, &mut out).unwrap();
+        }
+        router.advance(ms(2000), &mut out);
+        (out.0, router.finish().unwrap())
+    };
+    let (eager, lazy) = (drive(10_000), drive(500_000_000));
+    assert_eq!(eager.0, lazy.0);
+    assert_eq!(eager.1, lazy.1);
+}
+
+#[test]
+fn a_mark_is_in_the_octets_and_on_the_books() {
+    let mut plan = droptail(BARE);
+    plan.links[0].faults.mark = vec![1, 2, 3];
+    plan.links[0].faults.drop = vec![4];
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    for (n, ecn) in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ect0, Ecn::Ce].into_iter().enumerate() {
+        let packet = datagram(CLIENT, Some(0), ecn, 500);
+        router.accept(ms(10 * n as u64), CLIENT, &packet, &mut out).unwrap();
+    }
+    router.advance(ms(100), &mut out);
+    let classes: Vec<u8> = out.0.iter().map(|(.., octets)| octets[1] & 3).collect();
+    assert_eq!(classes, [0, 3, 3, 3], "what cannot hear is not told; the fourth is lost");
+    assert!(out.0.iter().all(|(.., octets)| internet_checksum(&octets[..20]) == 0));
+    let record = router.finish().unwrap();
+    let door = record.doors[SERVER.number()];
+    assert_eq!((door.left.packets, door.left_ce, door.left_marked), (4, 3, 2), "one came with CE");
+    assert_eq!((record.flows[0].all[0].delivered_ce, record.flows[0].all[0].dropped), (3, 1));
+}
+
+#[test]
+fn what_is_no_packet_is_refused_and_counted() {
+    let plan = droptail(BARE);
+    let mut router =
+        Router::new(&plan, 1, &Registry::builtin(), &Room { frames: 2, largest: vec![1400] }).unwrap();
+    let mut out = Counted::default();
+    let good = datagram(CLIENT, Some(0), Ecn::NotEct, 1400);
+    let refused =
+        |router: &mut Router, octets: &[u8]| router.accept(ms(1), CLIENT, octets, &mut Counted::default());
+    let mut checksum = good.clone();
+    checksum[8] ^= 1;
+    for (octets, why) in [
+        (&[][..], Malformed::Short),
+        (&[0x50; 40], Malformed::Version),
+        (&[0x41; 40], Malformed::HeaderLength),
+        (&good[..1000], Malformed::TotalLength),
+        (&checksum, Malformed::Checksum),
+    ] {
+        assert_eq!(refused(&mut router, octets), Err(Refused::Malformed(why)));
+    }
+    let long = datagram(CLIENT, Some(0), Ecn::NotEct, 1401);
+    assert_eq!(refused(&mut router, &long), Err(Refused::Oversize));
+    assert_eq!(refused(&mut router, &good), Ok(()));
+    assert_eq!(refused(&mut router, &good), Ok(()));
+    assert_eq!(refused(&mut router, &good), Err(Refused::NoSlot));
+    router.advance(ms(20), &mut out);
+    assert_eq!(refused(&mut router, &good), Ok(()), "slots come back");
+    let record = router.finish().unwrap();
+    let door = record.doors[CLIENT.number()];
+    assert_eq!(door.malformed, [1; 5]);
+    assert_eq!((door.oversize, door.no_slot, door.refused()), (1, 1, 7));
+    assert_eq!((door.read.packets, door.accepted.packets), (10, 3));
+    assert_eq!((record.most_held, record.still_held), (2, 1));
+}
+
+/// ICMP, fragments and strangers' ports go with their class, delayed as its mean flow is.
+#[test]
+fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
+    let plan = droptail(
+        r#"rtt = { uniform = ["50ms", "90ms"] }
+        access_rate = "1Gbit""#,
+    );
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let repaired = |mut octets: Vec<u8>| {
+        octets[10..12].fill(0);
+        let checksum = internet_checksum(&octets[..20]);
+        octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+        octets
+    };
+    let mut icmp = datagram(CLIENT, Some(0), Ecn::NotEct, 125);
+    icmp[9] = 1;
+    let mut fragment = datagram(CLIENT, Some(0), Ecn::NotEct, 125);
+    fragment[6] = 0x20;
+    let stranger = datagram(CLIENT, None, Ecn::NotEct, 125);
+    let beyond = datagram(CLIENT, Some(3), Ecn::NotEct, 125);
+    for octets in [repaired(icmp), repaired(fragment), stranger, beyond] {
+        router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
+    }
+    router.advance(ms(500), &mut out);
+    // Base RTT 70 ms in the mean: 35 ms, a microsecond on each access link, 100 us at the queue. They come in a train.
+    let first = ms(35) + Span::us(102);
+    assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
+    assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
+    let record = router.finish().unwrap();
+    assert_eq!((record.doors[0].of_no_flow, record.doors[0].fragments), (4, 1));
+    assert!(record.flows.iter().all(|flow| flow.all[0].sent.packets == 0));
+}
+
+#[test]
+fn ipv6_is_marked_and_knows_its_flow() {
+    let mut plan = droptail(BARE);
+    plan.links[0].faults.mark = vec![1];
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let mut octets = vec![0; 100];
+    // Version 6, traffic class 2 (ECT(0)), flow label 0x12345, UDP.
+    octets[..8].copy_from_slice(&[0x60, 0x21, 0x23, 0x45, 0, 60, 17, 64]);
+    octets[40..44].copy_from_slice(&[0x04, 0x01, 0x13, 0x89]);
+    router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
+    router.advance(ms(10), &mut out);
+    octets[1] = 0x31;
+    assert_eq!(out.0, [(ms(5) + Span::us(80), SERVER, Some(1), octets)]);
+    router.finish().unwrap();
+}
+
+/// When in us, at which link, what, and the traffic class in the octets.
+type Note = (u64, usize, What, u8);
+
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<Note>>>);
+
+impl Tap for Heard {
+    fn happens(&mut self, what: Happening<'_>) {
+        let class = parse(what.frame).unwrap().traffic_class;
+        self.0.lock().unwrap().push((what.at.as_ns() / 1000, what.link, what.what, class));
+    }
+}
+
+#[test]
+fn a_tap_hears_of_everything_at_queues_in_order() {
+    let mut plan = droptail(BARE);
+    plan.links[0].faults.mark = vec![2];
+    plan.links[0].faults.drop = vec![3];
+    let (mut router, mut out, heard) = (router(&plan), Kept::default(), Heard::default());
+    router.listen(Box::new(heard.clone()));
+    let packet = datagram(CLIENT, Some(0), Ecn::Ect0, 1250);
+    for n in 0..3 {
+        router.accept(Instant::from_ns(250_000 * n), CLIENT, &packet, &mut out).unwrap();
+    }
+    router.advance(ms(3), &mut out);
+    assert!(router.silence().is_some());
+    router.accept(ms(3), CLIENT, &packet, &mut out).unwrap();
+    router.advance(ms(9), &mut out);
+    let (drop, mark) = (What::Drop { reason: Reason::Injected }, What::Mark { reason: Reason::Injected });
+    let dequeue = |queued| What::Dequeue { queued: Span::us(queued) };
+    assert_eq!(
+        *heard.0.lock().unwrap(),
+        [
+            (0, 0, What::Enqueue, 2),
+            (0, 0, dequeue(0), 2),
+            (250, 0, What::Enqueue, 2),
+            (250, 0, mark, 3),
+            (500, 0, What::Enqueue, 2),
+            (500, 0, drop, 2),
+            (1000, 0, dequeue(750), 3),
+        ]
+    );
+    // Octets that a capture has seen marked leave marked, with a right checksum.
+    assert_eq!((out.0[1].3[1], internet_checksum(&out.0[1].3[..20])), (3, 0));
+    router.finish().unwrap();
+}
+
+/// A hundred thousand packets of which most are junk, through every discipline: each has one fate.
+#[test]
+fn books_balance_whatever_comes() {
+    for info in registry::catalogue() {
+        let plan = scenario(
+            &format!("kind = \"{}\", limit = \"20p\"", info.name),
+            "access_rate = \"20Mbit\"\nrtt = { uniform = [\"20ms\", \"40ms\"] }\nloss = 0.01",
+        );
+        let mut router = Router::new(&plan, 5, &Registry::builtin(), &room(&plan, 200)).unwrap();
+        let (mut out, mut draws, mut at) = (Counted::default(), Stream::new(5, info.name), 0);
+        let packets = 100_000 / registry::catalogue().len();
+        for _ in 0..packets {
+            at += draws.below(600_000);
+            let door = if draws.hit(0.7) { CLIENT } else { SERVER };
+            let len = 28 + draws.below(1400) as usize;
+            let mut octets = datagram(door, Some(draws.below(4) as u16), Ecn::Ect0, len);
+            if draws.hit(0.6) {
+                let place = draws.below(20) as usize;
+                octets[place] = draws.below(256) as u8;
+            }
+            let _ = router.accept(Instant::from_ns(at), door, &octets, &mut out);
+        }
+        router.advance(Instant::from_ns(at) + Span::s(1), &mut out);
+        let record = router.finish().unwrap_or_else(|error| panic!("{}: {error}", info.name));
+        let read: u64 = record.doors.iter().map(|door| door.read.packets).sum();
+        let refused: u64 = record.doors.iter().map(|door| door.refused()).sum();
+        assert_eq!(read, packets as u64);
+        assert!(refused > read / 3 && out.0 > read / 10, "{}: {refused} refused, {} left", info.name, out.0);
+        assert_eq!(record.still_held, 0, "{}: a second later all have gone", info.name);
+        assert!(record.flows.iter().map(|flow| flow.drained[0].lost).sum::<u64>() > 0);
+    }
+}
+
+/// What is measured ends with the run; frames under way still arrive.
+#[test]
+fn after_the_end_frames_go_on_and_are_not_measured() {
+    let mut plan = droptail(BARE);
+    plan.warmup = Span::ms(100);
+    plan.stop.at = Span::ms(204);
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
+    for at in [50, 99, 150, 200, 201, 300] {
+        router.accept(ms(at), CLIENT, &packet, &mut out).unwrap();
+    }
+    assert_eq!(router.ended(), Some((ms(204), StoppedBy::Time)));
+    router.advance(ms(400), &mut out);
+    assert_eq!(out.0.len(), 6);
+    let record = router.finish().unwrap();
+    assert_eq!((record.t0, record.t1), (ms(100), ms(204)));
+    let flow = record.flows[0];
+    // The second has been sent by the end of the warm-up and leaves at 105 ms; those of 200 and 201 ms are on their way at the end.
+    assert_eq!((flow.all[0].sent.packets, flow.all[0].delivered.packets), (5, 3));
+    assert_eq!((flow.measured[0].sent.packets, flow.measured[0].delivered.packets), (3, 2));
+    assert_eq!(flow.drained[0].delivered.packets, 6);
+    let queue = |column| support_column(&record.ports.summary, column);
+    assert_eq!((queue("arrivals_packets"), queue("departures_packets")), (3, 3));
+    assert_eq!(record.ports.queues.rows(), 2 * 2, "samples at 100 and 200 ms of two links");
+}
+
+fn support_column(table: &aqmlab_recording::Table, column: &str) -> u64 {
+    match table.column(column) {
+        Some(aqmlab_recording::ColumnData::U64(values)) => values[0],
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_run_ends_early_by_its_condition_or_by_command() {
+    let mut plan = droptail(BARE);
+    plan.stop.condition = Some(QueueStop { link: 0, quantity: QueueCount::Drops, count: 2 });
+    let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
+    let (mut by_condition, mut out) = (router(&plan), Counted::default());
+    // One in transmission and four waiting; the sixth and the seventh are lost.
+    for n in 0..8 {
+        by_condition.accept(Instant::from_ns(n), CLIENT, &packet, &mut out).unwrap();
+    }
+    assert_eq!(by_condition.ended(), Some((Instant::from_ns(6), StoppedBy::Condition)));
+    by_condition.end(ms(5), StoppedBy::Completed, &mut out);
+    assert_eq!(by_condition.finish().unwrap().stopped_by, StoppedBy::Condition, "the first counts");
+
+    let mut by_command = router(&plan);
+    by_command.accept(ms(1), CLIENT, &packet, &mut out).unwrap();
+    by_command.end(ms(30), StoppedBy::Completed, &mut out);
+    let record = by_command.finish().unwrap();
+    assert_eq!((record.t1, record.stopped_by), (ms(30), StoppedBy::Completed));
+}

@@ -1,0 +1,69 @@
+//! Packets and plans for tests of the router.
+#![allow(dead_code)]
+
+use aqmlab_live::frame::internet_checksum;
+use aqmlab_live::router::{Exit, FIRST_CLIENT_PORT, Leaving, Room, SERVER_PORT};
+use aqmlab_live::{End, Entry};
+use aqmlab_qdisc::Ecn;
+use aqmlab_scenario::{Plan, parse};
+use aqmlab_units::Instant;
+
+/// The plans of a scenario text, one an arm.
+pub fn plans(text: &str) -> Vec<Plan> {
+    match parse(text, "test.toml") {
+        Ok(experiment) => experiment.arms,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The only plan of a scenario text.
+pub fn plan(text: &str) -> Plan {
+    plans(text).remove(0)
+}
+
+/// Room for packets of up to 1500 octets.
+pub fn room(plan: &Plan, frames: usize) -> Room {
+    Room { frames, largest: vec![1500; plan.classes.len()] }
+}
+
+/// A UDP datagram over IPv4 of `len` octets in all, from the host at `from` of flow `index`, or from a port of no flow.
+pub fn datagram(from: Entry, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len];
+    octets[0] = 0x45;
+    octets[1] = ecn as u8;
+    octets[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    octets[8] = 64;
+    octets[9] = 17;
+    let host = |side: End| [198, 18 + side as u8, from.class as u8, 1];
+    octets[12..16].copy_from_slice(&host(from.side));
+    octets[16..20].copy_from_slice(&host(from.side.other()));
+    let client = index.map_or(1, |index| FIRST_CLIENT_PORT + index);
+    let (source, destination) =
+        if from.side == End::Client { (client, SERVER_PORT) } else { (SERVER_PORT, client) };
+    octets[20..22].copy_from_slice(&source.to_be_bytes());
+    octets[22..24].copy_from_slice(&destination.to_be_bytes());
+    octets[24..26].copy_from_slice(&(len as u16 - 20).to_be_bytes());
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+/// Keeps what leaves.
+#[derive(Default)]
+pub struct Kept(pub Vec<(Instant, Entry, Option<u32>, Vec<u8>)>);
+
+impl Exit for Kept {
+    fn leave(&mut self, leaving: Leaving<'_>) {
+        self.0.push((leaving.at, leaving.to, leaving.flow, leaving.octets.to_vec()));
+    }
+}
+
+/// Counts what leaves.
+#[derive(Default)]
+pub struct Counted(pub u64);
+
+impl Exit for Counted {
+    fn leave(&mut self, _leaving: Leaving<'_>) {
+        self.0 += 1;
+    }
+}
