@@ -45,11 +45,11 @@ def one_of_each():
     over_time.line(course, "t", "y", color=BLUE, label="RED", dash="dashed")
     over_time.lines(many, "t", "y", color=BLUE, alpha=0.3, name="a flow")
     over_time.upright(10)
-    steps = Figure("Steps", x=Axis(range=shared), y=Axis(range=fitted()))
-    steps.step(course, "t", "low", color=BLUE, label="steps")
-    for figure in (over_time, steps):
+    bounded = Figure("Bounded", x=Axis(range=shared), y=Axis(range=fitted()))
+    bounded.line(course, "t", "low", color=BLUE, label="low")
+    for figure in (over_time, bounded):
         figure.follow(line)
-    steps.carry([source({"t": array("d", [math.pi])}, name="other")])
+    bounded.carry([source({"t": array("d", [math.pi])}, name="other")])
     loads = source(
         {"n": [1, 1000], "p": [0.01, 40], "low": [0.005, 30], "high": [0.02, 50], "who": ['a,"b"', "c"]}
     )
@@ -59,7 +59,7 @@ def one_of_each():
     cells = source({"limit": ["10p", "20p"], "rate": ["1Mbit", "1Mbit"], "delay": [3, None]})
     heat = Figure("Delay", x=Axis("limit", factors=["10p", "20p"]), y=Axis("rate", factors=["1Mbit"]))
     heat.heat(cells, "limit", "rate", "delay", low=0, high=9, unit="ms")
-    return {"chart-time": over_time, "chart-steps": steps, "chart-cost": cost, "chart-heat": heat}
+    return {"chart-time": over_time, "chart-bounded": bounded, "chart-cost": cost, "chart-heat": heat}
 
 
 def test_bokeh_reads_every_kind_of_figure():
@@ -67,17 +67,17 @@ def test_bokeh_reads_every_kind_of_figure():
     kinds = {name: [type(mark.glyph).__name__ for mark in figure.renderers] for name, figure in read.items()}
     assert kinds == {
         "chart-time": ["VArea", "Line", "MultiLine"],
-        "chart-steps": ["Step"],
+        "chart-bounded": ["Line"],
         "chart-cost": ["Segment", "Scatter"],
         "chart-heat": ["Rect"],
     }
-    over_time, steps, cost, heat = read.values()
-    assert over_time.x_range is steps.x_range
+    over_time, bounded, cost, heat = read.values()
+    assert over_time.x_range is bounded.x_range
     assert tuple(over_time.x_range.bounds) == (0, 60)
     assert over_time.renderers[0].data_source is over_time.renderers[1].data_source
     assert over_time.title.text == "Over time </script>"
     assert over_time.renderers[1].glyph.line_dash == [6]
-    assert [tag.name for tag in steps.tags] == ["other"]
+    assert [tag.name for tag in bounded.tags] == ["other"]
     assert (type(cost.x_scale).__name__, type(cost.below[0]).__name__) == ("LogScale", "LogAxis")
     assert heat.x_range.factors == ["10p", "20p"]
     assert heat.renderers[0].glyph.fill_color.transform is heat.right[0].color_mapper
@@ -87,13 +87,13 @@ def test_bokeh_reads_every_kind_of_figure():
 
 
 def test_numbers_arrive_as_they_were():
-    over_time, steps, _, heat = read_back(one_of_each()).roots
+    over_time, bounded, _, heat = read_back(one_of_each()).roots
     course = over_time.renderers[1].data_source.data
     assert course["t"].tolist() == [0, 30, 60]
     assert course["y"].tolist()[:2] == [1, 2]
     assert math.isnan(course["y"][2])
     assert [line.tolist() for line in over_time.renderers[2].data_source.data["t"]] == [[0, 60], [0, 30]]
-    assert steps.tags[0].data["t"].tolist() == [math.pi]
+    assert bounded.tags[0].data["t"].tolist() == [math.pi]
     assert list(heat.renderers[0].data_source.data["limit"]) == ["10p", "20p"]
 
 

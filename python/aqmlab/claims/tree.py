@@ -163,15 +163,22 @@ class Arithmetic(Expression):
 
 
 @dataclass(frozen=True)
-class Call(Expression):
-    """A function of numbers: of several, over an axis, or over seeds."""
+class Called(Node):
+    """A function with what it is of: several values, values over an axis, or over seeds."""
 
     function: str
     arguments: tuple[Expression | Condition, ...]
     over: tuple[Choice, ...] = ()
 
     def __str__(self) -> str:
-        return call_text(self.function, self.arguments, self.over)
+        first, *others = map(str, self.arguments)
+        axes = " and ".join(map(str, self.over))
+        return f"{self.function}({', '.join([f'{first} over {axes}' if axes else first, *others])})"
+
+
+@dataclass(frozen=True)
+class Call(Called, Expression):
+    """A function with a value: ``max(x over axis)``."""
 
 
 @dataclass(frozen=True)
@@ -211,15 +218,8 @@ class BestIs(Condition):
 
 
 @dataclass(frozen=True)
-class Test(Condition):
+class Test(Called, Condition):
     """A function that is so or not: ``increasing(x over axis)``."""
-
-    function: str
-    arguments: tuple[Expression | Condition, ...]
-    over: tuple[Choice, ...] = ()
-
-    def __str__(self) -> str:
-        return call_text(self.function, self.arguments, self.over)
 
 
 @dataclass(frozen=True)
@@ -276,13 +276,6 @@ def _nodes(value: object) -> Iterator[Node]:
     elif isinstance(value, tuple):
         for part in value:
             yield from _nodes(part)
-
-
-def call_text(function: str, arguments: Iterable[Node], over: Iterable[Choice]) -> str:
-    """``function(x over axis, y)``."""
-    first, *others = map(str, arguments)
-    axes = " and ".join(map(str, over))
-    return f"{function}({', '.join([f'{first} over {axes}' if axes else first, *others])})"
 
 
 def label(text: str, at: int = 0) -> Label:

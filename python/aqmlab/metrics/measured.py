@@ -164,6 +164,14 @@ class Samples:
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)
         return Samples(self.t_s[chosen], self.values[chosen])
 
+    def mean(self) -> float | None:
+        """The mean of the values; ``None`` where there are none."""
+        return float(self.values.mean()) if len(self.values) else None
+
+    def sd(self) -> float | None:
+        """How far they are from their mean: the root of the mean square; ``None`` where there are none."""
+        return float(self.values.std()) if len(self.values) else None
+
 
 class Window(NamedTuple):
     """A part of a run, in seconds since its start."""

@@ -6,7 +6,6 @@ the whole measured interval, which is exact.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.queue import backlog_mean, backlog_sd
@@ -14,8 +13,7 @@ from aqmlab.metrics.registry import Parameter, metric
 
 if TYPE_CHECKING:
     # A run whose answer needs no sample is not to wait for NumPy.
-    import numpy as np
-    import numpy.typing as npt
+    pass
 
 _BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
@@ -73,10 +71,6 @@ def idle_bins(
     return 100.0 * float((sent <= full - SHORT_PACKETS * mean_packet).mean())
 
 
-def _probability(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64]:
-    return run.samples("law", "p", queue).within(window).values
-
-
 @metric(
     "probability_mean",
     label="p, mean",
@@ -88,8 +82,7 @@ def _probability(run: Measured, queue: str, window: Window) -> npt.NDArray[np.fl
 )
 def probability_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Where the probability stands."""
-    values = _probability(run, queue, window)
-    return float(values.mean()) if len(values) else None
+    return run.samples("law", "p", queue).within(window).mean()
 
 
 @metric(

@@ -150,8 +150,7 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
 def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Time-weighted mean of the backlog; in a part of the run the mean of its samples."""
     if window != run.window:
-        values = run.samples("queues", "backlog_packets", queue).within(window).values
-        return float(values.mean()) if len(values) else None
+        return run.samples("queues", "backlog_packets", queue).within(window).mean()
     totals = _totals(run, queue, EVERY_CLASS)
     return None if totals is None else totals["backlog_packets_integral_ns"] / run.interval_ns
 
@@ -168,8 +167,7 @@ def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
 def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Time-weighted standard deviation of the backlog; in a part of the run that of its samples."""
     if window != run.window:
-        values = run.samples("queues", "backlog_packets", queue).within(window).values
-        return float(values.std()) if len(values) else None
+        return run.samples("queues", "backlog_packets", queue).within(window).sd()
     totals = _totals(run, queue, EVERY_CLASS)
     if totals is None:
         return None

@@ -8,7 +8,7 @@ are divided by its mean packet.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
@@ -16,8 +16,7 @@ from aqmlab.plan import network, size_bytes, units_a_packet
 
 if TYPE_CHECKING:
     # A run whose answer needs no sample is not to wait for NumPy.
-    import numpy as np
-    import numpy.typing as npt
+    pass
 
 HOLD_S = 10.0
 """How long the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
@@ -74,10 +73,9 @@ def average(run: Measured, queue: str) -> Samples | None:
     return Samples(samples.t_s, samples.values / of_law.units_a_packet) if len(samples.t_s) else None
 
 
-def _within(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64] | None:
+def _within(run: Measured, queue: str, window: Window) -> Samples | None:
     samples = average(run, queue)
-    values = None if samples is None else samples.within(window).values
-    return values if values is not None and len(values) else None
+    return None if samples is None else samples.within(window)
 
 
 @metric(
@@ -91,8 +89,8 @@ def _within(run: Measured, queue: str, window: Window) -> npt.NDArray[np.float64
 )
 def average_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Where the average stands."""
-    values = _within(run, queue, window)
-    return None if values is None else float(values.mean())
+    samples = _within(run, queue, window)
+    return None if samples is None else samples.mean()
 
 
 @metric(
@@ -107,8 +105,8 @@ def average_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
 )
 def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """How much the average moves."""
-    values = _within(run, queue, window)
-    return None if values is None else float(values.std())
+    samples = _within(run, queue, window)
+    return None if samples is None else samples.sd()
 
 
 @metric(
@@ -132,9 +130,10 @@ def average_in_band(
     high: float | None,
 ) -> float | None:
     """How often the average is where the law can steer it."""
-    of_law, values = thresholds(run, queue), _within(run, queue, window)
-    if of_law is None or values is None:
+    of_law, samples = thresholds(run, queue), _within(run, queue, window)
+    if of_law is None or samples is None or not len(samples.values):
         return None
+    values = samples.values
     least, most = of_law.min_th if low is None else low, of_law.max_th if high is None else high
     return 100.0 * float(((values >= least) & (values <= most)).mean())
 

@@ -158,30 +158,6 @@ class Figure:
         )
         self._add(data, glyph, label, name or label)
 
-    def step(  # noqa: PLR0913 (keyword arguments)
-        self,
-        data: Model,
-        x: str,
-        y: str,
-        *,
-        color: str,
-        width: float = 1.3,
-        dash: Dash = "solid",
-        label: str = "",
-        name: str = "",
-    ) -> None:
-        """A line that keeps each value until the next."""
-        glyph = Model(
-            "Step",
-            x=column(x),
-            y=column(y),
-            mode="after",
-            line_color=color,
-            line_width=width,
-            line_dash=_DASHES[dash],
-        )
-        self._add(data, glyph, label, name or label)
-
     def lines(  # noqa: PLR0913 (keyword arguments)
         self, data: Model, xs: str, ys: str, *, color: str, alpha: float = 1.0, name: str = ""
     ) -> None:
