@@ -6,14 +6,9 @@ the whole measured interval, which is exact.
 
 from __future__ import annotations
 
-
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.queue import backlog_mean, backlog_sd
 from aqmlab.metrics.registry import Parameter, metric
-
-if TYPE_CHECKING:
-    # A run whose answer needs no sample is not to wait for NumPy.
-    pass
 
 _BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)

@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
 from aqmlab.plan import network, size_bytes, units_a_packet
-
-if TYPE_CHECKING:
-    # A run whose answer needs no sample is not to wait for NumPy.
-    pass
 
 HOLD_S = 10.0
 """How long the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
