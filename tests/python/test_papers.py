@@ -1,6 +1,7 @@
 """Papers: folders of data that are run, scored and drawn."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
 from aqmlab.papers.evidence import comparisons, evidence
 from aqmlab.papers.figures import draw_figure, numbers, one_of_each
-from aqmlab.papers.folder import Part, Thinned, find_paper, read_paper
+from aqmlab.papers.folder import PaperFigure, Part, Thinned, find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
@@ -130,6 +131,17 @@ def test_scorecards_tell_everything(toy, tmp_path):
     assert page.count("data:image/svg+xml;base64,") == 4
     assert "<details><summary>all 3 comparisons" not in page  # all of them are shown already
     assert "<script" not in page.split("<main>")[1]
+
+
+@pytest.mark.parametrize(
+    "content", [{"kind": "law", "law": "red"}, {"kind": "cumulative", "experiment": "loss.toml"}]
+)
+def test_figures_of_one_run_fit_a_column(toy, tmp_path, content):
+    arm = {"arms": ["RED"], "where": {"limit": "40p"}}
+    figure = PaperFigure("9", "Narrow", content.get("experiment", ""), content["kind"], {**arm, **content})
+    drawn = draw_figure(figure, toy.results.get(figure.experiment), tmp_path, "0.0").read_text()
+    (width,) = re.findall(r'<svg [^>]*width="([0-9.]+)pt"', drawn)
+    assert float(width) == 3.5 * 72
 
 
 def stated(toy, expect):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE = (COLUMN, 2.6)
+_TALL = 3.6
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -46,7 +47,8 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         from aqmlab.plots.law import draw_law
 
         law, settings = str(figure.content["law"]), figure.content.get("settings", {})
-        return draw_law(law, settings, file, presets=bool(figure.content.get("presets", False)))
+        presets = bool(figure.content.get("presets", False))
+        return draw_law(law, settings, file, presets=presets, arrange=lambda drawn: _narrow(drawn, title))
     if results is None:
         raise ScenarioError(f"figure {figure.name}: its experiment was not run")
     if figure.kind == "sweep":
@@ -212,4 +214,24 @@ def _cumulative_figure(experiment: Experiment) -> Figure:
     from aqmlab.plots.view import EVERYTHING
 
     measured = measure(experiment)
-    return cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table
+    drawn = cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table
+    if len(experiment.arms) == 1:
+        _narrow(drawn, f"{experiment.title} (seed {experiment.runs[0].seed})")
+    return drawn
+
+
+def _narrow(drawn: Figure, title: str) -> None:
+    """Make a figure that is drawn for a page fit a column, under the paper's title."""
+    drawn.set_size_inches(COLUMN, _SIZE[1] if len(drawn.axes) == 1 else _TALL)
+    drawn.suptitle(fill(title, LETTERS), fontsize=8)
+    for axes in drawn.axes:
+        axes.set_title("")
+        axes.yaxis.label.set_fontsize(7)
+    for legend in drawn.legends:
+        # Drawn anew, in two columns, and not as pale as the many lines of the plot.
+        lines = legend.get_lines()
+        for line in lines:
+            line.set(alpha=1.0, linewidth=1.2)
+        texts = [text.get_text() for text in legend.get_texts()]
+        legend.remove()
+        drawn.legend(lines, texts, loc="outside lower center", ncols=2, fontsize=7)

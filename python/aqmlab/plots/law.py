@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,12 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     presets: bool = False,
     seed: int = 1,
     bench: Bench | None = None,
+    arrange: Callable[[Figure], object] | None = None,
 ) -> Path:
-    """Draw a discipline's law; see :func:`aqmlab.plot_law`."""
+    """Draw a discipline's law; see :func:`aqmlab.plot_law`.
+
+    ``arrange`` may change the figure before it is written.
+    """
     from aqmlab import _core
     from aqmlab.api import aqm_show
 
@@ -46,8 +50,15 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     if file.suffix.lower() == ".csv":
         write_csv(file, rows)
     else:
-        save(figure, file, f"{title}: law", _core.__version__)
+        save(lambda: _arranged(figure, arrange), file, f"{title}: law", _core.__version__)
     return file
+
+
+def _arranged(figure: Callable[[], Figure], arrange: Callable[[Figure], object] | None) -> Figure:
+    drawn = figure()
+    if arrange is not None:
+        arrange(drawn)
+    return drawn
 
 
 def _curve_rows(curves: Sequence[Curve]) -> Iterable[tuple[Any, ...]]:
