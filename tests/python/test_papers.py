@@ -65,9 +65,13 @@ def test_findings_are_scored(toy):
     assert {f.finding.name: f.status for f in toy.findings} == {"T1": "holds", "T2": "fails", "T3": "holds"}
     assert toy.counts("firm") == {"holds": 1, "fails": 1, "undecided": 0}
     assert toy.seeds == 6
-    assert headline(toy).startswith(
-        "1 of 2 firm findings hold, 1 fail, 0 are undecided; of 1 soft ones 1 hold; "
+    assert headline(toy) == (
+        "1 of 2 firm findings holds, 1 fails, 0 are undecided;"
+        " 1 of 1 soft findings holds, 0 fail, 0 are undecided;"
+        " 2 of 3 published numbers agree within their tolerance (6 seeds a cell)."
     )
+    soft = replace(toy, findings=tuple(f for f in toy.findings if f.finding.strength == "soft"), tables=())
+    assert headline(soft) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds a cell)."
 
 
 def test_a_failure_is_scored_again_under_the_reading_that_is_its_cause(toy):

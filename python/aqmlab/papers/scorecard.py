@@ -11,7 +11,7 @@ from aqmlab.claims.text import placed_sentence
 from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
 from aqmlab.papers.evidence import comparisons, evidence, explanation
-from aqmlab.papers.folder import Paper
+from aqmlab.papers.folder import STRENGTHS, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
 from aqmlab.papers.scoring import ScoredFinding
@@ -48,19 +48,22 @@ _HOW_SCORED = (
 
 def headline(done: Reproduction) -> str:
     """How it went, in one sentence."""
-    firm = done.counts("firm")
-    soft = done.counts("soft")
-    total = sum(firm.values())
-    said = f"{firm['holds']} of {total} firm findings hold, {firm['fails']} fail,"
-    said += f" {firm['undecided']} are undecided"
-    if any(soft.values()):
-        said += f"; of {sum(soft.values())} soft ones {soft['holds']} hold"
+    counted = {strength: done.counts(strength) for strength in STRENGTHS}
+    said = [_counts_text(strength, found) for strength, found in counted.items() if any(found.values())]
     cells = [table.counts() for table in done.tables]
     scored = sum(n for _, n in cells)
     if scored:
-        said += f"; {sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance"
+        said.append(f"{sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance")
+    small = ", the quick version: not to be quoted" if done.quick else ""
+    return f"{'; '.join(said) or 'nothing was to be scored'} ({done.seeds} seeds a cell{small})."
+
+
+def _counts_text(strength: str, found: Mapping[str, int]) -> str:
+    """``7 of 16 firm findings hold, 8 fail, 1 is undecided``."""
+    holds, fails, undecided = found["holds"], found["fails"], found["undecided"]
     return (
-        f"{said} ({done.seeds} seeds a cell{', the quick version: not to be quoted' if done.quick else ''})."
+        f"{holds} of {sum(found.values())} {strength} findings hold{'s' * (holds == 1)},"
+        f" {fails} fail{'s' * (fails == 1)}, {undecided} {'is' if undecided == 1 else 'are'} undecided"
     )
 
 
