@@ -10,6 +10,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod capacity;
+#[cfg(target_os = "linux")]
+pub mod doctor;
 mod entry;
 mod error;
 pub mod frame;

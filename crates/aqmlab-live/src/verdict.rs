@@ -254,7 +254,7 @@ fn marks(observed: &Observed) -> Check {
 }
 
 /// A time as people read it: three digits, in the unit that fits.
-fn told(span: Span) -> String {
+pub(crate) fn told(span: Span) -> String {
     let ns = span.as_ns() as f64;
     let (value, unit) = match span.as_ns() {
         0..1_000 => return format!("{ns} ns"),

@@ -10,7 +10,7 @@ mod interface;
 mod lay;
 mod namespace;
 mod netlink;
-mod refusal;
+pub(crate) mod refusal;
 mod stack;
 mod sysctl;
 

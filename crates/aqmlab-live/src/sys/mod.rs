@@ -3,10 +3,12 @@
 #![allow(unsafe_code)]
 
 mod namespace;
+mod schedule;
 mod sockopt;
 mod tun;
 
 pub use namespace::{unshare_net, unshare_user_and_net};
+pub use schedule::set_fifo;
 pub use sockopt::{
     TcpInfo, set_max_segment, set_notsent_low_water, stamp_acknowledgments, tcp_info, unacknowledged,
 };

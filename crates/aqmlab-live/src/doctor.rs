@@ -1,0 +1,357 @@
+//! What this machine has and lacks for live runs: each thing is tried, and told with its remedy.
+//!
+//! The process that asks leaves the namespace that it was started in, and gives itself real-time scheduling if it may: it
+//! should be one that ends afterwards.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
+
+use aqmlab_units::{Instant, Span};
+use serde_json::{Value, json};
+
+use crate::error::LiveError;
+use crate::host::refusal;
+use crate::host::{Namespace, leave_host_namespace};
+use crate::machine::{Machine, descriptor_limit, processors};
+use crate::plane::Clock;
+use crate::sys;
+use crate::verdict::told;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// As it should be.
+    Ok,
+    /// Live runs work, and may not be faithful.
+    Warning,
+    /// No live run works.
+    Fail,
+}
+
+impl Severity {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Ok => "ok",
+            Severity::Warning => "warning",
+            Severity::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    /// What: `"user namespaces"`.
+    pub name: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was seen.
+    pub finding: String,
+    /// What a person can do, in one line; empty where nothing is to be done.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn ok(name: &'static str, finding: impl Into<String>) -> Self {
+        Finding { name, severity: Severity::Ok, finding: finding.into(), remedy: String::new() }
+    }
+
+    fn warning(name: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
+    }
+
+    /// A warning if `bad`, else in order; the same is seen in either case.
+    fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
+        if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
+    }
+
+    fn refused(name: &'static str, error: LiveError) -> Self {
+        let (finding, remedy) = match error {
+            LiveError::Machine { what, remedy } => (what, remedy),
+            other => (other.to_string(), String::new()),
+        };
+        Finding { name, severity: Severity::Fail, finding, remedy }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "severity": self.severity.name(),
+            "finding": self.finding,
+            "remedy": self.remedy,
+        })
+    }
+}
+
+/// All findings.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diagnosis {
+    /// In the order of the questions.
+    pub findings: Vec<Finding>,
+    /// What the manifest of a live run would say of the machine.
+    pub machine: Value,
+}
+
+impl Diagnosis {
+    /// Does a live run work here at all?
+    pub fn can_run(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity < Severity::Fail)
+    }
+
+    /// As plain data.
+    pub fn to_json(&self) -> Value {
+        let findings: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
+        json!({ "can_run": self.can_run(), "findings": findings, "machine": self.machine })
+    }
+}
+
+/// Looks at everything; takes about a second.
+pub fn examine() -> Diagnosis {
+    let machine = Machine::this();
+    let before = machine.processor_time();
+    let mut findings = vec![kernel(&machine), processor_count(processors()), congestion_controls(&machine)];
+    findings.push(descriptors(descriptor_limit()));
+    // The load is of others only as long as nothing has been tried.
+    findings.push(load(machine.load(), processors()));
+    findings.push(governor(machine.governor().as_deref()));
+    findings.push(real_time(&machine));
+    findings.push(wake_ups(&late_wake_ups()));
+    findings.push(clock(&machine));
+    let stolen = before.zip(machine.processor_time()).and_then(|(then, now)| now.stolen_percent_since(then));
+    findings.push(steal(stolen));
+    findings.extend(network());
+    Diagnosis { findings, machine: machine.facts(before) }
+}
+
+/// The first release with `epoll_pwait2`, which waits to the nanosecond.
+const FIRST_KERNEL: (u32, u32) = (5, 11);
+
+fn kernel(machine: &Machine) -> Finding {
+    let told = machine.kernel().map_or_else(|| "unknown".into(), |release| format!("Linux {release}"));
+    match machine.kernel_version() {
+        Some(version) if version < FIRST_KERNEL => Finding {
+            name: "kernel",
+            severity: Severity::Fail,
+            finding: told,
+            remedy: format!("a kernel from {}.{} on", FIRST_KERNEL.0, FIRST_KERNEL.1),
+        },
+        _ => Finding::ok("kernel", told),
+    }
+}
+
+fn processor_count(count: Option<usize>) -> Finding {
+    let told = count.map_or_else(|| "an unknown number".into(), |count| count.to_string());
+    Finding::unless(
+        count.is_some_and(|count| count < 2),
+        "processors",
+        told,
+        "two: the router has one for itself, the hosts' TCP another",
+    )
+}
+
+fn congestion_controls(machine: &Machine) -> Finding {
+    let names = machine.congestion_controls();
+    let told = if names.is_empty() { "none known".into() } else { names.join(", ") };
+    Finding::unless(
+        !names.iter().any(|name| name == "reno"),
+        "congestion controls",
+        told,
+        "modprobe tcp_NAME",
+    )
+}
+
+/// A thousand flows have two sockets each.
+const DESCRIPTORS: u64 = 2_200;
+
+fn descriptors(limit: Option<u64>) -> Finding {
+    let told = limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at a time"));
+    Finding::unless(
+        limit.is_some_and(|limit| limit < DESCRIPTORS),
+        "file descriptors",
+        told,
+        "for a thousand flows, `ulimit -n 4096`",
+    )
+}
+
+fn load(load: Option<f64>, processors: Option<usize>) -> Finding {
+    let told = load.map_or_else(|| "not known".into(), |load| format!("load {load:.1} in the last minute"));
+    let much = load.zip(processors).is_some_and(|(load, processors)| load > 0.5 * processors as f64);
+    Finding::unless(much, "other programs", told, "end what else runs on this machine")
+}
+
+fn governor(name: Option<&str>) -> Finding {
+    let slow = matches!(name, Some("powersave" | "conservative" | "ondemand"));
+    let told = name.unwrap_or("chosen by the host").to_owned();
+    Finding::unless(slow, "processor frequency", told, "cpupower frequency-set -g performance")
+}
+
+/// Any will do: ordinary threads have none.
+const PRIORITY: i32 = 1;
+
+fn real_time(machine: &Machine) -> Finding {
+    let share = machine.real_time_share_percent();
+    let limit = share.map_or_else(String::new, |share| format!(", {share:.0} % of each second at most"));
+    match sys::set_fifo(PRIORITY) {
+        Ok(()) => Finding::ok("SCHED_FIFO", format!("allowed{limit}")),
+        Err(error) => Finding::warning(
+            "SCHED_FIFO",
+            format!("refused ({error}): whatever else runs makes packets late"),
+            "`YOU - rtprio 50` in /etc/security/limits.conf and a new login; or run as root",
+        ),
+    }
+}
+
+/// Half of the time that a full packet takes at 10 Mbit/s: what a faithful run at that rate allows.
+const LATE: Span = Span::us(600);
+
+/// How late a thread wakes up that asks for a millisecond's sleep, 200 times, ascending.
+fn late_wake_ups() -> Vec<Span> {
+    let clock = Clock::start();
+    let nap = Span::ms(1);
+    let mut late: Vec<Span> = (0..200)
+        .map(|_| {
+            let due = clock.now() + nap;
+            thread::sleep(Duration::from_nanos(nap.as_ns()));
+            clock.now().saturating_since(due)
+        })
+        .collect();
+    late.sort_unstable();
+    late
+}
+
+fn wake_ups(late: &[Span]) -> Finding {
+    let p99 = late[late.len() * 99 / 100 - 1];
+    let most = late[late.len() - 1];
+    let told = format!(
+        "99 % of {} sleeps ended within {} of their time, the last {} after it",
+        late.len(),
+        told(p99),
+        told(most)
+    );
+    Finding::unless(p99 > LATE, "wake-ups", told, "allow SCHED_FIFO, or end what else runs on this machine")
+}
+
+/// A clock that takes longer is read by asking the hardware: the router reads it twice a packet.
+const SLOW_CLOCK: Span = Span::us(1);
+
+fn clock(machine: &Machine) -> Finding {
+    const READINGS: u64 = 10_000;
+    let clock = Clock::start();
+    let last = (0..READINGS).fold(Instant::ZERO, |_, _| clock.now());
+    let each = last.saturating_since(Instant::ZERO).div(READINGS);
+    let source = machine.clocksource().unwrap_or_else(|| "unknown".into());
+    Finding::unless(
+        each > SLOW_CLOCK,
+        "clock",
+        format!("{source}, {} a reading", told(each)),
+        "boot with `clocksource=tsc`, if this machine's is stable",
+    )
+}
+
+/// Beyond, a hypervisor's other guests are felt in the tail.
+const STOLEN_PERCENT: f64 = 1.0;
+
+fn steal(percent: Option<f64>) -> Finding {
+    let told = percent.map_or_else(|| "not known".into(), |percent| format!("{percent:.1} % of a second"));
+    Finding::unless(
+        percent.is_some_and(|percent| percent > STOLEN_PERCENT),
+        "stolen processor time",
+        told,
+        "a host that is not overcommitted, or a machine without hypervisor",
+    )
+}
+
+const NAMESPACES: &str = "namespaces";
+const SETTINGS: &str = "settings in /proc/sys/net";
+const TUN_FILE: &str = "/dev/net/tun";
+const TUN: &str = "TUN interface";
+
+/// What a host of a live run is made of, made once and left to the end of the process.
+fn network() -> Vec<Finding> {
+    let is_root = rustix::process::geteuid().is_root();
+    if let Err(error) = leave_host_namespace().and_then(|()| Namespace::new()) {
+        return vec![Finding::refused(NAMESPACES, error)];
+    }
+    let how = if is_root { "allowed, as root" } else { "allowed, as an ordinary user" };
+    let mut findings = vec![Finding::ok(NAMESPACES, how), settings()];
+    match OpenOptions::new().read(true).write(true).open(TUN_FILE) {
+        Err(error) => findings.push(Finding::refused(TUN_FILE, refusal::tun_file(&error))),
+        Ok(file) => {
+            findings.push(Finding::ok(TUN_FILE, "may be opened"));
+            findings.extend(tun(&file));
+        }
+    }
+    findings
+}
+
+fn settings() -> Finding {
+    let path = "/proc/sys/net/ipv4/tcp_no_metrics_save";
+    match std::fs::write(path, "1") {
+        Ok(()) => Finding::ok(SETTINGS, "may be written"),
+        Err(error) => Finding::refused(SETTINGS, refusal::sysctl(path, error)),
+    }
+}
+
+fn tun(file: &File) -> Vec<Finding> {
+    match sys::attach_tun(file.as_fd(), "aqmlab0") {
+        Ok(()) => vec![
+            Finding::ok(TUN, "can be made"),
+            Finding::ok("offloads", "none: the interfaces take single segments with checksums only"),
+        ],
+        Err(error) => vec![Finding::refused(TUN, refusal::tun_interface(&error))],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn severities(findings: [Finding; 2]) -> [Severity; 2] {
+        for finding in &findings {
+            assert_eq!(finding.remedy.is_empty(), finding.severity == Severity::Ok, "{finding:?}");
+        }
+        findings.map(|finding| finding.severity)
+    }
+
+    #[test]
+    fn each_finding_has_a_remedy_exactly_where_something_is_wrong() {
+        let expected = [Severity::Ok, Severity::Warning];
+        assert_eq!(severities([processor_count(Some(2)), processor_count(Some(1))]), expected);
+        assert_eq!(severities([descriptors(Some(4096)), descriptors(Some(1024))]), expected);
+        assert_eq!(severities([descriptors(None), descriptors(Some(0))]), expected);
+        assert_eq!(severities([load(Some(0.9), Some(2)), load(Some(1.1), Some(2))]), expected);
+        assert_eq!(severities([governor(Some("performance")), governor(Some("powersave"))]), expected);
+        assert_eq!(severities([steal(Some(0.5)), steal(Some(5.0))]), expected);
+        let (prompt, late) = ([LATE; 200], [LATE + Span::ns(1); 200]);
+        assert_eq!(severities([wake_ups(&prompt), wake_ups(&late)]), expected);
+        // One wake-up in a hundred may be late, two may not.
+        let (mut one, mut three) = ([LATE; 200], [LATE; 200]);
+        one[198..].fill(Span::s(1));
+        three[197..].fill(Span::s(1));
+        assert_eq!(severities([wake_ups(&one), wake_ups(&three)]), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_fault() {
+        for finding in
+            [processor_count(None), descriptors(None), load(None, Some(2)), governor(None), steal(None)]
+        {
+            assert_eq!(finding.severity, Severity::Ok, "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn one_failure_is_enough() {
+        let refused = Finding::refused("x", LiveError::Machine { what: "no".into(), remedy: "do".into() });
+        assert_eq!((refused.finding.as_str(), refused.remedy.as_str()), ("no", "do"));
+        let warning = Finding::warning("y", "slow", "wait");
+        let diagnosis = |findings| Diagnosis { findings, machine: Value::Null };
+        assert!(diagnosis(vec![Finding::ok("z", ""), warning.clone()]).can_run());
+        let failed = diagnosis(vec![warning, refused]);
+        assert!(!failed.can_run());
+        assert_eq!(failed.to_json()["findings"][1]["severity"], "fail");
+    }
+}
