@@ -1,0 +1,152 @@
+//! What other threads tell a data plane and learn of it, without locks.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use aqmlab_recording::StoppedBy;
+use aqmlab_units::{Instant, Span};
+
+/// Between a data plane and those who watch it. The plane looks at it every few milliseconds.
+#[derive(Debug)]
+pub struct PlaneControl {
+    ready: AtomicBool,
+    gone: AtomicBool,
+    finish: AtomicBool,
+    wanted: Ending,
+    ended: Ending,
+    held: AtomicU64,
+    lateness_max: AtomicU64,
+}
+
+impl Default for PlaneControl {
+    fn default() -> Self {
+        PlaneControl {
+            ready: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            finish: AtomicBool::new(false),
+            wanted: Ending::never(),
+            ended: Ending::never(),
+            held: AtomicU64::new(0),
+            lateness_max: AtomicU64::new(0),
+        }
+    }
+}
+
+impl PlaneControl {
+    // --- for those who watch --------------------------------------------------------------------------
+
+    /// Is the plane at work?
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Has it ended, whether well or not?
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// The measured interval shall end at `at`, or as soon after as the plane looks, if it has not by then. The first
+    /// wish counts.
+    pub fn end_at(&self, at: Instant, why: StoppedBy) {
+        self.wanted.set(at, why);
+    }
+
+    /// When and why it ended, if it has.
+    pub fn ended(&self) -> Option<(Instant, StoppedBy)> {
+        self.ended.get()
+    }
+
+    /// Frames in the network, a few milliseconds ago.
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// The most that a frame has been late in the measured interval so far.
+    pub fn lateness_max(&self) -> Span {
+        Span::ns(self.lateness_max.load(Ordering::Relaxed))
+    }
+
+    /// The plane shall close its books and end.
+    pub fn finish(&self) {
+        self.finish.store(true, Ordering::Release);
+    }
+
+    // --- for the plane --------------------------------------------------------------------------------
+
+    pub(super) fn set_ready(&self) {
+        self.ready.store(true, Ordering::Release);
+    }
+
+    pub(super) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finish.load(Ordering::Acquire)
+    }
+
+    /// Why the measured interval shall have ended by `now`, if it shall.
+    pub(super) fn wanted(&self, now: Instant) -> Option<StoppedBy> {
+        self.wanted.get().filter(|(at, _)| *at <= now).map(|(_, why)| why)
+    }
+
+    pub(super) fn report(&self, ended: Option<(Instant, StoppedBy)>, held: usize, lateness_max: Span) {
+        if let Some((at, why)) = ended {
+            self.ended.set(at, why);
+        }
+        self.held.store(held as u64, Ordering::Relaxed);
+        self.lateness_max.store(lateness_max.as_ns(), Ordering::Relaxed);
+    }
+}
+
+/// An instant and a reason, set once.
+#[derive(Debug)]
+struct Ending {
+    /// [`Instant::FAR_FUTURE`] until it is set, and only then is `why` of account.
+    at: AtomicU64,
+    why: AtomicU8,
+}
+
+const REASONS: [StoppedBy; 4] =
+    [StoppedBy::Time, StoppedBy::Completed, StoppedBy::Condition, StoppedBy::Interrupted];
+/// No reason yet.
+const UNSET: u8 = u8::MAX;
+
+impl Ending {
+    const fn never() -> Self {
+        Ending { at: AtomicU64::new(Instant::FAR_FUTURE.as_ns()), why: AtomicU8::new(UNSET) }
+    }
+
+    fn set(&self, at: Instant, why: StoppedBy) {
+        let number = REASONS.iter().position(|reason| *reason == why).expect("all reasons are listed") as u8;
+        // Whoever sets the reason sets the instant, so both are of one caller.
+        if self.why.compare_exchange(UNSET, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            self.at.store(at.as_ns(), Ordering::Release);
+        }
+    }
+
+    fn get(&self) -> Option<(Instant, StoppedBy)> {
+        let at = Instant::from_ns(self.at.load(Ordering::Acquire));
+        let why = REASONS.get(usize::from(self.why.load(Ordering::Acquire)))?;
+        (at < Instant::FAR_FUTURE).then_some((at, *why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_wish_counts_from_its_instant_on() {
+        let control = PlaneControl::default();
+        let at = |ms| Instant::ZERO + Span::ms(ms);
+        assert_eq!(control.wanted(at(1000)), None);
+        control.end_at(at(20), StoppedBy::Completed);
+        control.end_at(at(10), StoppedBy::Interrupted);
+        assert_eq!(control.wanted(at(19)), None);
+        assert_eq!(control.wanted(at(20)), Some(StoppedBy::Completed));
+        assert_eq!(control.ended(), None);
+        control.report(Some((at(21), StoppedBy::Interrupted)), 7, Span::us(3));
+        assert_eq!(control.ended(), Some((at(21), StoppedBy::Interrupted)));
+        assert_eq!((control.held(), control.lateness_max()), (7, Span::us(3)));
+    }
+}

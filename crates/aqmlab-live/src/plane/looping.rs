@@ -1,0 +1,214 @@
+//! The loop: reads what has come, lets happen what is due, waits for the next instant.
+
+use std::io;
+
+use aqmlab_units::{Instant, Span};
+
+use super::control::PlaneControl;
+use super::device::Device;
+use super::duty::{Duty, Reading};
+use super::pulse::Pulse;
+use super::report::{PlaneReport, Stall};
+use crate::entry::Entry;
+use crate::error::LiveError;
+use crate::router::{Exit, Leaving, Router};
+use crate::verdict::LONGEST_SILENCE;
+
+/// Frames read from one device before others are looked at and the clock is: a sender that never pauses must not keep the
+/// router from its links.
+const READS: usize = 8;
+/// The loop comes round at least so often, so that silence is a stall and wishes are heard.
+const HEARTBEAT: Span = Span::ms(4);
+/// A frame longer than any packet: what is longer than a class allows is seen to be.
+const SCRATCH: usize = 1 << 16;
+/// A machine that has slept for longer than this was suspended; less is two clocks read one after the other.
+const ASLEEP: Span = Span::ms(100);
+
+/// The loop's state.
+pub struct Loop<D, P> {
+    router: Router,
+    pulse: P,
+    spin: Span,
+    scratch: Box<[u8]>,
+    ready: Vec<bool>,
+    duty: Duty,
+    /// When the last pass began.
+    last_pass: Instant,
+    gate: Gate<D>,
+}
+
+/// Where frames leave: the devices, and how late they do.
+struct Gate<D> {
+    devices: Vec<D>,
+    report: PlaneReport,
+    /// Does the measured interval last?
+    measuring: bool,
+}
+
+/// The gate with the time at hand.
+struct OpenGate<'a, D, P> {
+    gate: &'a mut Gate<D>,
+    pulse: &'a P,
+}
+
+impl<D: Device, P: Pulse> Exit for OpenGate<'_, D, P> {
+    fn leave(&mut self, leaving: Leaving<'_>) {
+        let Gate { devices, report, measuring } = &mut *self.gate;
+        if *measuring {
+            report.late(self.pulse.now().saturating_since(leaving.at));
+        }
+        if devices[leaving.to.number()].write(leaving.octets).is_err() {
+            report.write_errors += 1;
+        }
+    }
+}
+
+/// What a loop leaves behind.
+pub type Parts<D> = (Router, Vec<D>, PlaneReport);
+
+impl<D: Device, P: Pulse> Loop<D, P> {
+    /// Between these devices, which are the router's doors by their numbers. Takes all the memory that it will need.
+    pub fn new(router: Router, devices: Vec<D>, pulse: P, spin: Span) -> Self {
+        let reading = Reading { now: pulse.now(), used: pulse.thread_time() };
+        let ready = vec![true; devices.len()];
+        // Not zero: pages of zeros are not there before they are written.
+        let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
+        let gate = Gate { devices, report: PlaneReport::new(), measuring: false };
+        Loop { router, pulse, spin, scratch, ready, duty: Duty::new(reading), last_pass: reading.now, gate }
+    }
+
+    /// What is to be told of the thread that runs it.
+    pub fn report_mut(&mut self) -> &mut PlaneReport {
+        &mut self.gate.report
+    }
+
+    /// Runs until the control says that it is enough.
+    ///
+    /// # Errors
+    /// If the machine was suspended, or a device or the wait fails.
+    pub fn run(mut self, control: &PlaneControl) -> Result<Parts<D>, LiveError> {
+        self.begin();
+        control.set_ready();
+        while !control.is_finished() {
+            let now = self.pass(control)?;
+            self.wait(now)?;
+        }
+        let now = self.pulse.now();
+        self.router.advance(now, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+        self.settle_measuring(now);
+        if self.gate.measuring {
+            self.gate.report.duty = self.duty.measured(self.reading());
+        }
+        Ok((self.router, self.gate.devices, self.gate.report))
+    }
+
+    /// Time that has passed before the loop began is no stall of it.
+    fn begin(&mut self) {
+        let reading = self.reading();
+        self.duty = Duty::new(reading);
+        self.last_pass = reading.now;
+        self.settle_measuring(reading.now);
+    }
+
+    /// Once round: the time at which it is done.
+    fn pass(&mut self, control: &PlaneControl) -> Result<Instant, LiveError> {
+        let begun = self.pulse.now();
+        self.look_for_a_stall(begun);
+        self.read_all()?;
+        let now = self.pulse.now();
+        self.router.advance(now, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+        if let Some(why) = control.wanted(now) {
+            self.router.end(now, why, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+        }
+        self.settle_measuring(now);
+        if self.duty.is_due(now) {
+            self.end_window(now)?;
+        }
+        let report = &self.gate.report;
+        control.report(self.router.ended(), self.router.held(), report.lateness_max);
+        Ok(now)
+    }
+
+    /// Reads a few frames from each device that has some, the clock before each: what is due is done between them.
+    fn read_all(&mut self) -> Result<(), LiveError> {
+        for number in 0..self.ready.len() {
+            let mut reads = 0;
+            while self.ready[number] && reads < READS {
+                self.ready[number] =
+                    self.read(number).map_err(|error| LiveError::io("read from", door(number))(error))?;
+                reads += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one frame: was there one?
+    fn read(&mut self, number: usize) -> io::Result<bool> {
+        let Some(length) = self.gate.devices[number].read(&mut self.scratch)? else { return Ok(false) };
+        let now = self.pulse.now();
+        let mut out = OpenGate { gate: &mut self.gate, pulse: &self.pulse };
+        // Why a frame is refused is on the door's books.
+        let _ = self.router.accept(now, Entry::of_number(number), &self.scratch[..length], &mut out);
+        Ok(true)
+    }
+
+    /// Waits for the next instant at which something is due, or for a frame; not at all if frames are known to wait.
+    fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
+        let heartbeat = now + HEARTBEAT;
+        let due = self.router.next_due().unwrap_or(heartbeat);
+        let until = if self.ready.contains(&true) { now } else { due.min(heartbeat) };
+        let spin = if due <= heartbeat && self.duty.may_spin() { self.spin } else { Span::ZERO };
+        let waited = self.pulse.wait(until, spin, &mut self.ready);
+        waited.map_err(|error| LiveError::io("wait for", "packets")(error))
+    }
+
+    /// The loop comes round every few milliseconds, so a longer time between two passes is the machine's doing: what came
+    /// in meanwhile gets a wrong time of arrival, and what was due was late.
+    fn look_for_a_stall(&mut self, now: Instant) {
+        let length = now.saturating_since(self.last_pass);
+        if length > LONGEST_SILENCE && self.gate.measuring {
+            self.gate.report.stalled(Stall { at: self.last_pass, length });
+        }
+        self.last_pass = now;
+    }
+
+    /// Begins and ends the measured interval of the report.
+    fn settle_measuring(&mut self, now: Instant) {
+        let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
+        if measuring == self.gate.measuring {
+            return;
+        }
+        self.gate.measuring = measuring;
+        let reading = self.reading();
+        if measuring {
+            self.duty.measure(reading);
+        } else {
+            self.gate.report.duty = self.duty.measured(reading);
+        }
+    }
+
+    /// Every tenth of a second: how busy, and has the machine slept?
+    fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
+        let lost = self.pulse.suspended();
+        if lost > ASLEEP {
+            return Err(LiveError::Suspended { at: now, lost });
+        }
+        let spun = self.duty.may_spin();
+        let reading = self.reading();
+        let length = self.duty.next_window(reading);
+        if !spun && self.gate.measuring {
+            self.gate.report.without_spin += length;
+        }
+        Ok(())
+    }
+
+    fn reading(&self) -> Reading {
+        Reading { now: self.pulse.now(), used: self.pulse.thread_time() }
+    }
+}
+
+/// A device by the name of its door.
+fn door(number: usize) -> String {
+    let Entry { class, side } = Entry::of_number(number);
+    format!("the {} of class {}", side.name(), class + 1)
+}

@@ -1,0 +1,352 @@
+//! The loop on a scripted clock between devices in memory: punctual, late, stalled, flooded, suspended.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use aqmlab_qdisc::Registry;
+use aqmlab_recording::StoppedBy;
+use aqmlab_scenario::{Plan, parse};
+use aqmlab_units::{Instant, Span};
+
+use super::control::PlaneControl;
+use super::device::Device;
+use super::looping::{Loop, Parts};
+use super::pulse::Pulse;
+use crate::error::LiveError;
+use crate::frame::internet_checksum;
+use crate::router::{FIRST_CLIENT_PORT, Room, Router, SERVER_PORT};
+
+/// A clock that moves when somebody waits, or when something takes its time.
+struct Time {
+    now: Cell<Instant>,
+    /// What one read takes.
+    read_takes: Span,
+    /// By how much each wait for an instant is too long.
+    oversleep: Span,
+    /// Once, at this instant, everything stands still for so long.
+    stall: Cell<Option<(Instant, Span)>>,
+    /// Share of the time for which the thread has a processor, in percent.
+    busy: u64,
+    suspended_from: Instant,
+    /// When the next packet comes, by device.
+    next: RefCell<Vec<Instant>>,
+    ends: Instant,
+    control: PlaneControl,
+    spun: Cell<bool>,
+}
+
+impl Time {
+    fn new(ends: Instant) -> Self {
+        Time {
+            now: Cell::new(Instant::ZERO),
+            read_takes: Span::ZERO,
+            oversleep: Span::ZERO,
+            stall: Cell::new(None),
+            busy: 0,
+            suspended_from: Instant::FAR_FUTURE,
+            next: RefCell::new(vec![Instant::FAR_FUTURE; 2]),
+            ends,
+            control: PlaneControl::default(),
+            spun: Cell::new(false),
+        }
+    }
+}
+
+impl Pulse for Rc<Time> {
+    fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    fn wait(&mut self, until: Instant, spin: Span, ready: &mut [bool]) -> io::Result<()> {
+        let next = self.next.borrow();
+        let first = next.iter().copied().min().unwrap();
+        let woken = if first <= until { first } else { (until + self.oversleep).min(first) };
+        let mut now = woken.max(self.now.get());
+        if let Some((_, length)) = self.stall.get().filter(|(at, _)| *at <= now) {
+            now += length;
+            self.stall.set(None);
+        }
+        self.now.set(now);
+        for (ready, next) in ready.iter_mut().zip(&*next) {
+            *ready |= *next <= now;
+        }
+        self.spun.set(self.spun.get() || !spin.is_zero());
+        if now >= self.ends {
+            self.control.finish();
+        }
+        Ok(())
+    }
+
+    fn thread_time(&self) -> Span {
+        Span::ns(self.now.get().as_ns() / 100 * self.busy)
+    }
+
+    fn suspended(&self) -> Span {
+        if self.now.get() >= self.suspended_from { Span::s(3) } else { Span::ZERO }
+    }
+}
+
+/// A device whose packets come at instants written down beforehand.
+struct Scripted {
+    number: usize,
+    time: Rc<Time>,
+    arrivals: VecDeque<(Instant, Vec<u8>)>,
+    /// When packets were written to it, and how many octets.
+    written: Vec<(Instant, usize)>,
+    refuses: bool,
+    breaks: bool,
+    null: File,
+}
+
+impl Scripted {
+    fn new(number: usize, time: &Rc<Time>, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Self {
+        let first = arrivals.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+        time.next.borrow_mut()[number] = first;
+        let (time, null) = (Rc::clone(time), File::open("/dev/null").unwrap());
+        let written = Vec::with_capacity(100_000);
+        Scripted { number, time, arrivals, written, refuses: false, breaks: false, null }
+    }
+}
+
+impl Device for Scripted {
+    fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>> {
+        if self.breaks {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        if self.arrivals.front().is_none_or(|(at, _)| *at > self.time.now.get()) {
+            return Ok(None);
+        }
+        let (_, octets) = self.arrivals.pop_front().unwrap();
+        self.time.next.borrow_mut()[self.number] =
+            self.arrivals.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
+        self.time.now.set(self.time.now.get() + self.time.read_takes);
+        frame[..octets.len()].copy_from_slice(&octets);
+        Ok(Some(octets.len()))
+    }
+
+    fn write(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.refuses {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.written.push((self.time.now.get(), frame.len()));
+        Ok(())
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.null.as_fd()
+    }
+}
+
+/// 10 Mbit/s, on which 1250 octets take a millisecond.
+fn plan(queue: &str) -> Plan {
+    let text = format!(
+        r#"
+        duration = "100s"
+        warmup = "500ms"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "5ms"
+        queue = {{ {queue} }}
+        [[traffic]]
+        name = "x"
+        kind = "cbr"
+        count = 4
+        rate = "1Mbit"
+        size = "1250B"
+        rtt = {{ uniform = ["20ms", "30ms"] }}
+        "#
+    );
+    parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}")).arms.remove(0)
+}
+
+const DROPTAIL: &str = r#"kind = "droptail", limit = "50p""#;
+
+/// An ECN-capable datagram of a flow of the client's.
+fn datagram(index: u16, len: usize) -> Vec<u8> {
+    let mut octets = vec![0; len];
+    octets[..10].copy_from_slice(&[0x45, 2, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17]);
+    octets[20..22].copy_from_slice(&(FIRST_CLIENT_PORT + index).to_be_bytes());
+    octets[22..24].copy_from_slice(&SERVER_PORT.to_be_bytes());
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+/// `count` packets, one every `gap`.
+fn stream(count: u64, gap: Span) -> VecDeque<(Instant, Vec<u8>)> {
+    let one = |n: u64| (Instant::ZERO + gap * n, datagram((n % 4) as u16, 200 + (n * 37 % 1200) as usize));
+    (0..count).map(one).collect()
+}
+
+fn devices(time: &Rc<Time>, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Vec<Scripted> {
+    vec![Scripted::new(0, time, arrivals), Scripted::new(1, time, VecDeque::new())]
+}
+
+fn looping(plan: &Plan, time: &Rc<Time>, devices: Vec<Scripted>) -> Loop<Scripted, Rc<Time>> {
+    let router =
+        Router::new(plan, 1, &Registry::builtin(), &Room { frames: 4096, largest: vec![1500] }).unwrap();
+    Loop::new(router, devices, Rc::clone(time), Span::us(30))
+}
+
+fn run(queue: &str, time: Time, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Parts<Scripted> {
+    let (plan, time) = (plan(queue), Rc::new(time));
+    let devices = devices(&time, arrivals);
+    looping(&plan, &time, devices).run(&time.control).unwrap()
+}
+
+const fn at(ms: u64) -> Instant {
+    Instant::from_ns(ms * 1_000_000)
+}
+
+#[test]
+fn a_punctual_machine_is_never_late() {
+    let (router, devices, report) = run(DROPTAIL, Time::new(at(3000)), stream(2000, Span::us(900)));
+    assert_eq!(report.lateness_max, Span::ZERO);
+    assert!(report.lateness.total() > 1000);
+    assert_eq!((report.stalls, report.write_errors, report.duty), (0, 0, 0.0));
+    assert_eq!(devices[1].written.len() as u64, router.doors()[1].left.packets);
+    assert_eq!(router.held(), 0);
+    router.finish().unwrap();
+}
+
+/// Lateness is on record, and changes nothing else: the same tables, the same octets.
+#[test]
+fn a_late_machine_writes_late_and_decides_alike() {
+    let red = r#"kind = "red", limit = "50p", min_th = "5p", max_th = "20p", ecn = true"#;
+    let route = |oversleep| {
+        let (mut plan, time) = (plan(red), Rc::new(Time { oversleep, ..Time::new(at(3000)) }));
+        plan.stop.at = Span::ms(1100);
+        let devices = devices(&time, stream(2000, Span::us(600)));
+        looping(&plan, &time, devices).run(&time.control).unwrap()
+    };
+    let (punctual, late) = (route(Span::ZERO), route(Span::us(700)));
+    assert!(
+        late.2.lateness_max > Span::us(400) && late.2.lateness_max <= Span::us(700),
+        "{}",
+        late.2.lateness_max
+    );
+    let sizes = |devices: &[Scripted]| devices[1].written.iter().map(|(_, len)| *len).collect::<Vec<_>>();
+    assert_eq!(sizes(&punctual.1), sizes(&late.1));
+    let (punctual, late) = (punctual.0.finish().unwrap(), late.0.finish().unwrap());
+    assert!(punctual.doors[1].left_marked > 50);
+    assert_eq!(punctual.ports.summary.digest(), late.ports.summary.digest());
+    assert_eq!(punctual.ports.histograms.digest(), late.ports.histograms.digest());
+    assert_eq!(punctual.flows, late.flows);
+}
+
+#[test]
+fn a_silence_is_a_stall_with_its_instant_and_length() {
+    let time = Time::new(at(3000));
+    time.stall.set(Some((at(1500), Span::ms(15))));
+    let (.., report) = run(DROPTAIL, time, stream(2000, Span::us(1500)));
+    assert_eq!((report.stalls, report.first_stalls.len()), (1, 1));
+    let stall = report.first_stalls[0];
+    assert!(stall.length >= Span::ms(15) && stall.length < Span::ms(20), "{}", stall.length);
+    assert!(stall.at <= at(1500) && stall.at > at(1495), "{:?}", stall.at);
+    assert!(report.lateness_max >= Span::ms(13), "{}", report.lateness_max);
+    // Shorter ones, and those before the warm-up is over, are none.
+    for (from, length) in [(1500, 5), (200, 15)] {
+        let time = Time::new(at(3000));
+        time.stall.set(Some((at(from), Span::ms(length))));
+        assert_eq!(run(DROPTAIL, time, stream(2000, Span::us(1500))).2.stalls, 0, "{length} ms at {from} ms");
+    }
+}
+
+/// A sender that never pauses has always another packet: between two of them what is due is done.
+#[test]
+fn a_flood_keeps_no_link_waiting() {
+    let time = Time { read_takes: Span::us(10), ..Time::new(at(1200)) };
+    // All of them wait from the beginning; to read them takes longer than the test.
+    let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
+    let (router, devices, report) = run(DROPTAIL, time, flood);
+    assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
+    // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
+    assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
+    assert_eq!(report.stalls, 0);
+    router.finish().unwrap();
+}
+
+#[test]
+fn a_suspended_machine_voids_the_run() {
+    let (plan, time) = (plan(DROPTAIL), Rc::new(Time { suspended_from: at(700), ..Time::new(at(3000)) }));
+    let devices = devices(&time, stream(100, Span::ms(5)));
+    let error = looping(&plan, &time, devices).run(&time.control).err().unwrap();
+    let LiveError::Suspended { at: noticed, lost } = error else { panic!("{error}") };
+    assert_eq!(lost, Span::s(3));
+    assert!(noticed >= at(700) && noticed <= at(900), "{noticed:?}");
+}
+
+#[test]
+fn what_a_device_refuses_is_counted_and_a_broken_one_is_named() {
+    let (plan, time) = (plan(DROPTAIL), Rc::new(Time::new(at(500))));
+    let mut pair = devices(&time, stream(10, Span::ms(5)));
+    pair[1].refuses = true;
+    let (router, _, report) = looping(&plan, &time, pair).run(&time.control).unwrap();
+    assert_eq!((report.write_errors, router.doors()[1].left.packets), (10, 10));
+    router.finish().unwrap();
+
+    let time = Rc::new(Time::new(at(500)));
+    let mut pair = devices(&time, stream(10, Span::ms(5)));
+    pair[1].breaks = true;
+    let error = looping(&plan, &time, pair).run(&time.control).err().unwrap().to_string();
+    assert!(error.starts_with("cannot read from the server of class 1: "), "{error}");
+}
+
+#[test]
+fn a_thread_that_is_too_busy_does_not_spin() {
+    for (busy, spins) in [(50, true), (90, false)] {
+        let (plan, time) = (plan(DROPTAIL), Rc::new(Time { busy, ..Time::new(at(3000)) }));
+        let devices = devices(&time, stream(1000, Span::ms(2)));
+        let looping = looping(&plan, &time, devices);
+        // It is known to be busy after the first window.
+        let (.., report) = looping.run(&time.control).unwrap();
+        assert!(time.spun.get(), "at first there is nothing against it");
+        assert_eq!(report.without_spin.is_zero(), spins, "{busy} %: {}", report.without_spin);
+        assert!((report.duty - busy as f64 / 100.0).abs() < 0.01, "{}", report.duty);
+    }
+}
+
+#[test]
+fn the_measured_interval_ends_when_somebody_wants_it() {
+    let (plan, time) = (plan(DROPTAIL), Rc::new(Time::new(at(2000))));
+    time.control.end_at(at(1000), StoppedBy::Completed);
+    let devices = devices(&time, stream(1000, Span::ms(2)));
+    let (router, _, report) = looping(&plan, &time, devices).run(&time.control).unwrap();
+    let (ended, why) = time.control.ended().unwrap();
+    assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
+    assert_eq!((why, time.control.held()), (StoppedBy::Completed, router.held() as u64));
+    // From 500 ms on, one every 2 ms, and some 17 ms on their way.
+    assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
+    let record = router.finish().unwrap();
+    assert_eq!((record.t1, record.stopped_by), (ended, StoppedBy::Completed));
+    assert!(record.flows.iter().map(|f| f.drained[0].delivered.packets).sum::<u64>() > 980, "frames went on");
+}
+
+/// Not a single allocation from the first pass to the last, whatever the discipline does.
+#[test]
+fn a_running_loop_allocates_nothing() {
+    for queue in [
+        DROPTAIL,
+        r#"kind = "red", limit = "50p", min_th = "5p", max_th = "20p", ecn = true"#,
+        r#"kind = "ared", limit = "50p", ecn = true"#,
+        r#"kind = "pi", limit = "50p", ecn = true"#,
+        r#"kind = "rem", limit = "50p", ecn = true"#,
+        r#"kind = "blue", limit = "50p", ecn = true"#,
+    ] {
+        let (plan, time) = (plan(queue), Rc::new(Time { oversleep: Span::us(50), ..Time::new(at(8000)) }));
+        let devices = devices(&time, stream(12_000, Span::us(620)));
+        let looping = looping(&plan, &time, devices);
+        let mut parts = None;
+        let counted = allocation_counter::measure(|| parts = Some(looping.run(&time.control).unwrap()));
+        let (router, devices, _) = parts.unwrap();
+        assert_eq!(counted.count_total, 0, "{queue}");
+        let left = devices[1].written.len() as u64;
+        assert!(left > 5_000 && left < 12_000, "{queue}: {left} left, and the queue was full");
+        router.finish().unwrap();
+    }
+}

@@ -1,0 +1,104 @@
+//! The data plane on this machine's clock, between sockets. What is asserted holds on the busiest machine: nothing comes
+//! early, nothing is lost unseen, books balance.
+#![cfg(target_os = "linux")]
+mod support;
+
+use std::os::unix::net::UnixDatagram;
+use std::thread;
+use std::time::Duration;
+
+use aqmlab_live::plane::{Clock, FdDevice, Plane, PlaneControl, PlaneSettings};
+use aqmlab_live::router::Router;
+use aqmlab_live::{End, Entry};
+use aqmlab_qdisc::{Ecn, Registry};
+use aqmlab_recording::StoppedBy;
+use aqmlab_scenario::Wait;
+use aqmlab_units::{Instant, Span};
+use support::{datagram, plan, room};
+
+const CLIENT: Entry = Entry { class: 0, side: End::Client };
+
+fn pair() -> (FdDevice<UnixDatagram>, UnixDatagram) {
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    (FdDevice(ours), theirs)
+}
+
+/// When the packets of an echo come back: sent one by one, each after the last has come back.
+fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
+    let plan = plan(
+        r#"
+        duration = "60s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "2ms"
+        queue = { kind = "droptail", limit = "20p" }
+        [[traffic]]
+        name = "x"
+        kind = "cbr"
+        rate = "1Mbit"
+        size = "1250B"
+        access_rate = "none"
+        "#,
+    );
+    let router = Router::new(&plan, 1, &Registry::builtin(), &room(&plan, 1000)).unwrap();
+    let ((near, client), (far, server)) = (pair(), pair());
+    let clock = Clock::start();
+    let settings = PlaneSettings { wait, spin: Span::us(30), realtime };
+    let plane = Plane::new(router, vec![near, far], clock, settings).unwrap();
+    let control = PlaneControl::default();
+    let (times, outcome) = thread::scope(|scope| {
+        let plane = scope.spawn(|| plane.run(&control));
+        while !control.is_ready() {
+            thread::yield_now();
+        }
+        let mut times = Vec::new();
+        let (there, mut buffer) = (datagram(CLIENT, Some(0), Ecn::Ect0, 1250), [0; 2000]);
+        let back = datagram(CLIENT.opposite(), Some(0), Ecn::NotEct, 125);
+        for _ in 0..packets {
+            let sent = clock.now();
+            client.send(&there).unwrap();
+            let length = server.recv(&mut buffer).unwrap();
+            assert_eq!(buffer[..length], there);
+            server.send(&back).unwrap();
+            let length = client.recv(&mut buffer).unwrap();
+            assert_eq!(buffer[..length], back);
+            times.push(clock.now() - sent);
+        }
+        // What is no packet is refused, and nothing comes of it.
+        client.send(&[0; 100]).unwrap();
+        control.end_at(clock.now(), StoppedBy::Interrupted);
+        while control.ended().is_none() || control.held() > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(20));
+        control.finish();
+        (times, plane.join().unwrap().unwrap())
+    });
+    assert!(control.is_gone());
+    let (record, report) = (&outcome.router, &outcome.report);
+    assert_eq!(record.stopped_by, StoppedBy::Interrupted);
+    assert_eq!(record.doors[0].read.packets, u64::from(packets) + 1);
+    assert_eq!((record.doors[0].refused(), record.doors[1].refused()), (1, 0));
+    assert_eq!(
+        (record.doors[0].left.packets, record.doors[1].left.packets),
+        (packets.into(), packets.into())
+    );
+    assert_eq!((report.write_errors, record.still_held), (0, 0));
+    assert_eq!(report.lateness.total(), 2 * u64::from(packets));
+    assert!(report.duty > 0.0 && report.duty <= 1.0, "{}", report.duty);
+    assert!(record.t1 > Instant::ZERO && outcome.devices.len() == 2);
+    times
+}
+
+#[test]
+fn an_echo_takes_its_time_and_never_less() {
+    for (wait, realtime) in [(Wait::Epoll, false), (Wait::Hybrid, true)] {
+        let times = echoes(wait, realtime, 40);
+        // 2 ms each way; 1 ms and 0.1 ms on the links.
+        let least = Span::us(5_100);
+        assert!(times.iter().all(|time| *time >= least), "{wait:?}: {:?}", times.iter().min());
+    }
+}
