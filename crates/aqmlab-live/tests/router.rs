@@ -222,6 +222,7 @@ struct Heard(Arc<Mutex<Vec<Note>>>);
 impl Tap for Heard {
     fn happens(&mut self, what: Happening<'_>) {
         let class = parse(what.frame).unwrap().traffic_class;
+        assert!(what.slot < 100, "slots are numbered from zero");
         self.0.lock().unwrap().push((what.at.as_ns() / 1000, what.link, what.what, class));
     }
 }

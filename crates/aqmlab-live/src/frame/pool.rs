@@ -88,6 +88,11 @@ impl FramePool {
 }
 
 impl Slot {
+    /// Its number: below [`FramePool::slots`], and that of no other frame in the network.
+    pub const fn number(&self) -> u32 {
+        self.0
+    }
+
     const fn start(&self, slot_len: usize) -> usize {
         self.0 as usize * slot_len
     }

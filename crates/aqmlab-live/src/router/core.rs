@@ -115,7 +115,8 @@ impl Router {
         })
     }
 
-    /// From now on `tap` hears of every frame at every queue.
+    /// From now on `tap` hears of every frame at every queue, until [`Router::silence`] or the router ends, with which it is
+    /// dropped.
     pub fn listen(&mut self, tap: Box<dyn Tap>) {
         self.yard.tap = Some(tap);
     }

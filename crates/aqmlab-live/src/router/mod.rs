@@ -4,6 +4,9 @@
 //! over their flow's own link, through its delay stages, through the queues of the class's path, and out by the opposite
 //! door. Ports, pipes, draws and books are the simulator's, and so is the order of what happens at one instant: departures
 //! before arrivals, each by the numbers of their links and flows, samplers last.
+//!
+//! DEVIATES from a router (RFC 1812, section 5.3.1): the time to live is left alone. What a plan calls a node is no hop of
+//! its own but a place where links meet, and hosts see the path that they would see without the laboratory.
 
 mod books;
 mod conditions;

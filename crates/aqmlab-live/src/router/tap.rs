@@ -34,6 +34,8 @@ pub struct Happening<'a> {
     pub at: Instant,
     /// What.
     pub what: What,
+    /// The number of the frame's slot: it has it from the first queue to the last, and no other frame has it meanwhile.
+    pub slot: u32,
     /// The whole packet as it is now, marks included.
     pub frame: &'a [u8],
 }

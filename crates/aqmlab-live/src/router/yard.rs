@@ -63,7 +63,7 @@ impl Yard {
         self.write_header(frame);
         let octets = self.pool.frame(&frame.slot, frame.len());
         if let Some(tap) = &mut self.tap {
-            tap.happens(Happening { link, at, what, frame: octets });
+            tap.happens(Happening { link, at, what, slot: frame.slot.number(), frame: octets });
         }
     }
 
