@@ -341,7 +341,7 @@ def test_a_wrong_name_is_told_before_anything_is_run(tmp_path, quick):
     folder = edited(
         tmp_path, "expected.toml", "drop_percent{arm=RED, limit=8p}", "drop_percent{arm=RDE, limit=8p}"
     )
-    with pytest.raises(ScenarioError, match=r"`T2`.*did you mean `RED`"):
+    with pytest.raises(ScenarioError, match=r"expected\.toml:11:28: claim `T2`.*did you mean `RED`"):
         reproduce(read_paper(folder), quick=quick, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 

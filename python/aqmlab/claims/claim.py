@@ -14,7 +14,7 @@ from aqmlab.claims.check import check
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
 from aqmlab.claims.reach import asked_by
-from aqmlab.claims.scan import MisplacedError, Origin
+from aqmlab.claims.scan import MisplacedError, Origin, place_in
 from aqmlab.claims.tree import Condition, label
 from aqmlab.errors import ScenarioError, UsageError, unknown
 
@@ -192,13 +192,5 @@ def _of_table(entry: object, i: int, path: Path, text: str) -> Claim:
     strength = entry.get("strength", "firm")
     if strength not in STRENGTHS:
         raise ScenarioError(f"{where}: {unknown('strength', strength, STRENGTHS)}")
-    line, column = _place(text, entry["expect"])
+    line, column = place_in(text, entry["expect"])
     return Claim.of_entry({**entry, "line": line, "column": column}, str(path))
-
-
-def _place(text: str, expect: str) -> tuple[int, int]:
-    """Line and column of a claim's text in its file, as far as it stands there once as it is; else 0, 0."""
-    if text.count(expect) != 1:
-        return 0, 0
-    before = text[: text.index(expect)]
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1

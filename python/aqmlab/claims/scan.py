@@ -76,6 +76,14 @@ class Origin:
         return ScenarioError(full, [problem])
 
 
+def place_in(text: str, expect: str) -> tuple[int, int]:
+    """Line and column of a claim's text in its file, as far as it stands there once as it is; else 0, 0."""
+    if text.count(expect) != 1:
+        return 0, 0
+    before = text[: text.index(expect)]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
 Kind = Literal["number", "name", "operator", "text", "end"]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aqmlab.claims.scan import Origin, place_in
 from aqmlab.errors import ScenarioError, unknown
 
 T = TypeVar("T")
@@ -91,6 +92,10 @@ class Entry:
             seen.add(name)
             found.append(entry)
         return found
+
+    def origin_of(self, claim: str, expect: str) -> Origin:
+        """Where the text of a claim stands in this whole file, as far as that can be told."""
+        return Origin(claim, self.place, *place_in(self._text, expect))
 
     def error(self, message: str) -> ScenarioError:
         """A complaint about this table."""

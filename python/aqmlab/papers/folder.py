@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aqmlab.claims.scan import Origin
 from aqmlab.errors import UsageError, unknown
 from aqmlab.papers.entries import Entry, read_toml
 
@@ -111,11 +112,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Part:
-    """A statement of a finding about one experiment."""
+    """A statement of a finding about one experiment; ``origin`` is where it stands, for messages."""
 
     experiment: str
     expect: str
     where: Mapping[str, str]
+    origin: Origin = field(default_factory=Origin, compare=False)
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,7 @@ def read_paper(path: Path) -> Paper:
         cost={str(k): str(v) for k, v in about.get("cost", dict, {}).items()},
         experiments=experiments,
         settings=settings,
-        findings=tuple(_finding(e, files, settings) for e in expected.tables("finding", "id")),
+        findings=tuple(_finding(e, expected, files, settings) for e in expected.tables("finding", "id")),
         tables=tuple(_table(e, files) for e in expected.tables("table", "id")),
         figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
         multiverse=_multiverse(Entry(about.get("multiverse", dict, {}), f"{about.place}: [multiverse]")),
@@ -387,7 +389,7 @@ def _setting(entry: Entry, files: list[str]) -> Setting:
     )
 
 
-def _finding(entry: Entry, files: list[str], settings: tuple[Setting, ...]) -> Finding:
+def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Setting, ...]) -> Finding:
     entry.only(
         *("id", "text", "strength", "source", "mark", "threshold"),
         *("experiment", "where", "expect", "part", "cause", "note"),
@@ -398,24 +400,26 @@ def _finding(entry: Entry, files: list[str], settings: tuple[Setting, ...]) -> F
     if bool(stated) == entry.has("expect"):
         raise entry.error("write either `expect` with its `experiment`, or [[finding.part]]s")
     parts = [Entry(part, f"{entry.place}: part {i}") for i, part in enumerate(stated, 1)] or [entry]
+    name = entry.need("id", str)
     return Finding(
-        entry.need("id", str),
+        name,
         entry.need("text", str),
         entry.choice("strength", STRENGTHS),
         entry.get("source", str, ""),
         entry.get("threshold", str, ""),
-        tuple(_part(part, files, whole=part is entry) for part in parts),
+        tuple(_part(part, expected, name, files, whole=part is entry) for part in parts),
         _causes(entry, settings),
         entry.get("note", str, ""),
     )
 
 
-def _part(entry: Entry, files: list[str], *, whole: bool) -> Part:
+def _part(entry: Entry, expected: Entry, name: str, files: list[str], *, whole: bool) -> Part:
     if not whole:
         entry.only("experiment", "where", "expect")
     file = entry.need("experiment", str)
     _known_file(entry, file, files)
-    return Part(file, entry.need("expect", str), entry.labels("where"))
+    expect = entry.need("expect", str)
+    return Part(file, expect, entry.labels("where"), expected.origin_of(name, expect))
 
 
 def _causes(entry: Entry, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from aqmlab.claims import Claim, Names, Scored, score
-from aqmlab.claims.scan import Origin
 from aqmlab.errors import ScenarioError
 from aqmlab.papers.folder import Finding, Part
 from aqmlab.papers.left_out import left_out
@@ -100,7 +99,7 @@ def _why_left_out(
 
 def claim_of(finding: Finding, part: Part) -> Claim:
     """A part of a finding as a claim."""
-    origin = Origin(finding.name, "expected.toml")
+    origin = replace(part.origin, claim=finding.name)
     return Claim(
         finding.name, part.expect, finding.text, part.where, finding.strength, finding.source, origin
     )
