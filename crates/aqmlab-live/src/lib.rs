@@ -1,5 +1,6 @@
 //! The live host: the same disciplines, ports and delay stages that the simulator drives, between real TCP stacks.
 //!
+//! - [`capture`]: what passes the ports, into a file, by a thread that the data plane never waits for.
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used again.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in, frames out, each at its
 //!   ideal instant.
@@ -10,6 +11,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod capacity;
+pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 mod entry;

@@ -12,10 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use aqmlab_qdisc::Registry;
-use aqmlab_recording::capture::Capture;
+use aqmlab_recording::capture::{Capture, PortCapture};
 use aqmlab_recording::{RecordingError, Staged};
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, PortCapture, RunError};
+use aqmlab_sim::{Control, RunError, captured_ports};
 use pyo3::prelude::*;
 
 /// How often the caller is told how far the runs are.
@@ -170,7 +170,7 @@ fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
         return Ok(recording.manifest.wall_s);
     };
     let mut staged = Staged::create(&job.path).map_err(Outcome::Unwritten)?;
-    let ports = PortCapture::ports(job.plan, &choice.links);
+    let ports = captured_ports(job.plan, &choice.links);
     let file = Capture::begin(&mut staged, &ports, choice.snap).map_err(Outcome::Unwritten)?;
     let capture = PortCapture { links: choice.links.clone(), file };
     let recording = aqmlab_sim::run_captured(job.plan, job.seed, control, &Registry::builtin(), capture)

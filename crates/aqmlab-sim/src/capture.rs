@@ -13,23 +13,13 @@ use crate::headers;
 use crate::options::ShownOptions;
 use crate::packet::PortPacket;
 
-/// Ports to capture, and the file for them.
-pub struct PortCapture {
-    /// Indices of the links.
-    pub links: Vec<usize>,
-    /// The file, begun with [`PortCapture::ports`].
-    pub file: Capture,
-}
-
-impl PortCapture {
-    /// The links with these indices as a capture's file needs them.
-    pub fn ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
-        let port = |&link: &usize| {
-            let link = &plan.links[link];
-            CapturedPort { name: link.name.clone(), rate: link.rate }
-        };
-        links.iter().map(port).collect()
-    }
+/// The links with these indices as a capture's file needs them.
+pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
+    let port = |&link: &usize| {
+        let link = &plan.links[link];
+        CapturedPort { name: link.name.clone(), rate: link.rate }
+    };
+    links.iter().map(port).collect()
 }
 
 /// A capture under way.

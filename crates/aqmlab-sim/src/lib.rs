@@ -29,7 +29,7 @@ mod watch;
 mod wheel;
 mod world;
 
-pub use capture::PortCapture;
+pub use capture::captured_ports;
 pub use control::Control;
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};

@@ -4,13 +4,13 @@ use std::time::Instant as WallClock;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Registry, books};
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{
     Imbalance, LinkInfo, Manifest, Recording, RecordingError, StoppedBy as Stopped, run_table,
 };
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
-use crate::capture::PortCapture;
 use crate::control::Control;
 use crate::event::{EventQueue, HeapQueue};
 use crate::network;

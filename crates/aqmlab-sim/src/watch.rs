@@ -7,12 +7,13 @@
 use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::Discipline;
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{RecordingError, Table};
 use aqmlab_scenario::{FlowChoice, PacketEvent, Plan};
 use aqmlab_transport::Profile;
 use aqmlab_units::Instant;
 
-use crate::capture::{CaptureTap, PortCapture, SharedCapture};
+use crate::capture::{CaptureTap, SharedCapture};
 use crate::event::End;
 use crate::flow::{Body, Flow};
 use crate::options::ShownOptions;

@@ -96,6 +96,14 @@ impl Reasons {
     }
 }
 
+/// Ports to capture, and the file for them: what a host is given.
+pub struct PortCapture {
+    /// Indices of the plan's links.
+    pub links: Vec<usize>,
+    /// The file, begun with these ports in this order.
+    pub file: Capture,
+}
+
 /// What became of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureReport {

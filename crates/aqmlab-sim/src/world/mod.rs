@@ -6,12 +6,12 @@ mod packets;
 mod service;
 
 use aqmlab_qdisc::{Packet, Registry};
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{Fates, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::agenda::Agenda;
-use crate::capture::PortCapture;
 use crate::control::Control;
 use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
 use crate::flow::FlowTable;

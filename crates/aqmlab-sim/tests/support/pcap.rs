@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use aqmlab_recording::Recording;
-use aqmlab_recording::capture::Capture;
+use aqmlab_recording::capture::{Capture, PortCapture};
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, PortCapture, RunError, run_captured};
+use aqmlab_sim::{Control, RunError, captured_ports, run_captured};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
 /// A sink that others can look into; it takes `room` bytes and refuses the rest.
@@ -65,7 +65,7 @@ pub fn capture(
     room: usize,
 ) -> (Result<Recording, RunError>, Vec<u8>) {
     let sink = Sink { bytes: Arc::default(), room };
-    let ports = PortCapture::ports(plan, links);
+    let ports = captured_ports(plan, links);
     let file = Capture::on(Box::new(sink.clone()), Path::new("packets.pcapng"), &ports, snap).unwrap();
     let capture = PortCapture { links: links.to_vec(), file };
     let registry = aqmlab_qdisc::Registry::builtin();

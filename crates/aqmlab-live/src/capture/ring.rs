@@ -1,0 +1,113 @@
+//! A ring of bytes between two threads: packets go in as one piece each or not at all, and come out in order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aqmlab_qdisc::Reason;
+use aqmlab_recording::capture::{PacketAtPort, Reasons};
+use aqmlab_units::{Bytes, Instant, Span};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// Bytes before the packet's own: port, kept and whole length (u32 each), marks and drop reason (u8 each), two of
+/// nothing, time and waiting time (u64 each). They never leave the machine.
+const HEAD: usize = 32;
+const NOT_DROPPED: u8 = u8::MAX;
+
+/// Packets of each port that found no room.
+pub type Missed = Arc<[AtomicU64]>;
+
+/// The end of the data plane.
+pub struct Sender {
+    ring: Producer<u8>,
+    snap: usize,
+    /// The packet that goes in, in one piece.
+    piece: Vec<u8>,
+    missed: Missed,
+}
+
+/// The end of the writer.
+pub struct Receiver {
+    ring: Consumer<u8>,
+    /// The packet's bytes that have come out last.
+    bytes: Vec<u8>,
+    /// Packets of each port that found no room.
+    pub missed: Missed,
+}
+
+/// A packet that has come out.
+pub struct Received<'a> {
+    /// What happened to it.
+    pub packet: PacketAtPort,
+    /// Its first bytes.
+    pub head: &'a [u8],
+    /// How many it has.
+    pub len: u32,
+}
+
+/// Both ends of a ring of `size` bytes for packets of so many ports, `snap` bytes of each.
+pub fn of(size: usize, ports: usize, snap: usize) -> (Sender, Receiver) {
+    let (mut producer, mut consumer) = RingBuffer::new(size);
+    touch(&mut producer, &mut consumer);
+    let missed: Missed = (0..ports).map(|_| AtomicU64::new(0)).collect();
+    let sender =
+        Sender { ring: producer, snap, piece: Vec::with_capacity(HEAD + snap), missed: missed.clone() };
+    (sender, Receiver { ring: consumer, bytes: Vec::with_capacity(snap), missed })
+}
+
+/// Passes something through all of the ring: the system makes its pages real at the first write, which should not be in
+/// the middle of the run.
+fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
+    if let Ok(all) = producer.write_chunk(producer.buffer().capacity()) {
+        all.commit_all();
+    }
+    if let Ok(all) = consumer.read_chunk(consumer.slots()) {
+        all.commit_all();
+    }
+}
+
+impl Sender {
+    /// Puts a packet in, or counts it as missed. It takes as long in either case, and allocates nothing.
+    pub fn send(&mut self, packet: &PacketAtPort, frame: &[u8]) {
+        let kept = &frame[..frame.len().min(self.snap)];
+        self.piece.clear();
+        self.piece.extend_from_slice(&packet.port.to_ne_bytes());
+        self.piece.extend_from_slice(&(kept.len() as u32).to_ne_bytes());
+        self.piece.extend_from_slice(&(frame.len() as u32).to_ne_bytes());
+        let dropped = packet.dropped.map_or(NOT_DROPPED, |reason| reason as u8);
+        self.piece.extend_from_slice(&[packet.marked.bits(), dropped, 0, 0]);
+        self.piece.extend_from_slice(&packet.at.as_ns().to_ne_bytes());
+        self.piece.extend_from_slice(&packet.waited.as_ns().to_ne_bytes());
+        self.piece.extend_from_slice(kept);
+        if self.ring.push_entire_slice(&self.piece).is_err() {
+            self.missed[packet.port as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Receiver {
+    /// Takes the next packet out, if there is one.
+    pub fn receive(&mut self) -> Option<Received<'_>> {
+        let mut head = [0; HEAD];
+        self.ring.pop_entire_slice(&mut head).ok()?;
+        let u32_at = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let u64_at = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
+        self.bytes.resize(u32_at(4) as usize, 0);
+        self.ring.pop_entire_slice(&mut self.bytes).expect("a packet goes in as one piece");
+        let len = u32_at(8);
+        let packet = PacketAtPort {
+            port: u32_at(0),
+            at: Instant::from_ns(u64_at(16)),
+            waited: Span::ns(u64_at(24)),
+            marked: Reasons::from_bits(head[12]),
+            dropped: Reason::ALL.get(usize::from(head[13])).copied(),
+            wire_len: Bytes::new(u64::from(len)),
+        };
+        Some(Received { packet, head: &self.bytes, len })
+    }
+
+    /// Will nothing more come?
+    pub fn is_over(&self) -> bool {
+        // In this order: what is in the ring when the other end is gone is all there will be.
+        self.ring.is_abandoned() && self.ring.is_empty()
+    }
+}

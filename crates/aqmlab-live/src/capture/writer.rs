@@ -1,0 +1,78 @@
+//! The thread that writes a capture.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use aqmlab_recording::RecordingError;
+use aqmlab_recording::capture::{Capture, CaptureReport, Frame};
+use aqmlab_units::Instant;
+
+use super::ring::{Missed, Received, Receiver};
+
+/// How long the thread sleeps when there is nothing to write. The data plane does not wake it: that would be a system
+/// call for each packet. The ring holds a hundred times as much as comes meanwhile.
+const NAP: Duration = Duration::from_millis(2);
+
+/// A capture under way.
+pub struct CaptureWriter {
+    /// Gone once it has been waited for.
+    thread: Option<JoinHandle<Capture>>,
+    stop: Arc<AtomicBool>,
+    missed: Missed,
+}
+
+impl CaptureWriter {
+    pub(super) fn start(file: Capture, ring: Receiver) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, missed) = (stop.clone(), ring.missed.clone());
+        let body = move || write(file, ring, &told);
+        let thread = thread::Builder::new().name("aqmlab-capture".into()).spawn(body)?;
+        Ok(CaptureWriter { thread: Some(thread), stop, missed })
+    }
+
+    /// Packets that have found no room so far.
+    pub fn missed(&self) -> u64 {
+        self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Writes what is still in the ring, and ends the file at `end`. What the data plane hands over from now on may or
+    /// may not be in it.
+    ///
+    /// # Errors
+    /// If the file could not be written, now or before: a full disk does not disturb the data plane.
+    ///
+    /// # Panics
+    /// If the thread has.
+    pub fn finish(mut self, end: Instant) -> Result<CaptureReport, RecordingError> {
+        self.stop.store(true, Ordering::Release);
+        let thread = self.thread.take().expect("a capture is finished once");
+        thread.thread().unpark();
+        let file = thread.join().expect("to write a capture does not panic");
+        let missed: Vec<u64> = self.missed.iter().map(|port| port.load(Ordering::Relaxed)).collect();
+        file.finish(end, &missed)
+    }
+}
+
+impl Drop for CaptureWriter {
+    /// A run that has failed has no use for the file: the thread ends, and what it has written goes with the recording.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+    }
+}
+
+fn write(mut file: Capture, mut ring: Receiver, stop: &AtomicBool) -> Capture {
+    loop {
+        // Before the ring is emptied: what came before the word came, is written.
+        let last = stop.load(Ordering::Acquire);
+        while let Some(Received { packet, head, len }) = ring.receive() {
+            file.note(&packet, Frame { head, len });
+        }
+        if last || ring.is_over() {
+            return file;
+        }
+        thread::park_timeout(NAP);
+    }
+}

@@ -1,0 +1,306 @@
+//! From the data plane to the file: in order, whole, and without ever waiting.
+mod support;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex};
+
+use aqmlab_live::capture::{self, CaptureWriter, PortTap};
+use aqmlab_live::router::{Happening, Router, Tap, What};
+use aqmlab_live::{End, Entry};
+use aqmlab_qdisc::{Ecn, Reason, Registry};
+use aqmlab_random::Stream;
+use aqmlab_recording::capture::{Capture, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons};
+use aqmlab_recording::{ColumnData, Table};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
+use proptest::prelude::*;
+use support::{Kept, datagram, plan, room};
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(buf);
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A disk that takes nothing until it is told to.
+struct Stuck(Receiver<()>, Sink);
+
+impl Write for Stuck {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let _ = self.0.recv();
+        self.1.write(buf)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+const SNAP: u32 = 96;
+
+fn file(sink: Box<dyn Write + Send>) -> Capture {
+    let port = |name: &str| CapturedPort { name: name.into(), rate: Rate::mbit(10) };
+    Capture::on(sink, Path::new("packets.pcapng"), &[port("a"), port("b")], SNAP).unwrap()
+}
+
+/// Slots of the script.
+const SLOTS: u32 = 7;
+/// Links 3 and 1 of some plan are ports 0 and 1 of the capture.
+const LINKS: [usize; 2] = [3, 1];
+
+fn start(sink: Box<dyn Write + Send>, ring: usize) -> (PortTap, CaptureWriter) {
+    let capture = PortCapture { links: LINKS.to_vec(), file: file(sink) };
+    capture::start_with(capture, SLOTS as usize, ring).unwrap()
+}
+
+/// A router tells of a packet and its bytes from its arrival on.
+fn tell(tap: &mut PortTap, (packet, bytes): &(PacketAtPort, Vec<u8>), n: u64) {
+    let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
+    let mut happens = |at, what| tap.happens(Happening { link, at, what, slot, frame: bytes });
+    let came = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
+    happens(came, What::Enqueue);
+    for reason in packet.marked.iter() {
+        happens(packet.at, What::Mark { reason });
+    }
+    happens(
+        packet.at,
+        match packet.dropped {
+            Some(reason) => What::Drop { reason },
+            None => What::Dequeue { queued: packet.waited },
+        },
+    );
+}
+
+/// Packet number `n` of a script, and its bytes.
+fn scripted(n: u64, len: usize) -> (PacketAtPort, Vec<u8>) {
+    let mut marked = Reasons::NONE;
+    if n.is_multiple_of(3) {
+        marked.insert(Reason::Early);
+    }
+    let packet = PacketAtPort {
+        port: (n % 2) as u32,
+        at: Instant::from_ns(n << 20 | 1 << 40),
+        waited: Span::ns(n * 7),
+        marked,
+        dropped: n.is_multiple_of(5).then_some(Reason::ALL[(n % 4) as usize]),
+        wire_len: Bytes::new(len as u64),
+    };
+    (packet, (0..len).map(|i| (n as usize * 31 + i) as u8).collect())
+}
+
+fn direct(script: &[(PacketAtPort, Vec<u8>)]) -> Vec<u8> {
+    let sink = Sink::default();
+    let mut file = file(Box::new(sink.clone()));
+    for (packet, bytes) in script {
+        file.note(packet, Frame { head: bytes, len: bytes.len() as u32 });
+    }
+    file.finish(Instant::from_ns(u64::MAX >> 1), &[0, 0]).unwrap();
+    sink.0.lock().unwrap().clone()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The file is the one that would be written without a thread in between.
+    #[test]
+    fn what_goes_in_comes_out_in_order(lengths in prop::collection::vec(0usize..200, 0..400)) {
+        let script: Vec<_> = (0..).zip(&lengths).map(|(n, &len)| scripted(n, len)).collect();
+        let sink = Sink::default();
+        let (mut tap, writer) = start(Box::new(sink.clone()), 400 * 140);
+        (0..).zip(&script).for_each(|(n, packet)| tell(&mut tap, packet, n));
+        let report = writer.finish(Instant::from_ns(u64::MAX >> 1)).unwrap();
+        prop_assert_eq!(report.missed, vec![0, 0]);
+        prop_assert_eq!(report.written.iter().sum::<u64>(), script.len() as u64);
+        prop_assert!(*sink.0.lock().unwrap() == direct(&script));
+    }
+}
+
+#[test]
+fn what_happens_at_other_ports_is_not_captured() {
+    let (mut tap, writer) = start(Box::new(io::sink()), 1000);
+    for link in [0, 2, 4, 1000, 1] {
+        let what = What::Dequeue { queued: Span::ZERO };
+        tap.happens(Happening { link, at: Instant::ZERO, what, slot: 0, frame: &[0x45] });
+    }
+    drop(tap);
+    assert_eq!(writer.finish(Instant::ZERO).unwrap().written, [0, 1]);
+}
+
+/// A ring of eight packets turns ten thousand times. What has found no room is counted, port by port, and what has is there.
+#[test]
+fn nothing_is_lost_uncounted_when_the_ring_overflows() {
+    let sink = Sink::default();
+    let (mut tap, writer) = start(Box::new(sink.clone()), 1024);
+    const PACKETS: u64 = 80_000;
+    for n in 0..PACKETS {
+        tell(&mut tap, &scripted(n, 100), n);
+    }
+    drop(tap);
+    let report = writer.finish(Instant::ZERO).unwrap();
+    for port in 0..2 {
+        assert_eq!(report.written[port] + report.missed[port], PACKETS / 2, "{report:?}");
+        assert!(report.written[port] > 0);
+    }
+}
+
+#[test]
+fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
+    let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
+    let sink = Sink::default();
+    let (mut tap, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
+    // Half a megabyte and more: beyond what is buffered in front of the disk, which would be the place to wait.
+    const PACKETS: u64 = 20_000;
+    for n in 0..PACKETS {
+        tell(&mut tap, &scripted(n, 100), n);
+        if n % 64 == 0 {
+            std::thread::yield_now();
+        }
+    }
+    assert!(writer.missed() > 0, "the ring is full, and we are here");
+    assert_eq!(sink.0.lock().unwrap().len(), 0, "nothing has been written");
+    drop(release);
+    let report = writer.finish(Instant::ZERO).unwrap();
+    assert_eq!(report.written.iter().chain(&report.missed).sum::<u64>(), PACKETS);
+    let bytes = sink.0.lock().unwrap();
+    let written = bytes.windows(4).filter(|window| *window == b"ueue").count() as u64;
+    assert_eq!(written, report.written.iter().sum::<u64>());
+}
+
+#[test]
+fn a_full_disk_is_told_at_the_end() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return eprintln!("skipped: no /dev/full");
+    };
+    let (mut tap, writer) = start(Box::new(full), 1 << 20);
+    for n in 0..20_000 {
+        tell(&mut tap, &scripted(n, 100), n);
+    }
+    let error = writer.finish(Instant::ZERO).unwrap_err();
+    assert!(error.is_host_limit(), "{error}");
+}
+
+#[test]
+fn to_hand_over_allocates_nothing() {
+    let (mut tap, writer) = start(Box::new(io::sink()), 1 << 16);
+    let script: Vec<_> = (0..1000).map(|n| scripted(n, 1500)).collect();
+    let counted = allocation_counter::measure(|| {
+        (0..).zip(&script).for_each(|(n, packet)| tell(&mut tap, packet, n));
+    });
+    assert_eq!(counted.count_total, 0);
+    drop(tap);
+    let report = writer.finish(Instant::ZERO).unwrap();
+    assert_eq!(report.written.iter().chain(&report.missed).sum::<u64>(), 1000);
+}
+
+/// Interface, time, comment and bytes of all packets of a file.
+fn read(bytes: &[u8]) -> Vec<(u32, u64, String, Vec<u8>)> {
+    let blocks = PcapNGSlice::from_slice(bytes).expect("a section comes first");
+    let packets = blocks.filter_map(|block| match block.expect("every block is whole") {
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let comment = packet.options.iter().find(|option| option.code == OptionCode::Comment);
+            let comment = comment.expect("every packet has a comment").as_str().expect("UTF-8").to_owned();
+            let at = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            Some((packet.if_id, at, comment, packet.packet_data().to_vec()))
+        }
+        _ => None,
+    });
+    packets.collect()
+}
+
+fn total(table: &Table, column: &str, row: usize) -> u128 {
+    match table.column(column) {
+        Some(ColumnData::U64(values)) => u128::from(values[row]),
+        Some(ColumnData::NullableU128(values)) => values[row].expect("it is there for all classes"),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+/// A router's capture is its ports' books, and what has left is in it as it left.
+#[test]
+fn the_packets_of_a_port_are_its_books() {
+    let mut plan = plan(
+        r#"
+        duration = "8s"
+        warmup = "0s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "5ms"
+        queue = { kind = "red", limit = "15p", min_th = "3p", max_th = "9p", max_p = 0.1, w_q = 0.05, gentle = false, ecn = true }
+        [[traffic]]
+        name = "x"
+        kind = "cbr"
+        count = 3
+        rate = "1Mbit"
+        size = "1250B"
+        access_rate = "none"
+        "#,
+    );
+    plan.links[0].faults.mark = (100..200).collect();
+    let sink = Sink::default();
+    let capture = PortCapture { links: vec![0, 1], file: file(Box::new(sink.clone())) };
+    let room = room(&plan, 64);
+    let (tap, writer) = capture::start(capture, &room).unwrap();
+    let mut router = Router::new(&plan, 1, &Registry::builtin(), &room).unwrap();
+    router.listen(Box::new(tap));
+    let (mut out, mut draws, mut at) = (Kept::default(), Stream::new(3, "arrivals"), 0);
+    for n in 0u64.. {
+        // Now and then a train that comes at once: the average has not seen it yet.
+        at += if n % 400 < 25 { 0 } else { draws.below(1_400_000) };
+        if at > 7_000_000_000 {
+            break;
+        }
+        let side = if draws.hit(0.8) { End::Client } else { End::Server };
+        let ecn = if draws.hit(0.5) { Ecn::Ect0 } else { Ecn::NotEct };
+        let door = Entry { class: 0, side };
+        let packet = datagram(door, Some(draws.below(3) as u16), ecn, 1250);
+        router.accept(Instant::from_ns(at), door, &packet, &mut out).unwrap();
+    }
+    let end = Instant::from_ns(8_000_000_000);
+    router.advance(end, &mut out);
+    drop(router.silence());
+    let report = writer.finish(end).unwrap();
+    assert_eq!(report.missed, [0, 0]);
+    let record = router.finish().unwrap();
+    let packets = read(&sink.0.lock().unwrap());
+    let says = |comment: &str, words: &str| comment.split(", ").any(|part| part == words);
+    // Rows: all classes and the one, of each queue.
+    for (port, row) in [(0, 0), (1, 2)] {
+        let book = |column: &str| total(&record.ports.summary, column, row);
+        let here: Vec<_> = packets.iter().filter(|(interface, ..)| *interface == port).collect();
+        let told =
+            |words: &str| here.iter().filter(|(_, _, comment, _)| says(comment, words)).count() as u128;
+        for reason in Reason::ALL.map(Reason::name) {
+            for what in ["dropped", "marked"] {
+                let column = format!("{what}_{reason}_packets");
+                assert_eq!(told(&format!("{what} {reason}")), book(&column), "port {port}: {column}");
+            }
+        }
+        let left: Vec<_> = here.iter().filter(|(_, _, comment, _)| !comment.contains("dropped")).collect();
+        assert_eq!(left.len() as u128, book("departures_packets"));
+        let waited =
+            |comment: &str| comment["queueing delay ".len()..].split(' ').next().unwrap().parse::<u128>();
+        let sum: u128 = left.iter().map(|(_, _, comment, _)| waited(comment).unwrap()).sum();
+        assert_eq!(sum, book("sojourn_sum_ns"));
+        // A millisecond to send, five on the way; and not a bit of the header changes in between.
+        let to = if port == 0 { End::Server } else { End::Client };
+        let arrived: Vec<_> = out.0.iter().filter(|(_, door, ..)| door.side == to).collect();
+        assert_eq!(arrived.len(), left.len());
+        for ((_, began, _, head), (at, _, _, octets)) in left.iter().zip(arrived) {
+            assert_eq!(began + 6_000_000, at.as_ns());
+            assert_eq!(*head, octets[..SNAP as usize]);
+        }
+    }
+    for reason in ["marked early", "marked injected", "dropped early", "dropped overflow"] {
+        let seen = packets.iter().filter(|(_, _, comment, _)| says(comment, reason)).count();
+        assert!(seen > 5, "{reason}: {seen}");
+    }
+}
