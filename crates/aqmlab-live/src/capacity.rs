@@ -113,8 +113,7 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
 /// # Errors
 /// If the machine refuses.
 pub fn measure() -> Result<Capacity, LiveError> {
-    let experiment = aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in plan is a plan");
-    let plan = &experiment.arms[0];
+    let plan = &plan();
     let (hosts, mut tuns) = host::lay(plan)?;
     let clock = Clock::start();
     let signals = Signals::new(Instant::ZERO + plan.stop.at);
@@ -123,8 +122,30 @@ pub fn measure() -> Result<Capacity, LiveError> {
         let generator = scope.spawn(|| drive(plan, &hosts, clock, &signals, &ended));
         let carried = carry(&mut tuns, &ended);
         generator.join().expect("the generator does not panic")?;
-        carried
+        let carried = carried?;
+        if carried.packets == 0 {
+            return Err(LiveError::Machine {
+                what: "no packet came through its TUN devices in 200 ms".into(),
+                remedy: "see `aqmlab doctor`".into(),
+            });
+        }
+        Ok(Capacity { packets: carried.packets, per_packet: carried.processor_time.div(carried.packets) })
     })
+}
+
+/// The plan of two hosts.
+pub fn plan() -> Plan {
+    let mut experiment = aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in plan is a plan");
+    experiment.arms.remove(0)
+}
+
+/// What has been carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Packets.
+    pub packets: u64,
+    /// Processor time that it took.
+    pub processor_time: Span,
 }
 
 fn drive(
@@ -139,8 +160,11 @@ fn drive(
     outcome.map(|_| ())
 }
 
-/// Carries packets from one device to the other until the traffic has ended.
-fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Capacity, LiveError> {
+/// Carries packets from one device to the other, at once, until the traffic has ended.
+///
+/// # Errors
+/// What the system said.
+pub fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Carried, LiveError> {
     const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     let io =
         |operation| move |error: rustix::io::Errno| LiveError::io(operation, "a TUN device")(error.into());
@@ -162,14 +186,7 @@ fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Capacity, LiveError> {
             packets += pass_on(tuns, from, &mut frame).map_err(LiveError::io("read from", "a TUN device"))?;
         }
     }
-    let used = Clock::thread_time().saturating_sub(before);
-    if packets == 0 {
-        return Err(LiveError::Machine {
-            what: "no packet came through its TUN devices in 200 ms".into(),
-            remedy: "see `aqmlab doctor`".into(),
-        });
-    }
-    Ok(Capacity { packets, per_packet: used.div(packets) })
+    Ok(Carried { packets, processor_time: Clock::thread_time().saturating_sub(before) })
 }
 
 /// A few packets from one device to the other.

@@ -56,10 +56,8 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
-    /// Packets that the router has handed over with the mark CE.
-    pub marked_delivered: u64,
-    /// Packets with the mark CE that the hosts' kernels have counted.
-    pub marked_received: u64,
+    /// Of each host, packets that the router has handed to it with the mark CE, and those that its kernel has counted.
+    pub marks: Vec<(u64, u64)>,
 }
 
 /// What lateness is compared with.
@@ -236,18 +234,16 @@ fn hidden_drops(observed: &Observed) -> Check {
 }
 
 fn marks(observed: &Observed) -> Check {
-    let (delivered, received) = (observed.marked_delivered, observed.marked_received);
-    let passed = delivered == received;
-    let sentence = if passed {
-        format!("{received} packets with CE delivered, and as many counted by the hosts")
-    } else {
-        format!("{delivered} packets with CE delivered, and {received} counted by the hosts")
-    };
+    let delivered: u64 = observed.marks.iter().map(|(delivered, _)| delivered).sum();
+    let received: u64 = observed.marks.iter().map(|(_, received)| received).sum();
+    // Host by host: what one lacks another's surplus does not make up for.
+    let amiss: u64 = observed.marks.iter().map(|(delivered, received)| delivered.abs_diff(*received)).sum();
+    let counted = if amiss == 0 { "as many".to_owned() } else { received.to_string() };
     Check {
         name: "marks",
-        passed,
-        sentence,
-        value: received.abs_diff(delivered) as f64,
+        passed: amiss == 0,
+        sentence: format!("{delivered} packets with CE delivered, and {counted} counted by the hosts"),
+        value: amiss as f64,
         limit: 0.0,
         unit: "packets",
     }
@@ -281,8 +277,7 @@ mod tests {
         Observed {
             lateness_p99: Span::us(55),
             duty: 0.12,
-            marked_delivered: 31,
-            marked_received: 31,
+            marks: vec![(0, 0), (31, 31)],
             ..Observed::default()
         }
     }
@@ -312,7 +307,7 @@ mod tests {
             ("oversize", "1 packets", |o| o.oversize = 1),
             ("no_room", "9 packets", |o| o.no_room = 9),
             ("hidden_drops", "dev.tx_dropped 4", |o| o.hidden_drops = vec![("dev.tx_dropped".into(), 4)]),
-            ("marks", "30 counted", |o| o.marked_received = 30),
+            ("marks", "30 counted", |o| o.marks[1].1 = 30),
         ];
         for (name, figure, defect) in defects {
             let verdict = verdict(defect);
@@ -334,6 +329,13 @@ mod tests {
             verdict.to_string(),
             "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the least base RTT) (interrupted)"
         );
+    }
+
+    #[test]
+    fn marks_are_compared_host_by_host() {
+        let verdict = verdict(|o| o.marks = vec![(1, 0), (30, 31)]);
+        assert!(!verdict.is_faithful());
+        assert_eq!(verdict.checks.iter().find(|check| check.name == "marks").unwrap().value, 2.0);
     }
 
     #[test]

@@ -140,7 +140,6 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_syncookies", 0),
         Sysctl::new("ipv4/tcp_window_scaling", 1),
         Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
-        Sysctl::new("ipv4/tcp_moderate_rcvbuf", 1),
         Sysctl::new("ipv4/tcp_mtu_probing", 0),
         Sysctl::new("ipv4/tcp_fastopen", 0),
         // RACK (where it can be switched off), tail loss probes, F-RTO: no profile has them.

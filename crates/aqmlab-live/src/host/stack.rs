@@ -36,6 +36,8 @@ pub struct TcpSockets {
     pub congestion: String,
     /// Largest payload of a segment with TCP options, where the MTU alone does not say it.
     pub max_segment: Option<u32>,
+    /// Largest receive window, if it is limited. The route says so too, and since Linux 6.6 connections forget that.
+    pub receive_window: Option<u32>,
     /// Partial segments do not wait for acknowledgments.
     pub no_delay: bool,
 }
@@ -165,6 +167,7 @@ impl Stack {
         let tcp = TcpSockets {
             congestion: class.live.congestion.clone(),
             max_segment: (tcp.mss + header < mtu).then_some(tcp.mss + options),
+            receive_window: metrics.receive_window,
             no_delay: !tcp.nagle,
         };
         Stack { mtu, sysctls, metrics, tcp: Some(tcp), remarks }
@@ -201,6 +204,8 @@ impl Told<'_> {
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
             Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
+            // A buffer that grows takes the window along, whatever the route says.
+            Sysctl::new("ipv4/tcp_moderate_rcvbuf", flag(window(tcp) >= ANY_RECEIVE_WINDOW)),
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
                 receive_buffers(tcp),
@@ -213,8 +218,7 @@ impl Told<'_> {
             initial_window: Some(tcp.initial_window as u32),
             // Twice the initial window of the other side, so that this side never limits it.
             initial_receive_window: Some((2 * tcp.initial_window as u32).max(20)),
-            max_window: Some(tcp.max_window).filter(|&segments| segments < ANY_WINDOW),
-            receive_window: Some(tcp.receive_window).filter(|&bytes| bytes < ANY_RECEIVE_WINDOW),
+            receive_window: Some(window(tcp)).filter(|&bytes| bytes < ANY_RECEIVE_WINDOW),
             min_rto_ms: Some((tcp.min_rto.as_ns().div_ceil(1_000_000) as u32).max(1)),
             quick_ack: tcp.ack_every == 1,
         };
@@ -278,13 +282,20 @@ impl Told<'_> {
     }
 }
 
+/// The most that may be in flight, in bytes: the lesser of both windows, kept by the receiver. (The route's metric for the
+/// congestion window is of no use: the kernel heeds it only with what it remembers of connections before.)
+fn window(tcp: &Profile) -> u32 {
+    let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };
+    tcp.receive_window.min(senders)
+}
+
 /// Buffers that hold the receive window twice, for a kernel counts its own overhead; default and largest. Without a window of
 /// its own a class has the kernel's usual default, which grows.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;
-    let limited = tcp.receive_window < ANY_RECEIVE_WINDOW;
-    let default = if limited { (4 * u64::from(tcp.receive_window)).clamp(USUAL, LARGEST) } else { USUAL };
+    let limited = window(tcp) < ANY_RECEIVE_WINDOW;
+    let default = if limited { (4 * u64::from(window(tcp))).clamp(USUAL, LARGEST) } else { USUAL };
     format!("4096 {default} {LARGEST}")
 }
 
@@ -409,7 +420,7 @@ mod tests {
         assert_eq!(sysctl(&stack, "ipv4/tcp_sack"), Some("0"));
         assert_eq!(sysctl(&stack, "ipv4/tcp_rto_max_ms"), Some("60000"));
         assert_eq!(stack.metrics.min_rto_ms, Some(1000));
-        assert_eq!((stack.metrics.max_window, stack.metrics.quick_ack), (Some(32), true));
+        assert_eq!((stack.metrics.receive_window, stack.metrics.quick_ack), (Some(32 * 960), true));
         assert!(stack.tcp.as_ref().unwrap().no_delay);
         let told = stack.remarks.join("\n");
         for parameter in ["`increase`", "`delayed_ack`", "`recovery_exit`", "`ecn_at_one`", "`granularity`"] {
@@ -425,7 +436,8 @@ mod tests {
     #[test]
     fn small_windows_and_headers_of_other_lengths() {
         let freebsd = stack("profile = \"freebsd4\"");
-        assert_eq!((freebsd.metrics.receive_window, freebsd.metrics.max_window), (Some(16_384), Some(11)));
+        // 11 segments of 1460 bytes are less than 16 KB.
+        assert_eq!(freebsd.metrics.receive_window, Some(16_060));
         assert_eq!(freebsd.metrics.min_rto_ms, Some(1000));
         let ns2 = stack("profile = \"ns2\"");
         assert_eq!((ns2.mtu, ns2.metrics.quick_ack), (1040, true));

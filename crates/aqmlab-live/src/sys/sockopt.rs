@@ -82,6 +82,14 @@ pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
 
+/// The socket advertises a receive window of `bytes` at most.
+///
+/// # Errors
+/// What the system said.
+pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
+}
+
 /// The socket is writable while less than `bytes` of what it holds have not been sent once.
 ///
 /// # Errors

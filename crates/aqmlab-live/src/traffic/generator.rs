@@ -216,6 +216,8 @@ impl<'a> Generator<'a> {
             }
             for event in events.drain(..) {
                 self.on_event(Whose::of(event.data), event.flags, &mut scratch)?;
+                // A burst of events takes milliseconds; what is due meanwhile does not wait for its end.
+                self.do_what_is_due(self.clock.now().min(self.signals.end()))?;
             }
         }
         Ok(self.finish(used))
@@ -288,7 +290,7 @@ impl<'a> Generator<'a> {
         if matches!(session, Some(Session::Bursts(_))) {
             sys::stamp_acknowledgments(&socket)?;
         }
-        Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true), session))))
+        Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
     }
 
     /// The applications' first acts.
@@ -389,7 +391,8 @@ impl<'a> Generator<'a> {
             let flow = number.and_then(|number| self.flows[number as usize].as_mut());
             match flow.map(|flow| (flow.number, &mut flow.body)) {
                 Some((number, Body::Tcp(connection))) if !connection.is_accepted() => {
-                    connection.accepted(Stream::new(socket, false));
+                    let window = self.hosts.stacks[class].tcp.as_ref().and_then(|tcp| tcp.receive_window);
+                    connection.accepted(Stream::new(socket, false, window));
                     self.see_to(number);
                 }
                 _ => self.trouble.strays += 1,

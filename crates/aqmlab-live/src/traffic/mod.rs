@@ -8,7 +8,7 @@ mod datagrams;
 mod flow;
 mod generator;
 mod info;
-mod sockets;
+pub(crate) mod sockets;
 mod stream;
 mod tables;
 mod timers;

@@ -16,7 +16,10 @@ use crate::sys;
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Calls that write, or that read, before others have their turn.
-const TURNS: usize = 8;
+const TURNS: usize = 4;
+
+/// Reads after which the largest receive window is said again.
+const WINDOW_SAID: u32 = 16;
 
 /// What an application still has to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,13 +45,16 @@ pub struct Stream {
     peer_closed: bool,
     /// The connection is not open yet.
     opening: bool,
+    /// Largest receive window, and how often it is still to be said.
+    window: Option<(u32, u32)>,
     /// What the generator waits for at this socket.
     interest: EventFlags,
 }
 
 impl Stream {
-    /// An application that has nothing to say yet; at the end that opens the connection, or at the other.
-    pub fn new(socket: OwnedFd, opening: bool) -> Self {
+    /// An application that has nothing to say yet; at the end that opens the connection, or at the other. `window` is the
+    /// largest receive window.
+    pub fn new(socket: OwnedFd, opening: bool, window: Option<u32>) -> Self {
         Stream {
             socket,
             to_write: ToWrite::Bytes(0),
@@ -58,6 +64,7 @@ impl Stream {
             read: 0,
             peer_closed: false,
             opening,
+            window: window.map(|bytes| (bytes, WINDOW_SAID)),
             interest: EventFlags::empty(),
         }
     }
@@ -151,12 +158,27 @@ impl Stream {
                     self.peer_closed = true;
                     return Ok(());
                 }
-                Ok((_, length)) => self.read += length as u64,
+                Ok((_, length)) => {
+                    self.read += length as u64;
+                    self.say_window();
+                }
                 Err(Errno::AGAIN | Errno::INTR | Errno::NOTCONN) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    /// Linux since 6.6 works the clamp out anew whenever a segment is longer than all before: after the first few that is over.
+    fn say_window(&mut self) {
+        if let Some((bytes, times)) = &mut self.window {
+            // A connection that ends at this moment needs none.
+            let _ = sys::set_window_clamp(&self.socket, *bytes);
+            *times -= 1;
+            if *times == 0 {
+                self.window = None;
+            }
+        }
     }
 
     /// The error that the socket holds, if it holds one.

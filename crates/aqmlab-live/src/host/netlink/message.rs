@@ -31,8 +31,6 @@ pub struct Metrics {
     pub initial_window: Option<u32>,
     /// Initial receive window, segments.
     pub initial_receive_window: Option<u32>,
-    /// Largest congestion window, segments; locked, or the kernel would not heed it.
-    pub max_window: Option<u32>,
     /// Largest receive window, bytes.
     pub receive_window: Option<u32>,
     /// Least retransmission timeout, milliseconds; locked, or the kernel would not heed it.
@@ -44,7 +42,6 @@ pub struct Metrics {
 // linux/rtnetlink.h
 const RTAX_LOCK: u16 = 1;
 const RTAX_WINDOW: u16 = 3;
-const RTAX_CWND: u16 = 7;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_RTO_MIN: u16 = 13;
 const RTAX_INITRWND: u16 = 14;
@@ -151,12 +148,9 @@ impl Request {
 
 impl Metrics {
     fn attributes(&self) -> Vec<u8> {
-        let locked = [(RTAX_CWND, self.max_window), (RTAX_RTO_MIN, self.min_rto_ms)];
-        let lock = locked.iter().filter(|(_, v)| v.is_some()).fold(0, |mask, (kind, _)| mask | 1 << kind);
         let values = [
-            (RTAX_LOCK, Some(lock).filter(|&mask| mask != 0)),
+            (RTAX_LOCK, self.min_rto_ms.map(|_| 1 << RTAX_RTO_MIN)),
             (RTAX_WINDOW, self.receive_window),
-            (RTAX_CWND, self.max_window),
             (RTAX_INITCWND, self.initial_window),
             (RTAX_RTO_MIN, self.min_rto_ms),
             (RTAX_INITRWND, self.initial_receive_window),
@@ -271,7 +265,6 @@ mod tests {
         let metrics = Metrics {
             initial_window: Some(10),
             initial_receive_window: Some(20),
-            max_window: Some(42),
             receive_window: Some(16_384),
             min_rto_ms: Some(200),
             quick_ack: true,
@@ -280,9 +273,8 @@ mod tests {
         let RouteNetlinkMessage::NewRoute(message) = request else { panic!() };
         assert_eq!((message.header.destination_prefix_length, message.header.scope), (0, RouteScope::Link));
         let expected = [
-            RouteMetric::Lock(1 << RTAX_CWND | 1 << RTAX_RTO_MIN),
+            RouteMetric::Lock(1 << RTAX_RTO_MIN),
             RouteMetric::Window(16_384),
-            RouteMetric::Cwnd(42),
             RouteMetric::InitCwnd(10),
             RouteMetric::RtoMin(200),
             RouteMetric::InitRwnd(20),
