@@ -6,6 +6,10 @@
 //!   ideal instant.
 //! - [`plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
 //!
+//! - [`host`]: the hosts at its edges, each a network namespace of its own with settings by the plan's TCP profile.
+//! - [`traffic`]: the plan's traffic through real sockets in them, by the draws of the simulator.
+//! - [`live`]: a run of all that, with a verdict on whether it is to be trusted.
+//!
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
 //! free. Only the write may be late, and by how much is on record.
 
@@ -16,14 +20,24 @@ pub mod capture;
 pub mod doctor;
 mod entry;
 mod error;
+#[cfg(target_os = "linux")]
+mod feasible;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]
+mod outcome;
+#[cfg(target_os = "linux")]
+mod ping;
+#[cfg(target_os = "linux")]
 pub mod plane;
 pub mod router;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod selftest;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
@@ -33,5 +47,9 @@ mod verdict;
 
 pub use entry::{End, Entry};
 pub use error::LiveError;
+#[cfg(target_os = "linux")]
+pub use run::{LiveRun, Options, Phase, Progress, live, live_with};
+#[cfg(target_os = "linux")]
+pub use selftest::{SelfTest, selftest};
 #[cfg(target_os = "linux")]
 pub use verdict::{Check, LONGEST_SILENCE, Observed, Pace, Verdict};

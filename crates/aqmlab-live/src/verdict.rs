@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use aqmlab_scenario::Plan;
-use aqmlab_units::Span;
+use aqmlab_scenario::{Plan, Workload};
+use aqmlab_units::{Bytes, Span};
 use serde_json::{Value, json};
 
 use crate::capacity::MOST_DUTY;
@@ -63,9 +63,9 @@ pub struct Observed {
 /// What lateness is compared with.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pace {
-    /// The least time that a packet of usual size takes at a link, and which link that is.
+    /// The least time that a packet with data takes at a link of its path.
     pub packet_time: Span,
-    /// Its name.
+    /// The name of that link.
     pub link: String,
     /// The least base round-trip time of all flows.
     pub least_rtt: Span,
@@ -75,15 +75,16 @@ pub struct Pace {
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl Pace {
-    /// That of a plan whose flows have this base round-trip time at least.
+    /// That of a plan whose flows have this base round-trip time at least. Packets are those that carry data, and their links
+    /// those of their classes' paths: acknowledgments are small, and nobody waits for each of them.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
-        let time = |link: &aqmlab_scenario::LinkPlan| link.rate.time_for(link.queue.link.mean_packet);
-        let fastest = plan.links.iter().min_by_key(|link| time(link));
-        Pace {
-            packet_time: fastest.map_or(Span::ZERO, time),
-            link: fastest.map(|link| link.name.clone()).unwrap_or_default(),
-            least_rtt,
-        }
+        let times = plan.classes.iter().flat_map(|class| {
+            let size = packet_of(&class.workload);
+            class.path.iter().map(move |&link| (plan.links[link].rate.time_for(size), link))
+        });
+        let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
+        let link = plan.links.get(link).map(|link| link.name.clone()).unwrap_or_default();
+        Pace { packet_time, link, least_rtt }
     }
 
     /// The most that the 99th percentile of lateness may be, and why.
@@ -94,6 +95,17 @@ impl Pace {
         } else {
             (percent, "1 % of the least base RTT".to_owned())
         }
+    }
+}
+
+/// A full packet of a class, or one of mean size.
+fn packet_of(workload: &Workload) -> Bytes {
+    match workload {
+        Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
+            Bytes::new(u64::from(tcp.mss + tcp.header))
+        }
+        Workload::OnOff { size, .. } => *size,
+        Workload::Packets { sizes, .. } => sizes.mean(),
     }
 }
 
@@ -328,6 +340,21 @@ mod tests {
         assert_eq!(
             verdict.to_string(),
             "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the least base RTT) (interrupted)"
+        );
+    }
+
+    #[test]
+    fn the_pace_is_that_of_data_at_the_fastest_link_of_its_path() {
+        let text = "title = \"t\"\nduration = \"1s\"\n\
+                    topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+                    [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ntcp = { profile = \"linux\" }\n\
+                    [[traffic]]\nname = \"b\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"500B\"\n";
+        let plan = aqmlab_scenario::parse(text, "test").unwrap().arms.remove(0);
+        let pace = Pace::of(&plan, Span::ms(2));
+        // 500 bytes at 10 Mbit/s.
+        assert_eq!(
+            (pace.packet_time, pace.link.as_str()),
+            (Span::us(400), plan.links[plan.classes[0].path[0]].name.as_str())
         );
     }
 

@@ -19,6 +19,17 @@ impl Clock {
         Clock { origin, boot_ahead: boot_ahead() }
     }
 
+    /// A clock whose [`Instant::ZERO`] comes after `span`; until then it stands still.
+    pub fn starting_in(span: Span) -> Self {
+        let clock = Clock::start();
+        Clock { origin: clock.origin + span.as_ns(), ..clock }
+    }
+
+    /// How long it still stands still.
+    pub fn until_start(&self) -> Span {
+        Span::ns(self.origin.saturating_sub(nanoseconds(clock_gettime(ClockId::Monotonic))))
+    }
+
     /// Time since the origin.
     #[inline]
     pub fn now(&self) -> Instant {
@@ -65,6 +76,16 @@ mod tests {
         }
         assert!(last > Instant::ZERO);
         assert!(clock.suspended() < Span::ms(1), "nobody sleeps here: {}", clock.suspended());
+    }
+
+    #[test]
+    fn it_can_begin_later() {
+        let clock = Clock::starting_in(Span::ms(5));
+        assert!(clock.until_start() > Span::ZERO && clock.until_start() <= Span::ms(5));
+        assert_eq!(clock.now(), Instant::ZERO);
+        std::thread::sleep(std::time::Duration::from_millis(6));
+        assert!(clock.until_start().is_zero());
+        assert!((Span::us(1)..Span::s(5)).contains(&clock.now().saturating_since(Instant::ZERO)));
     }
 
     #[test]

@@ -198,6 +198,7 @@ impl<'a> Generator<'a> {
     /// # Errors
     /// If a socket cannot be opened, or the system refuses to wait.
     pub fn run(mut self) -> Result<Outcome, LiveError> {
+        std::thread::sleep(std::time::Duration::from_nanos(self.clock.until_start().as_ns()));
         let used = Clock::thread_time();
         let mut events = Vec::with_capacity(PER_PASS);
         let mut scratch = vec![0; 256 << 10];

@@ -1,0 +1,116 @@
+//! Can a plan run live at all? What can be said before anything is laid out.
+
+use aqmlab_scenario::{Plan, Sessions, Workload};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::error::LiveError;
+use crate::host::{Addresses, client_port, descriptors_refused};
+
+/// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
+const PER_CLASS: u64 = 5;
+/// Those that everything else needs: the standard ones, libraries, waits, a recording's files.
+const OTHERS: u64 = 64;
+
+/// Checks it, and lets the process have as many descriptors as it needs.
+///
+/// # Errors
+/// If it has more classes or flows than there are addresses and ports, or than the process may have sockets.
+pub fn check(plan: &Plan) -> Result<(), LiveError> {
+    if plan.classes.len() > Addresses::MOST_CLASSES {
+        return Err(LiveError::Unsupported(format!(
+            "it has {} classes of traffic, and there are addresses for {}",
+            plan.classes.len(),
+            Addresses::MOST_CLASSES
+        )));
+    }
+    for class in &plan.classes {
+        let last = u32::try_from(class.count.saturating_sub(1)).ok();
+        if last.and_then(client_port).is_none() {
+            return Err(LiveError::Unsupported(format!(
+                "class `{}` has {} flows, and a host has ports for {}; make several classes of it",
+                class.name,
+                class.count,
+                u16::MAX - 1023
+            )));
+        }
+    }
+    allow_descriptors(descriptors(plan))
+}
+
+/// What a live run of the plan does not record, a sentence each.
+pub fn remarks(plan: &Plan) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if !plan.record.trace.is_empty() {
+        remarks.push(
+            "`record.trace`: a kernel does not tell each change of a connection; there is no table `trace`"
+                .into(),
+        );
+    }
+    if plan.record.packets.is_some() {
+        remarks.push(
+            "`record.packets`: there is no table `packets` of a live run; capture a port with `--pcap`"
+                .into(),
+        );
+    }
+    remarks
+}
+
+/// Descriptors that are needed at one time. How many connections of a trace are open at a time nobody knows before.
+fn descriptors(plan: &Plan) -> u64 {
+    let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
+        Workload::Sessions { sessions: Sessions::Trace(_), .. } => 0,
+        Workload::Bulk { .. } | Workload::Sessions { .. } => 2 * class.count,
+        Workload::OnOff { .. } | Workload::Packets { .. } => class.count,
+    };
+    OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
+}
+
+/// Raises the limit of open files as far as it goes; it is the process's own.
+fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    if needed > most {
+        return Err(descriptors_refused(needed, most));
+    }
+    if limit.current.is_some_and(|current| current < most) {
+        // Where that is refused the present limit holds, and a socket too many says so.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(classes: &str) -> Plan {
+        let text = format!(
+            "title = \"t\"\nduration = \"1s\"\n\
+             topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = {{ kind = \"droptail\", limit = \"9p\" }} }}\n{classes}"
+        );
+        aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+    }
+
+    #[test]
+    fn sockets_are_counted_at_both_ends() {
+        let plan = plan(
+            "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ncount = 100\n\
+             [[traffic]]\nname = \"b\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"500B\"\ncount = 7\n",
+        );
+        assert_eq!(descriptors(&plan), 64 + 10 + 200 + 7);
+        assert!(check(&plan).is_ok());
+        assert!(remarks(&plan).is_empty());
+    }
+
+    #[test]
+    fn a_class_with_more_flows_than_ports_is_refused() {
+        let mut plan = plan("[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ncount = 2\n");
+        plan.classes[0].count = 64_513;
+        let refusal = check(&plan).unwrap_err().to_string();
+        assert!(refusal.contains("64513 flows") && refusal.contains("64512"), "{refusal}");
+        plan.classes[0].count = 2;
+        let class = plan.classes[0].clone();
+        plan.classes.resize(257, class);
+        assert!(check(&plan).unwrap_err().to_string().contains("257 classes"));
+    }
+}

@@ -1,0 +1,247 @@
+//! What a live run leaves: tables, the verdict, and what the manifest says of it.
+
+use aqmlab_qdisc::Histogram;
+use aqmlab_recording::{LinkInfo, Manifest, Recording, StoppedBy};
+use aqmlab_scenario::Plan;
+use aqmlab_units::Span;
+use serde_json::{Map, Value, json};
+
+use crate::capacity::{self, Capacity};
+use crate::entry::{End, Entry};
+use crate::feasible;
+use crate::host::{Counters, Hosts};
+use crate::plane::PlaneReport;
+use crate::router::RouterRecord;
+use crate::run::LiveRun;
+use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
+use crate::verdict::{Observed, Pace, Verdict};
+
+/// Rises when the same plan and seed give a live run other draws than before. Numbers differ from run to run anyway.
+const RESULTS_VERSION: u32 = 1;
+
+/// All that is known of a run when it has ended.
+pub struct Ran<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The seed.
+    pub seed: u64,
+    /// The hosts.
+    pub hosts: &'a Hosts,
+    /// What the machine could carry just before.
+    pub capacity: Capacity,
+    /// Tables and books of the router.
+    pub record: RouterRecord,
+    /// How the router fared on this machine's clock.
+    pub report: PlaneReport,
+    /// What the sockets saw.
+    pub traffic: Outcome,
+    /// What the hosts' kernels have counted, in the order of [`Entry::number`].
+    pub counters: Vec<Counters>,
+    /// How long all of it took.
+    pub wall: Span,
+}
+
+impl Ran<'_> {
+    /// Recording and verdict.
+    pub fn settle(self) -> LiveRun {
+        let interrupted = self.record.stopped_by == StoppedBy::Interrupted;
+        let verdict = Verdict::of(&self.observed(), &self.pace(), interrupted);
+        let manifest = self.manifest(&verdict);
+        let flows = flow_table(self.plan, &self.traffic.rows, |row| path_counts(&self.record, row));
+        let ports = self.record.ports;
+        let tables = vec![
+            ports.summary,
+            ports.histograms,
+            self.record.run,
+            ports.queues,
+            ports.law,
+            flows,
+            self.traffic.series,
+        ];
+        LiveRun { recording: Recording { manifest, tables }, verdict }
+    }
+
+    fn pace(&self) -> Pace {
+        let least = self.record.flows.iter().map(|flow| flow.base_rtt).min();
+        Pace::of(self.plan, least.unwrap_or(Span::ZERO))
+    }
+
+    fn observed(&self) -> Observed {
+        let doors = &self.record.doors;
+        let mut hidden: Vec<(String, u64)> = Vec::new();
+        for (place, count) in self.counters.iter().flat_map(Counters::hidden_drops) {
+            match hidden.iter_mut().find(|(known, _)| known == place) {
+                Some((_, sum)) => *sum += count,
+                None => hidden.push((place.to_owned(), count)),
+            }
+        }
+        Observed {
+            lateness_p99: quantile(&self.report.lateness, 0.99),
+            stalls: self.report.stalls,
+            longest_stall: self.report.longest_stall,
+            duty: self.report.duty,
+            write_errors: self.report.write_errors,
+            oversize: doors.iter().map(|door| door.oversize).sum(),
+            no_room: doors.iter().map(|door| door.no_slot).sum(),
+            hidden_drops: hidden,
+            marks: doors
+                .iter()
+                .map(|door| door.left_ce)
+                .zip(self.counters.iter().map(Counters::marked_in))
+                .collect(),
+        }
+    }
+}
+
+impl Ran<'_> {
+    fn manifest(&self, verdict: &Verdict) -> Manifest {
+        let plan = self.plan;
+        let link = |link: &aqmlab_scenario::LinkPlan| LinkInfo {
+            name: link.name.clone(),
+            rate: link.rate,
+            delay: link.delay,
+        };
+        Manifest {
+            results_version: RESULTS_VERSION,
+            aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: "live",
+            title: plan.title.clone(),
+            arm: plan.arm.clone(),
+            seed: self.seed,
+            plan: plan.to_json(),
+            t0: self.record.t0,
+            t1: self.record.t1,
+            stopped_by: self.record.stopped_by,
+            links: plan.links.iter().map(link).collect(),
+            // Its events are packets that came in.
+            events: self.record.doors.iter().map(|door| door.read.packets).sum(),
+            wall_s: self.wall.as_secs_f64(),
+            live: Some(self.live(verdict)),
+        }
+    }
+
+    /// The manifest's object `live`.
+    fn live(&self, verdict: &Verdict) -> Value {
+        let mut live = verdict.to_json();
+        let stalls = self.report.first_stalls.iter();
+        live["lateness"] = distribution(&self.report.lateness);
+        live["stalls"] =
+            stalls.map(|s| json!({"at_ns": s.at.as_ns(), "length_ns": s.length.as_ns()})).collect();
+        live["duty_percent"] = json!(100.0 * self.report.duty);
+        live["policy"] = json!(if self.report.realtime { "fifo" } else { "other" });
+        live["wait"] = json!(self.plan.live.wait.name());
+        live["drops"] = self.drops();
+        live["marks"] = json!({
+            "marked": self.record.doors.iter().map(|door| door.left_ce).sum::<u64>(),
+            "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
+        });
+        live["remarks"] =
+            json!(self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan)).collect::<Vec<_>>());
+        live["stack"] =
+            self.by_class(|class| json!(self.hosts.of(Entry { class, side: End::Client }).applied.values));
+        live["counters"] = self.by_class(|class| {
+            let of = |side| {
+                let counters = &self.counters[Entry { class, side }.number()];
+                counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>()
+            };
+            json!({"client": of(End::Client), "server": of(End::Server)})
+        });
+        live["generator"] = self.generator();
+        live["capacity"] = json!({
+            "packets_per_s": self.capacity.packets_per_s(),
+            "limit_packets_per_s": self.capacity.limit(),
+            "demand_packets_per_s": capacity::demand(self.plan),
+        });
+        live
+    }
+
+    /// Packets that the disciplines did not drop, and that did not arrive either.
+    fn drops(&self) -> Value {
+        let doors = &self.record.doors;
+        let sum = |of: fn(&crate::router::DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
+        json!({
+            "malformed": sum(|door| door.malformed.iter().sum()),
+            "oversize": sum(|door| door.oversize),
+            "no_slot": sum(|door| door.no_slot),
+            "write_error": self.report.write_errors,
+            "tun": self.counters.iter().map(|c| c.get("dev.tx_dropped")).sum::<u64>(),
+            "still_held": self.record.still_held,
+        })
+    }
+
+    fn generator(&self) -> Value {
+        let seconds = self.record.t1.as_secs_f64();
+        json!({
+            "lateness": distribution(&self.traffic.lateness_ns),
+            "processor_percent": 100.0 * self.traffic.processor_time.as_secs_f64() / seconds.max(f64::MIN_POSITIVE),
+            "trouble": self.traffic.trouble.iter().map(|(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>(),
+        })
+    }
+
+    fn by_class(&self, of: impl Fn(usize) -> Value) -> Value {
+        let classes = self.plan.classes.iter().enumerate();
+        classes.map(|(class, plan)| (plan.name.clone(), of(class))).collect::<Map<_, _>>().into()
+    }
+}
+
+/// What the router knows of a flow: where the server answers, of both directions, as the simulator counts.
+fn path_counts(record: &RouterRecord, row: &FlowRow) -> PathCounts {
+    let Some(flow) = record.flows.get(row.number as usize) else { return PathCounts::default() };
+    let sum = |of: fn(&crate::router::FlowBooks) -> u64, books: &[crate::router::FlowBooks; 2]| {
+        books.iter().map(of).sum::<u64>()
+    };
+    PathCounts {
+        base_rtt: flow.base_rtt,
+        ce_delivered: sum(|books| books.delivered_ce, &flow.all),
+        lost: sum(|books| books.lost, &flow.all),
+        measured_ce_delivered: sum(|books| books.delivered_ce, &flow.measured),
+        measured_lost: sum(|books| books.lost, &flow.measured),
+    }
+}
+
+/// The least value that a share of all does not exceed, to within 1 %.
+fn quantile(histogram: &Histogram, share: f64) -> Span {
+    let wanted = share * histogram.total() as f64;
+    let mut below = 0;
+    for bin in histogram.bins() {
+        below += bin.weight;
+        if below as f64 >= wanted {
+            return Span::ns(bin.high);
+        }
+    }
+    Span::ZERO
+}
+
+/// Count and quantiles of times in nanoseconds, and the bins that they are of.
+pub fn distribution(histogram: &Histogram) -> Value {
+    let at = |share| quantile(histogram, share).as_ns();
+    json!({
+        "count": histogram.total(),
+        "p50_ns": at(0.5),
+        "p90_ns": at(0.9),
+        "p99_ns": at(0.99),
+        "p999_ns": at(0.999),
+        "max_ns": histogram.bins().last().map_or(0, |bin| bin.high),
+        "bins": histogram.bins().map(|bin| [bin.low, bin.high, bin.weight]).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_bins() {
+        let mut histogram = Histogram::new();
+        (1..=100).for_each(|value| histogram.add(value, 1));
+        assert_eq!(quantile(&histogram, 0.5), Span::ns(50));
+        assert_eq!(quantile(&histogram, 0.99), Span::ns(99));
+        assert_eq!(quantile(&histogram, 1.0), Span::ns(100));
+        assert_eq!(quantile(&Histogram::new(), 0.99), Span::ZERO);
+        let told = distribution(&histogram);
+        assert_eq!(
+            (&told["count"], &told["max_ns"], &told["p90_ns"]),
+            (&json!(100), &json!(100), &json!(90))
+        );
+    }
+}

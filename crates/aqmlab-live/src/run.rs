@@ -1,0 +1,257 @@
+//! One live run: a plan and a seed in, a recording and a verdict out.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use aqmlab_qdisc::{Registry, Stamped};
+use aqmlab_recording::{Recording, StoppedBy};
+use aqmlab_scenario::Plan;
+use aqmlab_units::{Instant, Span};
+
+use crate::capacity;
+use crate::error::LiveError;
+use crate::feasible;
+use crate::frame::LiveFrame;
+use crate::host::{self, Hosts, Tun};
+use crate::outcome::Ran;
+use crate::plane::{Clock, Plane, PlaneControl, PlaneOutcome, PlaneSettings};
+use crate::router::{Room, Router};
+use crate::traffic::{Generator, Outcome, Signals};
+use crate::verdict::Verdict;
+
+/// How a plan is run live, besides what it says itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Run although the machine is too slow for it.
+    pub force: bool,
+    /// Ask for real-time scheduling of the router, and go on without it where it is not permitted.
+    pub realtime: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { force: false, realtime: true }
+    }
+}
+
+/// What a run is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Hosts are laid out, and the machine is measured.
+    Begin,
+    /// Traffic flows.
+    Run,
+    /// Traffic has ended, and packets under way arrive.
+    Drain,
+}
+
+impl Phase {
+    /// A word for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Begin => "begin",
+            Phase::Run => "run",
+            Phase::Drain => "drain",
+        }
+    }
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Time of the run that has passed.
+    pub done: Span,
+    /// Time of the run, if nothing ends it before.
+    pub total: Span,
+    /// The most that a packet has been late so far.
+    pub lateness_max: Span,
+}
+
+/// What a live run gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiveRun {
+    /// The same tables as a simulated run's, as far as kernels tell; [`Verdict::to_json`] and what led to it are in its manifest.
+    pub recording: Recording,
+    /// Whether it is to be trusted.
+    pub verdict: Verdict,
+}
+
+/// So much time the threads have to get ready before the run's time begins.
+const TO_GET_READY: Span = Span::ms(50);
+/// How often somebody looks how far the run has come, and whether it has been cancelled.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The network counts as empty after this many looks in a row that found it so: a host may still be about to answer.
+const LOOKS_EMPTY: u32 = 2;
+/// The looks from one report of progress to the next.
+const LOOKS_PER_REPORT: u32 = 4;
+
+/// Runs `plan` with `seed` live, on the built-in disciplines. `cancel` ends it before its time; what there is of it is
+/// returned. The process must have a single thread unless it may make network namespaces without a user namespace.
+///
+/// # Errors
+/// See [`LiveError`]. Whatever happens, nothing is left behind: all namespaces, interfaces and settings were the process's own.
+pub fn live(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress),
+    cancel: &AtomicBool,
+) -> Result<LiveRun, LiveError> {
+    live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
+}
+
+/// The same on the disciplines of `registry`.
+///
+/// # Errors
+/// See [`live`].
+pub fn live_with(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    registry: &Registry<Stamped<LiveFrame>>,
+    progress: &mut dyn FnMut(&Progress),
+    cancel: &AtomicBool,
+) -> Result<LiveRun, LiveError> {
+    feasible::check(plan)?;
+    let total = plan.stop.at;
+    progress(&Progress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
+    host::leave_host_namespace()?;
+    let capacity = capacity::measure()?;
+    if !options.force {
+        capacity.check(plan)?;
+    }
+    let (hosts, tuns) = host::lay(plan)?;
+    let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
+    let router = Router::new(plan, seed, registry, &Room::of(plan, largest))?;
+    let run = Run { plan, seed, options, hosts: &hosts, cancel };
+    let begun = Clock::start();
+    let (plane, mut traffic) = run.run(router, tuns, progress)?;
+    let counters = hosts.counters()?;
+    // Until then whatever was under way has found somebody there.
+    traffic.still_open.clear();
+    let wall = begun.now().saturating_since(Instant::ZERO);
+    let PlaneOutcome { router: record, report, .. } = plane;
+    Ok(Ran { plan, seed, hosts: &hosts, capacity, record, report, traffic, counters, wall }.settle())
+}
+
+/// What all parts of a run need.
+struct Run<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    options: &'a Options,
+    hosts: &'a Hosts,
+    cancel: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    /// The run itself: the router and the traffic on threads of their own, and this one watches them.
+    fn run(
+        &self,
+        router: Router,
+        tuns: Vec<Tun>,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<(PlaneOutcome<Tun>, Outcome), LiveError> {
+        let clock = Clock::starting_in(TO_GET_READY);
+        let live = &self.plan.live;
+        let settings = PlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
+        let plane = Plane::new(router, tuns, clock, settings)?;
+        let signals = Signals::new(Instant::ZERO + self.plan.stop.at);
+        let traffic = Generator::new(self.plan, self.seed, self.hosts, clock, &signals)?;
+        let control = PlaneControl::default();
+        let watch = Watch { run: self, clock, control: &control, signals: &signals };
+        thread::scope(|scope| {
+            let plane = scope.spawn(|| plane.run(&control));
+            // Hosts send nothing before somebody listens.
+            watch.wait_until_ready();
+            let traffic = scope.spawn(|| traffic.run());
+            let traffic = watch.watch(traffic, progress);
+            // Whatever has gone wrong, the router's thread ends.
+            control.finish();
+            let plane = joined(plane);
+            // If both have failed, the router did first: without it no host can do anything.
+            let plane = plane?;
+            Ok((plane, traffic?))
+        })
+    }
+}
+
+/// What this thread does while the others work.
+struct Watch<'a> {
+    run: &'a Run<'a>,
+    clock: Clock,
+    control: &'a PlaneControl,
+    signals: &'a Signals,
+}
+
+impl Watch<'_> {
+    fn wait_until_ready(&self) {
+        while !self.control.is_ready() && !self.control.is_gone() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Until the traffic has ended, and what was under way has arrived or had its time.
+    fn watch(
+        &self,
+        traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<Outcome, LiveError> {
+        let mut looks = 0;
+        while !traffic.is_finished() {
+            thread::sleep(LOOK_EVERY);
+            self.pass_on_endings();
+            if looks % LOOKS_PER_REPORT == 0 {
+                progress(&self.progress(Phase::Run));
+            }
+            looks += 1;
+        }
+        let outcome = joined(traffic)?;
+        if outcome.enough_completed {
+            self.control.end_at(self.signals.end(), StoppedBy::Completed);
+        }
+        self.drain(progress);
+        Ok(outcome)
+    }
+
+    /// Who ends the run tells the others: a person, the router (a count at a queue, its own failure).
+    fn pass_on_endings(&self) {
+        if self.run.cancel.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            self.control.end_at(now, StoppedBy::Interrupted);
+            self.signals.end_by(now);
+        }
+        match self.control.ended() {
+            Some((at, _)) => _ = self.signals.end_by(at),
+            None if self.control.is_gone() => _ = self.signals.end_by(self.clock.now()),
+            None => {}
+        }
+    }
+
+    /// Waits until the network is empty, at most as long as the plan allows.
+    fn drain(&self, progress: &mut dyn FnMut(&Progress)) {
+        let end = self.clock.now() + self.run.plan.live.drain;
+        let (mut looks, mut empty) = (0, 0);
+        while self.clock.now() < end && empty < LOOKS_EMPTY && !self.control.is_gone() {
+            thread::sleep(LOOK_EVERY);
+            empty = if self.control.held() == 0 { empty + 1 } else { 0 };
+            if looks % LOOKS_PER_REPORT == 0 {
+                progress(&self.progress(Phase::Drain));
+            }
+            looks += 1;
+        }
+    }
+
+    fn progress(&self, phase: Phase) -> Progress {
+        let (total, now) = (self.run.plan.stop.at, self.clock.now().saturating_since(Instant::ZERO));
+        Progress { phase, done: now.min(total), total, lateness_max: self.control.lateness_max() }
+    }
+}
+
+/// What a thread has returned; a panic of its is one of ours.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}

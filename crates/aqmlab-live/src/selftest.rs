@@ -1,0 +1,97 @@
+//! Five seconds that say what live runs on this machine can be trusted with.
+
+use std::sync::atomic::AtomicBool;
+
+use aqmlab_qdisc::Histogram;
+use serde_json::{Value, json};
+
+use crate::capacity::{self, Capacity};
+use crate::error::LiveError;
+use crate::machine::Machine;
+use crate::outcome::distribution;
+use crate::ping;
+use crate::run::{LiveRun, Options, Progress, live};
+
+/// Full packets at the rate of a fast access link, with marks: 8,000 packets a second, half as many acknowledgments.
+const PLAN: &str = r#"
+title = "selftest"
+duration = "1500ms"
+warmup = "300ms"
+[topology]
+kind = "dumbbell"
+rate = "100Mbit"
+delay = "2ms"
+access_rate = "1Gbit"
+queue = { kind = "red", limit = "200p", min_th = "20p", max_th = "80p", ecn = true }
+reverse_queue = { kind = "droptail", limit = "1000p" }
+[[traffic]]
+name = "tcp"
+kind = "bulk"
+count = 2
+rtt = "10ms"
+tcp = { profile = "linux", ecn = true }
+"#;
+
+/// What it found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SelfTest {
+    /// The built-in run with real-time scheduling, if that is permitted.
+    pub realtime: LiveRun,
+    /// The same without.
+    pub ordinary: LiveRun,
+    /// What the machine carries.
+    pub capacity: Capacity,
+    /// Round-trip times of small datagrams between hosts, without any router, in nanoseconds.
+    pub ping_ns: Histogram,
+    /// Share of processor time that the hypervisor gave to others meanwhile, percent; `None` where the kernel does not say.
+    pub stolen_percent: Option<f64>,
+    /// Share of the time that real-time threads may have, percent; `None` is all.
+    pub real_time_share_percent: Option<f64>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If the machine refuses.
+pub fn selftest(progress: &mut dyn FnMut(&Progress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
+    let machine = Machine::this();
+    let before = machine.processor_time();
+    let experiment = aqmlab_scenario::parse(PLAN, "selftest").expect("the built-in plan is a plan");
+    let plan = &experiment.arms[0];
+    let mut run = |realtime| live(plan, 1, &Options { force: true, realtime }, progress, cancel);
+    let (realtime, ordinary) = (run(true)?, run(false)?);
+    let (capacity, ping_ns) = (capacity::measure()?, ping::measure()?);
+    let stolen_percent =
+        machine.processor_time().zip(before).and_then(|(now, then)| now.stolen_percent_since(then));
+    let real_time_share_percent = machine.real_time_share_percent();
+    Ok(SelfTest { realtime, ordinary, capacity, ping_ns, stolen_percent, real_time_share_percent })
+}
+
+impl SelfTest {
+    /// For programs, and for people by way of them.
+    pub fn to_json(&self) -> Value {
+        let run = |run: &LiveRun| {
+            let live = run.recording.manifest.live.clone().unwrap_or_default();
+            json!({
+                "verdict": run.verdict.to_string(),
+                "faithful": run.verdict.is_faithful(),
+                "reasons": live["reasons"],
+                "policy": live["policy"],
+                "lateness": live["lateness"],
+                "duty_percent": live["duty_percent"],
+                "generator_percent": live["generator"]["processor_percent"],
+            })
+        };
+        json!({
+            "realtime": run(&self.realtime),
+            "ordinary": run(&self.ordinary),
+            "capacity": {
+                "packets_per_s": self.capacity.packets_per_s(),
+                "limit_packets_per_s": self.capacity.limit(),
+            },
+            "ping": distribution(&self.ping_ns),
+            "stolen_percent": self.stolen_percent,
+            "real_time_share_percent": self.real_time_share_percent,
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! Whole live runs: between real TCP stacks, in namespaces. Nothing here depends on how quick the machine is.
+
+mod alone;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use aqmlab_live::{LiveError, LiveRun, Options, live};
+use aqmlab_recording::{ColumnData, StoppedBy};
+use aqmlab_scenario::Plan;
+
+fn main() -> ExitCode {
+    alone::main(&[
+        ("marks_of_red_are_those_that_the_receivers_count", || marked(4)),
+        ("marks_over_ipv6", || marked(6)),
+        ("an_interrupted_run_leaves_what_there_is", interrupted),
+        ("a_run_ends_when_enough_flows_have_completed", completed),
+    ])
+}
+
+fn plan(head: &str, queue: &str, traffic: &str) -> Plan {
+    let text = format!(
+        "title = \"t\"\n{head}\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"5ms\"\naccess_rate = \"100Mbit\"\n\
+         queue = {queue}\nreverse_queue = {{ kind = \"droptail\", limit = \"1000p\" }}\n{traffic}\n[record]\nqueues = \"100ms\"\nflows = \"200ms\"\n"
+    );
+    aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+}
+
+fn run(plan: &Plan, cancel_when: impl Fn(f64) -> bool) -> Result<LiveRun, LiveError> {
+    let cancel = AtomicBool::new(false);
+    let run = live(
+        plan,
+        1,
+        &Options::default(),
+        &mut |progress| {
+            if cancel_when(progress.done.as_secs_f64()) {
+                cancel.store(true, Ordering::Relaxed);
+            }
+        },
+        &cancel,
+    )?;
+    println!("  {}", run.verdict);
+    Ok(run)
+}
+
+/// The sum of a column of numbers; what is absent counts nothing.
+fn sum(run: &LiveRun, table: &str, column: &str) -> u64 {
+    let table = run.recording.tables.iter().find(|t| t.name == table).expect("the table is there");
+    match table.column(column) {
+        Some(ColumnData::U64(values)) => values.iter().sum(),
+        Some(ColumnData::NullableU64(values)) => values.iter().flatten().sum(),
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+const RED: &str = r#"{ kind = "red", limit = "100p", min_th = "5p", max_th = "60p", ecn = true }"#;
+
+fn marked(ip: u32) -> Result<(), LiveError> {
+    let head = format!("duration = \"3s\"\nwarmup = \"500ms\"\nlive = {{ ip = {ip} }}");
+    let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 4\nrtt = \"40ms\"\ntcp = { profile = \"linux\", ecn = true }\n\
+                   [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
+    let run = run(&plan(&head, RED, traffic), |_| false)?;
+    let live = run.recording.manifest.live.as_ref().expect("a live run tells of itself");
+    assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
+    // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
+    let marks = (&live["marks"]["marked"], &live["marks"]["ce_received"]);
+    assert_eq!(marks.0, marks.1);
+    assert!(marks.0.as_u64() > Some(0), "{live:#}");
+    for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops"] {
+        let check = run.verdict.checks.iter().find(|check| check.name == name).expect("it was checked");
+        assert!(check.passed, "{}", check.sentence);
+    }
+    assert_eq!(live["drops"]["malformed"], 0);
+    // Four connections share 10 Mbit/s with the datagrams; even a busy machine gets half of it through.
+    let delivered = sum(&run, "flows", "measured_delivered_bytes");
+    assert!((1_500_000..=3_200_000).contains(&delivered), "{delivered} bytes in 2.5 s");
+    assert!(sum(&run, "flows", "ce_received") <= marks.0.as_u64().unwrap_or(0), "some arrive in the drain");
+    assert!(sum(&run, "flows", "measured_ce_received") > 0);
+    // The end-to-end books of the measured interval.
+    let books = |name| sum(&run, "run", name);
+    assert_eq!(
+        books("sent_packets"),
+        books("delivered_packets")
+            + books("dropped_packets")
+            + books("lost_packets")
+            + books("in_flight_packets")
+    );
+    assert!(sum(&run, "queues", "arrivals_packets") > 1000);
+    assert!(run.recording.tables.iter().any(|t| t.name == "flow_series" && t.rows() >= 4 * 10));
+    Ok(())
+}
+
+fn interrupted() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 2\nrtt = \"20ms\"\n";
+    let head = "duration = \"60s\"\nwarmup = \"200ms\"";
+    let run = run(&plan(head, "{ kind = \"droptail\", limit = \"50p\" }", traffic), |s| s > 0.8)?;
+    assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Interrupted);
+    assert!(run.verdict.interrupted && run.verdict.to_string().ends_with("(interrupted)"));
+    let end = run.recording.manifest.t1.as_secs_f64();
+    assert!((0.8..20.0).contains(&end), "{end}");
+    assert!(sum(&run, "flows", "delivered_bytes") > 100_000);
+    Ok(())
+}
+
+fn completed() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"files\"\nkind = \"bulk\"\ncount = 40\nbytes = \"20kB\"\n\
+                   start = { uniform = [\"0s\", \"3s\"] }\nrtt = \"20ms\"\n";
+    let head = "duration = \"30s\"\n[stop]\ncompleted = { class = \"files\", count = 20 }";
+    let run = run(&plan(head, "{ kind = \"droptail\", limit = \"50p\" }", traffic), |_| false)?;
+    assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Completed);
+    let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
+    let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
+    assert!((20..=25).contains(&ends.iter().flatten().count()), "{ends:?}");
+    Ok(())
+}
