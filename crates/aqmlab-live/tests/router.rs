@@ -183,7 +183,7 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
     let mut fragment = datagram(CLIENT, Some(0), Ecn::NotEct, 125);
     fragment[6] = 0x20;
     let stranger = datagram(CLIENT, None, Ecn::NotEct, 125);
-    let beyond = datagram(CLIENT, Some(3), Ecn::NotEct, 125);
+    let beyond = datagram(CLIENT, Some(40), Ecn::NotEct, 125);
     for octets in [repaired(icmp), repaired(fragment), stranger, beyond] {
         router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     }

@@ -260,10 +260,12 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
 /// A sender that never pauses has always another packet: between two of them what is due is done.
 #[test]
 fn a_flood_keeps_no_link_waiting() {
-    let time = Time { read_takes: Span::us(10), ..Time::new(at(1200)) };
+    let (plan, time) = (plan(DROPTAIL), Rc::new(Time { read_takes: Span::us(10), ..Time::new(at(1200)) }));
     // All of them wait from the beginning; to read them takes longer than the test.
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
-    let (router, devices, report) = run(DROPTAIL, time, flood);
+    let devices = devices(&time, flood);
+    let (router, devices, report) = looping(&plan, &time, devices).run(&time.control).unwrap();
+    assert!(time.now.get() < at(1201), "and it hears that it is to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
     // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
