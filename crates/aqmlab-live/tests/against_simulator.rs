@@ -5,7 +5,7 @@ mod support;
 
 use aqmlab_live::router::{FlowRecord, Router, RouterRecord};
 use aqmlab_live::{End, Entry};
-use aqmlab_qdisc::{Ecn, Registry};
+use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
@@ -13,13 +13,25 @@ use aqmlab_traffic::PacketSource;
 use aqmlab_units::Instant;
 use support::{Counted, datagram, plan, room};
 
-const DISCIPLINES: [&str; 5] = [
+const DISCIPLINES: [&str; 9] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
     r#"kind = "rem", limit = "60p""#,
     r#"kind = "blue", limit = "60p""#,
+    r#"kind = "ared", limit = "60p""#,
+    r#"kind = "scred", limit = "60p""#,
+    r#"kind = "fred", limit = "60p""#,
+    r#"kind = "redpd", limit = "60p""#,
 ];
+
+#[test]
+fn no_discipline_is_left_out() {
+    for info in registry::catalogue() {
+        let name = format!("kind = \"{}\"", info.name);
+        assert_eq!(DISCIPLINES.iter().filter(|queue| queue.contains(&name)).count(), 1, "{name}");
+    }
+}
 
 fn same(kind: &str, simulated: &Table, routed: &Table) {
     assert!(simulated.rows() > 0 || simulated.name == "law", "{kind}: {} says something", simulated.name);

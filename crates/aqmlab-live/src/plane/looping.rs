@@ -34,6 +34,8 @@ pub struct Loop<D, P> {
     duty: Duty,
     /// When the last pass began.
     last_pass: Instant,
+    /// Does the measured interval last?
+    measuring: bool,
     gate: Gate<D>,
 }
 
@@ -41,8 +43,6 @@ pub struct Loop<D, P> {
 struct Gate<D> {
     devices: Vec<D>,
     report: PlaneReport,
-    /// Does the measured interval last?
-    measuring: bool,
 }
 
 /// The gate with the time at hand.
@@ -53,8 +53,9 @@ struct OpenGate<'a, D, P> {
 
 impl<D: Device, P: Pulse> Exit for OpenGate<'_, D, P> {
     fn leave(&mut self, leaving: Leaving<'_>) {
-        let Gate { devices, report, measuring } = &mut *self.gate;
-        if *measuring {
+        let Gate { devices, report } = &mut *self.gate;
+        // To keep what everything was at the end of the run takes a moment, which is no lateness of the run's.
+        if leaving.measured {
             report.late(self.pulse.now().saturating_since(leaving.at));
         }
         if devices[leaving.to.number()].write(leaving.octets).is_err() {
@@ -73,8 +74,18 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         let ready = vec![true; devices.len()];
         // Not zero: pages of zeros are not there before they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
-        let gate = Gate { devices, report: PlaneReport::new(), measuring: false };
-        Loop { router, pulse, spin, scratch, ready, duty: Duty::new(reading), last_pass: reading.now, gate }
+        let gate = Gate { devices, report: PlaneReport::new() };
+        Loop {
+            router,
+            pulse,
+            spin,
+            scratch,
+            ready,
+            duty: Duty::new(reading),
+            last_pass: reading.now,
+            measuring: false,
+            gate,
+        }
     }
 
     /// What is to be told of the thread that runs it.
@@ -96,7 +107,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         let now = self.pulse.now();
         self.router.advance(now, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
         self.settle_measuring(now);
-        if self.gate.measuring {
+        if self.measuring {
             self.gate.report.duty = self.duty.measured(self.reading());
         }
         Ok((self.router, self.gate.devices, self.gate.report))
@@ -166,7 +177,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
     /// in meanwhile gets a wrong time of arrival, and what was due was late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        if length > LONGEST_SILENCE && self.gate.measuring {
+        if length > LONGEST_SILENCE && self.measuring {
             self.gate.report.stalled(Stall { at: self.last_pass, length });
         }
         self.last_pass = now;
@@ -175,10 +186,10 @@ impl<D: Device, P: Pulse> Loop<D, P> {
     /// Begins and ends the measured interval of the report.
     fn settle_measuring(&mut self, now: Instant) {
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
-        if measuring == self.gate.measuring {
+        if measuring == self.measuring {
             return;
         }
-        self.gate.measuring = measuring;
+        self.measuring = measuring;
         let reading = self.reading();
         if measuring {
             self.duty.measure(reading);
@@ -196,7 +207,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         let spun = self.duty.may_spin();
         let reading = self.reading();
         let length = self.duty.next_window(reading);
-        if !spun && self.gate.measuring {
+        if !spun && self.measuring {
             self.gate.report.without_spin += length;
         }
         Ok(())

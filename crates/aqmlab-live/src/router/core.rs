@@ -29,6 +29,8 @@ pub struct Leaving<'a> {
     pub flow: Option<u32>,
     /// Its ECN field as it leaves.
     pub ecn: Ecn,
+    /// Does it leave in the measured interval?
+    pub measured: bool,
     /// The whole packet, marks and checksum included.
     pub octets: &'a [u8],
 }
@@ -247,7 +249,7 @@ impl Router {
                 }
                 self.look_at(now, link);
             }
-            Step::Leave => self.yard.leave(now, frame, out),
+            Step::Leave => self.yard.leave(now, frame, self.course.is_measuring(), out),
         }
     }
 

@@ -31,7 +31,7 @@ impl Yard {
     }
 
     /// A frame leaves the network.
-    pub fn leave(&mut self, at: Instant, frame: LiveFrame, out: &mut dyn Exit) {
+    pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: bool, out: &mut dyn Exit) {
         let size = frame.wire_len();
         self.fates.delivered.count(size);
         self.fates.packet_hops += u64::from(self.routes.passed(frame.place));
@@ -46,7 +46,8 @@ impl Yard {
         door.left_marked += u64::from(marked);
         self.write_header(&frame);
         let flow = self.lanes.flow(to.class, frame.lane());
-        out.leave(Leaving { at, to, flow, ecn, octets: self.pool.frame(&frame.slot, frame.len()) });
+        let octets = self.pool.frame(&frame.slot, frame.len());
+        out.leave(Leaving { at, to, flow, ecn, measured, octets });
         self.pool.free(frame.slot);
     }
 
