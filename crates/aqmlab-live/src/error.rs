@@ -4,6 +4,7 @@ use std::io;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::books;
+use aqmlab_recording::RecordingError;
 use aqmlab_units::{Instant, Span};
 
 /// Why a live run gave no recording.
@@ -45,6 +46,9 @@ pub enum LiveError {
     /// Somebody set the cancel flag.
     #[error("the run was cancelled")]
     Cancelled,
+    /// The file of captured packets could not be written.
+    #[error("{0}")]
+    Capture(RecordingError),
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
@@ -69,7 +73,7 @@ impl LiveError {
     pub const fn kind(&self) -> &'static str {
         match self {
             LiveError::Discipline(_) | LiveError::Unsupported(_) => "scenario",
-            LiveError::Machine { .. } | LiveError::Io { .. } => "machine",
+            LiveError::Machine { .. } | LiveError::Io { .. } | LiveError::Capture(_) => "machine",
             LiveError::Suspended { .. } => "suspended",
             LiveError::Cancelled => "cancelled",
             LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",

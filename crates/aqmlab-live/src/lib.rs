@@ -48,7 +48,7 @@ mod verdict;
 pub use entry::{End, Entry};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
-pub use run::{LiveRun, Options, Phase, Progress, live, live_with};
+pub use run::{LiveRun, Options, Phase, Progress, live, live_captured, live_with};
 #[cfg(target_os = "linux")]
 pub use selftest::{SelfTest, selftest};
 #[cfg(target_os = "linux")]

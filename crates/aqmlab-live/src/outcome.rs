@@ -1,6 +1,7 @@
 //! What a live run leaves: tables, the verdict, and what the manifest says of it.
 
 use aqmlab_qdisc::Histogram;
+use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
 use aqmlab_recording::{LinkInfo, Manifest, Recording, StoppedBy};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Span;
@@ -37,6 +38,8 @@ pub struct Ran<'a> {
     pub traffic: Outcome,
     /// What the hosts' kernels have counted, in the order of [`Entry::number`].
     pub counters: Vec<Counters>,
+    /// What became of the capture, if there was one.
+    pub captured: Option<CaptureReport>,
     /// How long all of it took.
     pub wall: Span,
 }
@@ -135,8 +138,8 @@ impl Ran<'_> {
             "marked": self.record.doors.iter().map(|door| door.left_ce).sum::<u64>(),
             "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
         });
-        live["remarks"] =
-            json!(self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan)).collect::<Vec<_>>());
+        let remarks = self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan));
+        live["remarks"] = remarks.chain(self.captured.as_ref().and_then(incomplete)).collect();
         live["stack"] =
             self.by_class(|class| json!(self.hosts.of(Entry { class, side: End::Client }).applied.values));
         live["counters"] = self.by_class(|class| {
@@ -147,6 +150,12 @@ impl Ran<'_> {
             json!({"client": of(End::Client), "server": of(End::Server)})
         });
         live["generator"] = self.generator();
+        if let Some(report) = &self.captured {
+            let port = |port: &CapturedPackets| {
+                (port.port.clone(), json!({"packets": port.written, "missed": port.missed}))
+            };
+            live["capture"] = Value::Object(report.ports.iter().map(port).collect());
+        }
         live["capacity"] = json!({
             "packets_per_s": self.capacity.packets_per_s(),
             "limit_packets_per_s": self.capacity.limit(),
@@ -182,6 +191,14 @@ impl Ran<'_> {
         let classes = self.plan.classes.iter().enumerate();
         classes.map(|(class, plan)| (plan.name.clone(), of(class))).collect::<Map<_, _>>().into()
     }
+}
+
+/// A capture that is not whole.
+fn incomplete(report: &CaptureReport) -> Option<String> {
+    let missed = report.missed();
+    (missed > 0).then(|| {
+        format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports or bytes of a packet")
+    })
 }
 
 /// What the router knows of a flow: where the server answers, of both directions, as the simulator counts.

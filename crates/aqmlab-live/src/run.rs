@@ -6,11 +6,13 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_qdisc::{Registry, Stamped};
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{Recording, StoppedBy};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::capacity;
+use crate::capture;
 use crate::error::LiveError;
 use crate::feasible;
 use crate::frame::LiveFrame;
@@ -104,6 +106,22 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
+/// The same, with what leaves some queues written into a file of packets as it happens, from the start to the end of the
+/// drain.
+///
+/// # Errors
+/// See [`live`]; what is in the file then is not whole.
+pub fn live_captured(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    capture: PortCapture,
+    progress: &mut dyn FnMut(&Progress),
+    cancel: &AtomicBool,
+) -> Result<LiveRun, LiveError> {
+    run_live(plan, seed, options, &Registry::builtin(), Some(capture), progress, cancel)
+}
+
 /// The same on the disciplines of `registry`.
 ///
 /// # Errors
@@ -113,6 +131,18 @@ pub fn live_with(
     seed: u64,
     options: &Options,
     registry: &Registry<Stamped<LiveFrame>>,
+    progress: &mut dyn FnMut(&Progress),
+    cancel: &AtomicBool,
+) -> Result<LiveRun, LiveError> {
+    run_live(plan, seed, options, registry, None, progress, cancel)
+}
+
+fn run_live(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    registry: &Registry<Stamped<LiveFrame>>,
+    capture: Option<PortCapture>,
     progress: &mut dyn FnMut(&Progress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
@@ -126,7 +156,9 @@ pub fn live_with(
     }
     let (hosts, tuns) = host::lay(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
-    let router = Router::new(plan, seed, registry, &Room::of(plan, largest))?;
+    let room = Room::of(plan, largest);
+    let mut router = Router::new(plan, seed, registry, &room)?;
+    let writer = capture.map(|capture| capture::tap(&mut router, capture, &room)).transpose()?;
     let run = Run { plan, seed, options, hosts: &hosts, cancel };
     let begun = Clock::start();
     let (plane, mut traffic) = run.run(router, tuns, progress)?;
@@ -135,7 +167,9 @@ pub fn live_with(
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let PlaneOutcome { router: record, report, .. } = plane;
-    Ok(Ran { plan, seed, hosts: &hosts, capacity, record, report, traffic, counters, wall }.settle())
+    let captured = writer.map(|writer| writer.finish(record.t1)).transpose().map_err(LiveError::Capture)?;
+    let hosts = &hosts;
+    Ok(Ran { plan, seed, hosts, capacity, record, report, traffic, counters, captured, wall }.settle())
 }
 
 /// What all parts of a run need.

@@ -4,32 +4,19 @@ mod support;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex};
 
 use aqmlab_live::capture::{self, CaptureWriter, PortTap};
 use aqmlab_live::router::{Happening, Router, Tap, What};
 use aqmlab_live::{End, Entry};
 use aqmlab_qdisc::{Ecn, Reason, Registry};
 use aqmlab_random::Stream;
-use aqmlab_recording::capture::{Capture, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons};
-use aqmlab_recording::{ColumnData, Table};
+use aqmlab_recording::capture::{
+    Capture, CaptureReport, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons,
+};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
-use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 use proptest::prelude::*;
+use support::captured::{Sink, read, total};
 use support::{Kept, datagram, plan, room};
-
-#[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Sink {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(buf);
-        Ok(buf.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A disk that takes nothing until it is told to.
 struct Stuck(Receiver<()>, Sink);
@@ -96,6 +83,11 @@ fn scripted(n: u64, len: usize) -> (PacketAtPort, Vec<u8>) {
     (packet, (0..len).map(|i| (n as usize * 31 + i) as u8).collect())
 }
 
+/// Packets in the file.
+fn written(report: &CaptureReport) -> u64 {
+    report.ports.iter().map(|port| port.written).sum()
+}
+
 fn direct(script: &[(PacketAtPort, Vec<u8>)]) -> Vec<u8> {
     let sink = Sink::default();
     let mut file = file(Box::new(sink.clone()));
@@ -117,8 +109,8 @@ proptest! {
         let (mut tap, writer) = start(Box::new(sink.clone()), 400 * 140);
         (0..).zip(&script).for_each(|(n, packet)| tell(&mut tap, packet, n));
         let report = writer.finish(Instant::from_ns(u64::MAX >> 1)).unwrap();
-        prop_assert_eq!(report.missed, vec![0, 0]);
-        prop_assert_eq!(report.written.iter().sum::<u64>(), script.len() as u64);
+        prop_assert_eq!(report.missed(), 0);
+        prop_assert_eq!(written(&report), script.len() as u64);
         prop_assert!(*sink.0.lock().unwrap() == direct(&script));
     }
 }
@@ -131,7 +123,11 @@ fn what_happens_at_other_ports_is_not_captured() {
         tap.happens(Happening { link, at: Instant::ZERO, what, slot: 0, frame: &[0x45] });
     }
     drop(tap);
-    assert_eq!(writer.finish(Instant::ZERO).unwrap().written, [0, 1]);
+    let report = writer.finish(Instant::ZERO).unwrap();
+    assert_eq!(
+        report.ports.iter().map(|port| (&*port.port, port.written)).collect::<Vec<_>>(),
+        [("a", 0), ("b", 1)]
+    );
 }
 
 /// A ring of eight packets turns ten thousand times. What has found no room is counted, port by port, and what has is there.
@@ -145,9 +141,9 @@ fn nothing_is_lost_uncounted_when_the_ring_overflows() {
     }
     drop(tap);
     let report = writer.finish(Instant::ZERO).unwrap();
-    for port in 0..2 {
-        assert_eq!(report.written[port] + report.missed[port], PACKETS / 2, "{report:?}");
-        assert!(report.written[port] > 0);
+    for port in &report.ports {
+        assert_eq!(port.written + port.missed, PACKETS / 2, "{report:?}");
+        assert!(port.written > 0);
     }
 }
 
@@ -168,10 +164,10 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     assert_eq!(sink.0.lock().unwrap().len(), 0, "nothing has been written");
     drop(release);
     let report = writer.finish(Instant::ZERO).unwrap();
-    assert_eq!(report.written.iter().chain(&report.missed).sum::<u64>(), PACKETS);
+    assert_eq!(written(&report) + report.missed(), PACKETS);
     let bytes = sink.0.lock().unwrap();
-    let written = bytes.windows(4).filter(|window| *window == b"ueue").count() as u64;
-    assert_eq!(written, report.written.iter().sum::<u64>());
+    let found = bytes.windows(4).filter(|window| *window == b"ueue").count() as u64;
+    assert_eq!(found, written(&report));
 }
 
 #[test]
@@ -197,30 +193,7 @@ fn to_hand_over_allocates_nothing() {
     assert_eq!(counted.count_total, 0);
     drop(tap);
     let report = writer.finish(Instant::ZERO).unwrap();
-    assert_eq!(report.written.iter().chain(&report.missed).sum::<u64>(), 1000);
-}
-
-/// Interface, time, comment and bytes of all packets of a file.
-fn read(bytes: &[u8]) -> Vec<(u32, u64, String, Vec<u8>)> {
-    let blocks = PcapNGSlice::from_slice(bytes).expect("a section comes first");
-    let packets = blocks.filter_map(|block| match block.expect("every block is whole") {
-        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-            let comment = packet.options.iter().find(|option| option.code == OptionCode::Comment);
-            let comment = comment.expect("every packet has a comment").as_str().expect("UTF-8").to_owned();
-            let at = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
-            Some((packet.if_id, at, comment, packet.packet_data().to_vec()))
-        }
-        _ => None,
-    });
-    packets.collect()
-}
-
-fn total(table: &Table, column: &str, row: usize) -> u128 {
-    match table.column(column) {
-        Some(ColumnData::U64(values)) => u128::from(values[row]),
-        Some(ColumnData::NullableU128(values)) => values[row].expect("it is there for all classes"),
-        other => panic!("{column}: {other:?}"),
-    }
+    assert_eq!(written(&report) + report.missed(), 1000);
 }
 
 /// A router's capture is its ports' books, and what has left is in it as it left.
@@ -268,39 +241,34 @@ fn the_packets_of_a_port_are_its_books() {
     router.advance(end, &mut out);
     drop(router.silence());
     let report = writer.finish(end).unwrap();
-    assert_eq!(report.missed, [0, 0]);
+    assert_eq!(report.missed(), 0);
     let record = router.finish().unwrap();
     let packets = read(&sink.0.lock().unwrap());
-    let says = |comment: &str, words: &str| comment.split(", ").any(|part| part == words);
     // Rows: all classes and the one, of each queue.
     for (port, row) in [(0, 0), (1, 2)] {
         let book = |column: &str| total(&record.ports.summary, column, row);
-        let here: Vec<_> = packets.iter().filter(|(interface, ..)| *interface == port).collect();
-        let told =
-            |words: &str| here.iter().filter(|(_, _, comment, _)| says(comment, words)).count() as u128;
+        let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
+        let told = |words: &str| here.iter().filter(|packet| packet.says(words)).count() as u128;
         for reason in Reason::ALL.map(Reason::name) {
             for what in ["dropped", "marked"] {
                 let column = format!("{what}_{reason}_packets");
                 assert_eq!(told(&format!("{what} {reason}")), book(&column), "port {port}: {column}");
             }
         }
-        let left: Vec<_> = here.iter().filter(|(_, _, comment, _)| !comment.contains("dropped")).collect();
+        let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();
         assert_eq!(left.len() as u128, book("departures_packets"));
-        let waited =
-            |comment: &str| comment["queueing delay ".len()..].split(' ').next().unwrap().parse::<u128>();
-        let sum: u128 = left.iter().map(|(_, _, comment, _)| waited(comment).unwrap()).sum();
-        assert_eq!(sum, book("sojourn_sum_ns"));
+        assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
         // A millisecond to send, five on the way; and not a bit of the header changes in between.
         let to = if port == 0 { End::Server } else { End::Client };
         let arrived: Vec<_> = out.0.iter().filter(|(_, door, ..)| door.side == to).collect();
         assert_eq!(arrived.len(), left.len());
-        for ((_, began, _, head), (at, _, _, octets)) in left.iter().zip(arrived) {
-            assert_eq!(began + 6_000_000, at.as_ns());
-            assert_eq!(*head, octets[..SNAP as usize]);
+        for (packet, (at, _, _, octets)) in left.iter().zip(arrived) {
+            assert_eq!(packet.at_ns + 6_000_000, at.as_ns());
+            assert_eq!(packet.head, octets[..SNAP as usize]);
         }
     }
     for reason in ["marked early", "marked injected", "dropped early", "dropped overflow"] {
-        let seen = packets.iter().filter(|(_, _, comment, _)| says(comment, reason)).count();
+        let seen = packets.iter().filter(|packet| packet.says(reason)).count();
         assert!(seen > 5, "{reason}: {seen}");
     }
 }

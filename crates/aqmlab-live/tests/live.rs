@@ -1,18 +1,27 @@
 //! Whole live runs: between real TCP stacks, in namespaces. Nothing here depends on how quick the machine is.
 
 mod alone;
+mod support;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aqmlab_live::{LiveError, LiveRun, Options, live};
+use aqmlab_live::{LiveError, LiveRun, Options, live, live_captured};
+use aqmlab_qdisc::Reason;
+use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
 use aqmlab_recording::{ColumnData, StoppedBy};
-use aqmlab_scenario::Plan;
+use aqmlab_scenario::{LinkPlan, Plan};
+use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
+use serde_json::json;
+use support::captured::{Sink, read, total};
 
 fn main() -> ExitCode {
     alone::main(&[
         ("marks_of_red_are_those_that_the_receivers_count", || marked(4)),
         ("marks_over_ipv6", || marked(6)),
+        ("captured_packets_are_the_books_of_their_ports", || captured(4)),
+        ("packets_are_captured_over_ipv6", || captured(6)),
         ("an_interrupted_run_leaves_what_there_is", interrupted),
         ("a_run_ends_when_enough_flows_have_completed", completed),
     ])
@@ -88,6 +97,76 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     assert!(sum(&run, "queues", "arrivals_packets") > 1000);
     assert!(run.recording.tables.iter().any(|t| t.name == "flow_series" && t.rows() >= 4 * 10));
     Ok(())
+}
+
+fn captured(ip: u32) -> Result<(), LiveError> {
+    let head = format!("duration = \"2s\"\nlive = {{ ip = {ip} }}");
+    let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 4\nrtt = \"40ms\"\ntcp = { profile = \"linux\", ecn = true }\n\
+                   [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
+    let mut plan = plan(&head, RED, traffic);
+    plan.links[0].faults.drop = vec![50, 100, 150];
+    let sink = Sink::default();
+    let port = |link: &LinkPlan| CapturedPort { name: link.name.clone(), rate: link.rate };
+    let ports: Vec<_> = plan.links.iter().map(port).collect();
+    let file = Capture::on(Box::new(sink.clone()), Path::new("packets.pcapng"), &ports, 65_535).unwrap();
+    let capture = PortCapture { links: vec![0, 1], file };
+    let cancel = AtomicBool::new(false);
+    let run = live_captured(&plan, 1, &Options::default(), capture, &mut |_| {}, &cancel)?;
+    println!("  {}", run.verdict);
+    let packets = read(&sink.0.lock().unwrap());
+    let told = &run.recording.manifest.live.as_ref().expect("a live run tells of itself")["capture"];
+    let summary = run.recording.table("summary").expect("every recording has a summary");
+    // Rows: all classes and each of the two, of each queue. The drain, after the end, is not on the books.
+    for (port, row) in [(0, 0), (1, 3)] {
+        let book = |column: &str| total(summary, column, row);
+        let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
+        assert_eq!(told[&ports[port as usize].name], json!({"packets": here.len(), "missed": 0}));
+        let measured = || here.iter().filter(|packet| packet.at_ns <= run.recording.manifest.t1.as_ns());
+        let left = || measured().filter(|packet| packet.leaves());
+        assert_eq!(left().count() as u128, book("sojourn_count"), "port {port}");
+        assert_eq!(left().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
+        for reason in Reason::ALL.map(Reason::name) {
+            let words = format!("dropped {reason}");
+            let dropped = measured().filter(|packet| packet.says(&words)).count() as u128;
+            assert_eq!(dropped, book(&format!("dropped_{reason}_packets")), "port {port}: {reason}");
+            let words = format!("marked {reason}");
+            let marked = measured().filter(|packet| packet.says(&words)).count() as u128;
+            let waiting = book("final_backlog_packets");
+            assert!(
+                (marked..=marked + waiting).contains(&book(&format!("marked_{reason}_packets"))),
+                "{reason}"
+            );
+        }
+    }
+    assert_eq!(packets.iter().filter(|packet| packet.says("dropped injected")).count(), 3);
+    assert!(packets.iter().any(|packet| packet.says("marked early")));
+    packets.iter().for_each(|packet| is_right(&packet.head, ip));
+    Ok(())
+}
+
+/// A kernel's packet, whole, with right checksums: a mark has repaired what it touched.
+fn is_right(octets: &[u8], ip: u32) {
+    let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
+    let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
+    let payload = headers.payload.slice();
+    let right = match (&net, &transport) {
+        (NetHeaders::Ipv4(ip, _), TransportHeader::Tcp(tcp)) => tcp.calc_checksum_ipv4(ip, payload),
+        (NetHeaders::Ipv4(ip, _), TransportHeader::Udp(udp)) => udp.calc_checksum_ipv4(ip, payload),
+        (NetHeaders::Ipv6(ip, _), TransportHeader::Tcp(tcp)) => tcp.calc_checksum_ipv6(ip, payload),
+        (NetHeaders::Ipv6(ip, _), TransportHeader::Udp(udp)) => udp.calc_checksum_ipv6(ip, payload),
+        other => panic!("{other:?}"),
+    };
+    let found = match &transport {
+        TransportHeader::Tcp(tcp) => tcp.checksum,
+        TransportHeader::Udp(udp) => udp.checksum,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(right.ok(), Some(found), "{net:?}");
+    match (net, ip) {
+        (NetHeaders::Ipv4(header, _), 4) => assert_eq!(header.header_checksum, header.calc_header_checksum()),
+        (NetHeaders::Ipv6(..), 6) => {}
+        (other, _) => panic!("{other:?}"),
+    }
 }
 
 fn interrupted() -> Result<(), LiveError> {

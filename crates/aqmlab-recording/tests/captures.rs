@@ -61,7 +61,8 @@ fn every_block_is_as_the_format_says() {
     let mut capture = Capture::on(Box::new(sink.clone()), Path::new("x"), &ports(), 5).expect("it takes all");
     capture.note(&packet(), HEAD);
     let report = capture.finish(Instant::from_ns(0x1_0000_0009), &[3]).expect("it takes all");
-    assert_eq!((report.written, report.missed), (vec![1], vec![3]));
+    let port = &report.ports[0];
+    assert_eq!((port.port.as_str(), port.written, port.missed, report.missed()), ("q", 1, 3, 3));
     let written: String = sink.0.lock().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(written, BLOCKS.concat().replace(' ', ""));
 }

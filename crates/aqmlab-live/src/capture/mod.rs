@@ -13,7 +13,8 @@ use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{PacketAtPort, PortCapture, Reasons};
 use aqmlab_units::{Bytes, Instant};
 
-use crate::router::{Happening, Room, Tap, What};
+use crate::error::LiveError;
+use crate::router::{Happening, Room, Router, Tap, What};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
@@ -57,6 +58,18 @@ impl PortTap {
         let (waited, wire_len) = (at.saturating_since(since), Bytes::new(frame.len() as u64));
         self.ring.send(&PacketAtPort { port, at, waited, marked, dropped, wire_len }, frame);
     }
+}
+
+/// Starts to capture what `router`, which has so much room, does from now on.
+pub(crate) fn tap(
+    router: &mut Router,
+    capture: PortCapture,
+    room: &Room,
+) -> Result<CaptureWriter, LiveError> {
+    let started = start(capture, room);
+    let (tap, writer) = started.map_err(LiveError::io("start", "the thread that writes captured packets"))?;
+    router.listen(Box::new(tap));
+    Ok(writer)
 }
 
 /// Starts to capture what a router with so much room tells. The thread that writes is started here, an ordinary one: a data plane that is to be more than that

@@ -1,6 +1,8 @@
 //! Packets and plans for tests of the router.
 #![allow(dead_code)]
 
+pub mod captured;
+
 use aqmlab_live::frame::internet_checksum;
 use aqmlab_live::router::{Exit, FIRST_CLIENT_PORT, Leaving, Room, SERVER_PORT};
 use aqmlab_live::{End, Entry};

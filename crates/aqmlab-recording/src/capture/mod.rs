@@ -107,17 +107,36 @@ pub struct PortCapture {
 /// What became of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureReport {
-    /// Packets in the file, by port.
-    pub written: Vec<u64>,
-    /// Packets that should be there and are not, by port.
-    pub missed: Vec<u64>,
+    /// Each port with the packets that are in the file and those that should be there and are not.
+    pub ports: Vec<CapturedPackets>,
+}
+
+/// What became of a port's packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CapturedPackets {
+    /// The port.
+    pub port: String,
+    /// They are in the file.
+    pub written: u64,
+    /// They should be there and are not.
+    pub missed: u64,
+}
+
+impl CaptureReport {
+    /// All that should be there and are not.
+    pub fn missed(&self) -> u64 {
+        self.ports.iter().map(|port| port.missed).sum()
+    }
 }
 
 /// A capture that is being written.
 pub struct Capture {
     file: PcapngWriter<BufWriter<Box<dyn Write + Send>>>,
     path: PathBuf,
+    names: Vec<String>,
     written: Vec<u64>,
+    /// The time of the last packet.
+    last: Instant,
     snap: u32,
     comment: String,
     /// The first error; nothing is written after it.
@@ -152,8 +171,16 @@ impl Capture {
             })
         };
         begin().map_err(RecordingError::io("write", path))?;
-        let (written, path) = (vec![0; ports.len()], path.to_path_buf());
-        Ok(Capture { file, path, written, snap, comment: String::new(), failed: None })
+        Ok(Capture {
+            file,
+            path: path.to_path_buf(),
+            names: ports.iter().map(|port| port.name.clone()).collect(),
+            written: vec![0; ports.len()],
+            last: Instant::ZERO,
+            snap,
+            comment: String::new(),
+            failed: None,
+        })
     }
 
     /// Writes a packet down. After an error it does nothing: [`Capture::finish`] tells.
@@ -174,7 +201,10 @@ impl Capture {
             comment: &self.comment,
         };
         match self.file.packet(&record) {
-            Ok(()) => self.written[packet.port as usize] += 1,
+            Ok(()) => {
+                self.written[packet.port as usize] += 1;
+                self.last = packet.at;
+            }
             Err(error) => self.failed = Some(error),
         }
     }
@@ -194,14 +224,16 @@ impl Capture {
         self.failed.is_some()
     }
 
-    /// Ends the file at `end`, with the statistics of each port: `missed` packets are not there that should be.
+    /// Ends the file at `end`, or with the last packet if that is later, with the statistics of each port: `missed` packets are not there that should be.
     ///
     /// # Errors
     /// If the operating system has refused anything since the beginning.
     pub fn finish(mut self, end: Instant, missed: &[u64]) -> Result<CaptureReport, RecordingError> {
         let path = std::mem::take(&mut self.path);
-        self.close(end, missed).map_err(RecordingError::io("write", &path))?;
-        Ok(CaptureReport { written: self.written, missed: missed.to_vec() })
+        self.close(end.max(self.last), missed).map_err(RecordingError::io("write", &path))?;
+        let counts = self.written.into_iter().zip(missed);
+        let port = |(port, (written, &missed))| CapturedPackets { port, written, missed };
+        Ok(CaptureReport { ports: self.names.into_iter().zip(counts).map(port).collect() })
     }
 
     fn close(&mut self, end: Instant, missed: &[u64]) -> io::Result<()> {

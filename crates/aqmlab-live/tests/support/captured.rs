@@ -1,0 +1,76 @@
+//! Captures in memory, read by somebody else's reader.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use aqmlab_recording::{ColumnData, Table};
+use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
+
+/// A sink that others can look into.
+#[derive(Clone, Default)]
+pub struct Sink(pub Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(buf);
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A packet of a capture.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Packet {
+    pub interface: u32,
+    pub at_ns: u64,
+    pub comment: String,
+    pub head: Vec<u8>,
+}
+
+impl Packet {
+    /// Does the comment have these words?
+    pub fn says(&self, words: &str) -> bool {
+        self.comment.split(", ").any(|part| part == words)
+    }
+
+    /// Does it go on the link?
+    pub fn leaves(&self) -> bool {
+        !self.comment.contains("dropped")
+    }
+
+    /// Nanoseconds that it has waited.
+    pub fn waited_ns(&self) -> u128 {
+        let rest = self.comment.strip_prefix("queueing delay ").expect("the delay comes first");
+        rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
+    }
+}
+
+/// All packets of a file.
+pub fn read(bytes: &[u8]) -> Vec<Packet> {
+    let blocks = PcapNGSlice::from_slice(bytes).expect("a section comes first");
+    let packets = blocks.filter_map(|block| match block.expect("every block is whole") {
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let comment = packet.options.iter().find(|option| option.code == OptionCode::Comment);
+            Some(Packet {
+                interface: packet.if_id,
+                at_ns: u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low),
+                comment: comment.and_then(|c| c.as_str().ok()).expect("a comment").to_owned(),
+                head: packet.packet_data().to_vec(),
+            })
+        }
+        _ => None,
+    });
+    packets.collect()
+}
+
+/// A number of a row of the summary that is there for all classes together.
+pub fn total(table: &Table, column: &str, row: usize) -> u128 {
+    match table.column(column) {
+        Some(ColumnData::U64(values)) => u128::from(values[row]),
+        Some(ColumnData::NullableU64(values)) => u128::from(values[row].expect("not absent")),
+        Some(ColumnData::NullableU128(values)) => values[row].expect("not absent"),
+        other => panic!("{column}: {other:?}"),
+    }
+}
