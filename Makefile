@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow bench reproduce reproduce-quick multiverse install clean docs
+.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse install clean docs
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -18,6 +18,9 @@ test:            ## the fast lane: format, lint, bare-metal build, Rust and Pyth
 
 test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
 	@tools/test-slow.sh
+
+fuzz:            ## any bytes into the live router and its parser, FUZZ_SECONDS (60) each; needs nightly and cargo-fuzz
+	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour on a quiet machine
 	@python3 benches/run.py --write-docs

@@ -12,6 +12,12 @@ echo "== papers, the small version"
 tools/reproduce.sh --quick
 echo "== steady runs allocate nothing, without debug assertions"
 cargo test -q --release -p aqmlab-sim --test no_allocation
+echo "== any bytes into the live router"
+if rustup toolchain list 2>/dev/null | grep -q ^nightly && cargo fuzz --version >/dev/null 2>&1; then
+    tools/fuzz.sh 60
+else
+    echo "skipped: a nightly toolchain and cargo-fuzz are needed"
+fi
 echo "== seeded mutations"
 python3 tools/mutate.py
 echo "== comparison runs with ns-2"

@@ -1,0 +1,68 @@
+//! Any bytes as a packet: the parser has an answer for all of them, agrees with another one, and a mark changes the
+//! traffic class and the checksum and nothing else.
+#![no_main]
+
+use std::net::IpAddr;
+
+use aqmlab_live::frame::{Headers, internet_checksum, parse, set_traffic_class, traffic_class};
+use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, LaxSlicedPacket, TransportSlice};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(headers) = parse(bytes) else { return };
+    let packet = &bytes[..usize::from(headers.total_len)];
+    assert_eq!(parse(packet), Ok(headers), "what follows the packet is not looked at");
+    assert_eq!(traffic_class(packet), headers.traffic_class);
+    another_reader_agrees(packet, &headers);
+    // Each ECN field, and a class that depends on the packet.
+    let last = packet[packet.len() - 1];
+    for class in [0, 1, 2, 3].map(|ecn| headers.traffic_class & !3 | ecn).into_iter().chain([last]) {
+        a_mark_changes_nothing_else(packet, &headers, class);
+    }
+});
+
+fn another_reader_agrees(packet: &[u8], headers: &Headers) {
+    match headers.source {
+        IpAddr::V4(source) => {
+            let theirs = Ipv4HeaderSlice::from_slice(packet).expect("it is an IPv4 header");
+            assert_eq!((theirs.source_addr(), theirs.total_len()), (source, headers.total_len));
+            assert_eq!(theirs.is_fragmenting_payload(), headers.fragment);
+            assert_eq!(theirs.protocol().0, headers.protocol);
+            assert_eq!(theirs.dcp().value() << 2 | theirs.ecn().value(), headers.traffic_class);
+        }
+        IpAddr::V6(source) => {
+            let theirs = Ipv6HeaderSlice::from_slice(packet).expect("it is an IPv6 header");
+            assert_eq!(theirs.source_addr(), source);
+            assert_eq!(u32::from(theirs.payload_length()) + 40, u32::from(headers.total_len));
+            assert_eq!(theirs.traffic_class(), headers.traffic_class);
+        }
+    }
+    // Ports, where both have found a whole header.
+    let Some(ports) = headers.ports else { return };
+    match LaxSlicedPacket::from_ip(packet).ok().and_then(|theirs| theirs.transport) {
+        Some(TransportSlice::Tcp(tcp)) => assert_eq!((tcp.source_port(), tcp.destination_port()), ports),
+        Some(TransportSlice::Udp(udp)) => assert_eq!((udp.source_port(), udp.destination_port()), ports),
+        _ => {}
+    }
+}
+
+fn a_mark_changes_nothing_else(packet: &[u8], headers: &Headers, class: u8) {
+    let mut marked = packet.to_vec();
+    set_traffic_class(&mut marked, class);
+    let expected = Headers { traffic_class: class, ..*headers };
+    assert_eq!(parse(&marked), Ok(expected), "the checksum included");
+    let is_v4 = headers.source.is_ipv4();
+    for (at, (old, new)) in packet.iter().zip(&marked).enumerate() {
+        let may_change = match (is_v4, at) {
+            (true, 1 | 10 | 11) => 0xff,
+            (false, 0) => 0x0f,
+            (false, 1) => 0xf0,
+            _ => 0,
+        };
+        assert_eq!((old ^ new) & !may_change, 0, "octet {at}");
+    }
+    if is_v4 {
+        let header = usize::from(packet[0] & 0x0f) * 4;
+        assert_eq!(internet_checksum(&marked[..header]), 0);
+    }
+}
