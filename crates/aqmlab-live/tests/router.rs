@@ -80,6 +80,33 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     assert_eq!((record.flows[2].number, record.flows[2].base_rtt), (2, Span::ms(10)));
 }
 
+/// What happens inside can wait: for half of the least time that any frame still has to go.
+#[test]
+fn only_what_leaves_must_be_punctual() {
+    let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
+    let (plan, mut out) = (droptail(BARE), Kept::default());
+    let mut bare = router(&plan);
+    bare.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
+    assert_eq!((bare.next_due(), bare.next_leaving()), (Some(ms(11)), None));
+    // Sent at 11 ms, then 5 ms on the link.
+    assert_eq!(bare.next_inside(), Some(ms(11) + Span::us(2_500)));
+    bare.advance(ms(11), &mut out);
+    assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));
+
+    // 22 ms there and back in which 10 are the path's: 3 ms on each access link, the last part of the way.
+    let mut with_access = router(&droptail("access_rate = \"1Gbit\"\nrtt = \"22ms\""));
+    with_access.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
+    let entered = ms(3) + Span::us(10);
+    assert_eq!(with_access.next_inside(), Some(entered + Span::us(1_500)));
+
+    // Nothing to go: everything is urgent.
+    let mut near = plan.clone();
+    near.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
+    let mut near = router(&near);
+    near.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
+    assert_eq!(near.next_inside(), Some(ms(1)));
+}
+
 /// However seldom the host comes, what leaves leaves at its own instant.
 #[test]
 fn a_late_host_changes_no_instant() {

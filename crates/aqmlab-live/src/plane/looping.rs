@@ -163,12 +163,16 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         Ok(true)
     }
 
-    /// Waits for the next instant at which something is due, or for a frame; not at all if frames are known to wait.
+    /// Waits for the next instant at which a frame leaves or could, or for a frame to come; not at all if frames are known to
+    /// wait.
     fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
         let heartbeat = now + HEARTBEAT;
-        let due = self.router.next_due().unwrap_or(heartbeat);
-        let until = if self.ready.contains(&true) { now } else { due.min(heartbeat) };
-        let spin = if due <= heartbeat && self.duty.may_spin() { self.spin } else { Span::ZERO };
+        let leaving = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);
+        let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
+        let due = leaving.min(inside).min(heartbeat);
+        let until = if self.ready.contains(&true) { now } else { due };
+        // Where nothing leaves, nothing is late.
+        let spin = if due == leaving && self.duty.may_spin() { self.spin } else { Span::ZERO };
         let waited = self.pulse.wait(until, spin, &mut self.ready);
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }

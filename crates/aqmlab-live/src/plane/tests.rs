@@ -321,7 +321,8 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     let (router, _, report) = looping(&plan, &time, devices).run(&time.control).unwrap();
     let (ended, why) = time.control.ended().unwrap();
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
-    assert_eq!((why, time.control.held()), (StoppedBy::Completed, router.held() as u64));
+    assert_eq!(why, StoppedBy::Completed);
+    assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "as of some milliseconds before");
     // From 500 ms on, one every 2 ms, and some 17 ms on their way.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
     let record = router.finish().unwrap();

@@ -1,9 +1,9 @@
 //! The router itself: what is due next, and what happens then.
 
-use aqmlab_qdisc::{DelayStage, Ecn, Packet, Port, Registry, Stamped};
+use aqmlab_qdisc::{DelayStage, Ecn, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{Plan, QueueStop};
-use aqmlab_units::{Bytes, Instant, Packets};
+use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::books::{DoorBooks, FlowBooks, Refused, count};
 use super::conditions::is_reached;
@@ -44,8 +44,10 @@ pub trait Exit {
 /// A network of ports in virtual time.
 pub struct Router {
     pub(super) ports: Vec<Port<LiveFrame>>,
-    /// Frames on links and in flows' own pipes.
-    pub(super) stage: DelayStage<LiveFrame, fn(&LiveFrame) -> usize>,
+    /// Frames on links and in flows' own pipes, on their way to another pipe or queue.
+    pub(super) inside: Stage,
+    /// Frames in the last pipe of their way.
+    pub(super) leaving: Stage,
     pub(super) yard: Yard,
     pub(super) course: Course,
     pub(super) tables: PortTables,
@@ -56,8 +58,13 @@ pub struct Router {
     pub(super) frozen: Option<Frozen>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
+    /// What happens inside may wait so long until somebody comes: nothing that follows from it leaves before.
+    slack: Span,
     now: Instant,
 }
+
+/// Pipes, and the frames in them. The frame says in which.
+pub(super) type Stage = DelayStage<LiveFrame, fn(&LiveFrame) -> usize>;
 
 impl Router {
     /// The network of `plan` at time zero, with the disciplines of `registry` and all draws from `seed`.
@@ -84,9 +91,11 @@ impl Router {
             port.reserve(room.frames);
             ports.push(port);
         }
-        let rule: fn(&LiveFrame) -> usize = |frame| frame.pipe as usize;
-        let mut stage = DelayStage::new(pipes, rule, Packets::new(room.frames as u64));
-        stage.reserve(room.frames);
+        let own = |class, which| lanes.least_delay(class, which, &pipes);
+        // Half of it, so that there is time to do what has waited.
+        let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
+        // A pipe of a lane leads out or further in, and is used in one of the two stages; those of links have no state.
+        let (inside, leaving) = (stage(pipes.clone(), room), stage(pipes, room));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
         let mut tables =
             PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
@@ -96,7 +105,9 @@ impl Router {
             (0..plan.classes.len()).map(|class| vec![<_>::default(); lanes.count(class)]).collect();
         Ok(Router {
             ports,
-            stage,
+            inside,
+            leaving,
+            slack,
             course: Course::new(plan),
             tables,
             link_names,
@@ -174,10 +185,22 @@ impl Router {
         self.now = self.now.max(until);
     }
 
-    /// When to come back: [`Router::advance`] has nothing to do before. `None` if only a packet can change anything.
+    /// When something happens next: [`Router::advance`] has nothing to do before. `None` if only a packet can change
+    /// anything.
     pub fn next_due(&self) -> Option<Instant> {
         let mark = self.course.next().map(|(at, _)| at);
         [self.next_event(), mark].into_iter().flatten().min()
+    }
+
+    /// When a frame leaves next, of those that are on the last part of their way.
+    pub fn next_leaving(&self) -> Option<Instant> {
+        self.leaving.deadline()
+    }
+
+    /// When to come back at the latest for what happens inside, so that no frame leaves late for it. What is done late is done
+    /// as of its instant; only leaving is a matter of this world's time.
+    pub fn next_inside(&self) -> Option<Instant> {
+        self.next_inner_event().map(|at| at.saturating_add(self.slack))
     }
 
     /// Ends the measured interval at `now`, if it has not ended: somebody has stopped the run, or enough flows have
@@ -233,12 +256,11 @@ impl Router {
     }
 
     /// A frame goes where its place says.
-    fn forward(&mut self, now: Instant, mut frame: LiveFrame, out: &mut dyn Exit) {
+    fn forward(&mut self, now: Instant, frame: LiveFrame, out: &mut dyn Exit) {
         match self.yard.routes.step(frame.place) {
             Step::Own(which) => {
                 let pipe = self.yard.lanes.pipe(frame.entry().class, frame.lane(), which);
-                frame.enter(pipe);
-                self.stage.accept(now, frame, &mut self.yard.on_the_way());
+                self.enter(now, frame, pipe);
             }
             Step::Queue(link) => {
                 let link = usize::from(link);
@@ -253,12 +275,25 @@ impl Router {
         }
     }
 
+    /// A frame enters a pipe.
+    fn enter(&mut self, now: Instant, mut frame: LiveFrame, pipe: u32) {
+        frame.enter(pipe);
+        let is_last = self.yard.routes.step(frame.place) == Step::Leave;
+        let stage = if is_last { &mut self.leaving } else { &mut self.inside };
+        stage.accept(now, frame, &mut self.yard.on_the_way());
+    }
+
     // --- time -----------------------------------------------------------------------------------------
 
     /// When a transmission ends, a shaper wakes or a frame comes out of a pipe.
     fn next_event(&self) -> Option<Instant> {
+        [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
+    }
+
+    /// The same, but for frames that come out of the last pipe of their way.
+    fn next_inner_event(&self) -> Option<Instant> {
         let ports = self.ports.iter().filter_map(Port::next_event).min();
-        [ports, self.stage.deadline()].into_iter().flatten().min()
+        [ports, self.inside.deadline()].into_iter().flatten().min()
     }
 
     /// What is due at `at` first happens: departures by their links' numbers, then arrivals by their pipes'.
@@ -266,7 +301,8 @@ impl Router {
         match self.ports.iter().position(|port| port.next_event() == Some(at)) {
             Some(link) => self.serve(at, link),
             None => {
-                let (due, frame) = self.stage.release(at).expect("something is due");
+                let due = self.inside.release(at).or_else(|| self.leaving.release(at));
+                let (due, frame) = due.expect("something is due");
                 self.forward(due, frame, out);
             }
         }
@@ -285,10 +321,8 @@ impl Router {
         if departure.next_end.is_some() {
             self.begun(now, link);
         }
-        let mut frame = departure.packet;
         // The first pipes are the links'.
-        frame.enter(link as u32);
-        self.stage.accept(now, frame, &mut self.yard.on_the_way());
+        self.enter(now, departure.packet, link as u32);
         self.look_at(now, link);
     }
 
@@ -344,8 +378,9 @@ impl Router {
 
     /// What is in the network, by what ports and pipes say that they hold.
     pub(super) fn resident(&self) -> Tally {
-        let staged = self.stage.backlog();
-        let mut tally = Tally { packets: staged.packets, bytes: staged.bytes };
+        let (inside, leaving) = (self.inside.backlog(), self.leaving.backlog());
+        let mut tally =
+            Tally { packets: inside.packets + leaving.packets, bytes: inside.bytes + leaving.bytes };
         for port in &self.ports {
             let backlog = port.backlog();
             tally.packets += backlog.packets;
@@ -361,4 +396,12 @@ impl Router {
     pub(super) const fn now(&self) -> Instant {
         self.now
     }
+}
+
+/// An empty stage of these pipes with room for all frames that there are.
+fn stage(pipes: Vec<Pipe>, room: &Room) -> Stage {
+    let mut stage: Stage =
+        DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(room.frames as u64));
+    stage.reserve(room.frames);
+    stage
 }

@@ -74,6 +74,12 @@ impl Lanes {
         class.first_pipe + lane * class.pipes + u32::from(which)
     }
 
+    /// The least delay of the n-th pipe over all lanes of a class.
+    pub fn least_delay(&self, class: usize, which: u8, pipes: &[Pipe]) -> Span {
+        let lanes = 0..self.count(class) as u32;
+        lanes.map(|lane| pipes[self.pipe(class, lane, which) as usize].delay()).min().unwrap_or(Span::ZERO)
+    }
+
     /// The index of a lane's flow; `None` for the lane of those that are of none.
     pub fn flow(&self, class: usize, lane: u32) -> Option<u32> {
         (lane < self.classes[class].flows).then_some(lane)

@@ -108,7 +108,9 @@ impl Router {
         let wrong = |text: String| Err(LiveError::NetworkBooks(text));
         let (resident, yard) = (self.resident(), &self.yard);
         yard.fates.check(resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
-        self.stage.check_books().map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        for stage in [&self.inside, &self.leaving] {
+            stage.check_books().map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        }
         if yard.pool.taken() as u64 != resident.packets.get() {
             return wrong(format!(
                 "{} slots are taken, and {} frames held",

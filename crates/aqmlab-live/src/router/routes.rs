@@ -1,6 +1,7 @@
 //! Where frames go: the steps of all ways of a plan, in one table.
 
 use aqmlab_scenario::{Edge, Plan};
+use aqmlab_units::Span;
 
 use crate::entry::{End, Entry};
 
@@ -100,6 +101,25 @@ impl Routes {
     #[inline]
     pub fn passed(&self, place: u16) -> u8 {
         self.passed[usize::from(place)]
+    }
+
+    /// The least time from anything that happens inside the network, a frame coming out of a queue or of a pipe that is not
+    /// its last, until that frame can leave: `own` tells the least delay of a class's n-th pipe, `link` that of a link.
+    pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
+        let mut least = Span::MAX;
+        for (number, &begin) in self.begins.iter().enumerate() {
+            let end = self.begins.get(number + 1).map_or(self.steps.len(), |&next| usize::from(next));
+            let mut ahead = Span::ZERO;
+            for &step in self.steps[usize::from(begin)..end].iter().rev() {
+                match step {
+                    Step::Leave => continue,
+                    Step::Own(which) => ahead += own(Entry::of_number(number).class, which),
+                    Step::Queue(of) => ahead += link(usize::from(of)),
+                }
+                least = least.min(ahead);
+            }
+        }
+        least
     }
 
     /// The pipes of each lane of a class.
