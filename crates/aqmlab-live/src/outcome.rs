@@ -83,6 +83,9 @@ impl Ran<'_> {
             stalls: self.report.stalls,
             longest_stall: self.report.longest_stall,
             duty: self.report.duty,
+            traffic_lateness_p99: Some(&self.traffic.lateness_ns)
+                .filter(|lateness| lateness.total() > 0)
+                .map(|lateness| quantile(lateness, 0.99)),
             write_errors: self.report.write_errors,
             oversize: doors.iter().map(|door| door.oversize).sum(),
             no_room: doors.iter().map(|door| door.no_slot).sum(),

@@ -17,9 +17,11 @@ use crate::error::LiveError;
 use crate::feasible;
 use crate::frame::LiveFrame;
 use crate::host::{self, Hosts, Tun};
+use crate::machine;
 use crate::outcome::Ran;
 use crate::plane::{Clock, Plane, PlaneControl, PlaneOutcome, PlaneSettings};
 use crate::router::{Room, Router};
+use crate::sys;
 use crate::traffic::{Generator, Outcome, Signals};
 use crate::verdict::Verdict;
 
@@ -84,6 +86,8 @@ pub struct LiveRun {
 
 /// So much time the threads have to get ready before the run's time begins.
 const TO_GET_READY: Span = Span::ms(50);
+/// Above ordinary threads and below the router.
+const GENERATOR_PRIORITY: i32 = 10;
 /// How often somebody looks how far the run has come, and whether it has been cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The network counts as empty after this many looks in a row that found it so: a host may still be about to answer.
@@ -194,14 +198,18 @@ impl Run<'_> {
         let settings = PlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
         let plane = Plane::new(router, tuns, clock, settings)?;
         let signals = Signals::new(Instant::ZERO + self.plan.stop.at);
-        let traffic = Generator::new(self.plan, self.seed, self.hosts, clock, &signals)?;
         let control = PlaneControl::default();
+        let traffic =
+            Generator::new(self.plan, self.seed, self.hosts, clock, &signals)?.with_router(&control);
         let watch = Watch { run: self, clock, control: &control, signals: &signals };
         thread::scope(|scope| {
             let plane = scope.spawn(|| plane.run(&control));
             // Hosts send nothing before somebody listens.
             watch.wait_until_ready();
-            let traffic = scope.spawn(|| traffic.run());
+            let traffic = scope.spawn(|| {
+                self.favour_this_thread();
+                traffic.run()
+            });
             let traffic = watch.watch(traffic, progress);
             // Whatever has gone wrong, the router's thread ends.
             control.finish();
@@ -210,6 +218,17 @@ impl Run<'_> {
             let plane = plane?;
             Ok((plane, traffic?))
         })
+    }
+}
+
+impl Run<'_> {
+    /// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other hosts. It never
+    /// spins, so that it takes no more than its packets need; with a single processor it would take that from the router.
+    fn favour_this_thread(&self) {
+        if self.options.realtime && machine::processors().is_some_and(|processors| processors > 1) {
+            // Who may not goes on as it is; how late sources were is on record.
+            let _ = sys::set_fifo(GENERATOR_PRIORITY);
+        }
     }
 }
 
@@ -244,9 +263,6 @@ impl Watch<'_> {
             looks += 1;
         }
         let outcome = joined(traffic)?;
-        if outcome.enough_completed {
-            self.control.end_at(self.signals.end(), StoppedBy::Completed);
-        }
         self.drain(progress);
         Ok(outcome)
     }

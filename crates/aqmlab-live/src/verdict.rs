@@ -48,6 +48,8 @@ pub struct Observed {
     pub longest_stall: Span,
     /// Share of the time in which the router's thread had a processor.
     pub duty: f64,
+    /// 99 % of datagrams and of what sessions do was no later than this, if there were any.
+    pub traffic_lateness_p99: Option<Span>,
     /// Packets that hosts did not take when they were written.
     pub write_errors: u64,
     /// Packets larger than their interface allows: something segments where it should not.
@@ -128,6 +130,7 @@ impl Verdict {
             ),
             none("no_room", observed.no_room, "packets found no room in the router's memory"),
         ];
+        checks.extend(traffic(observed));
         checks.push(hidden_drops(observed));
         checks.push(marks(observed));
         Verdict { checks, interrupted }
@@ -188,6 +191,16 @@ fn lateness(observed: &Observed, pace: &Pace) -> Check {
         limit: limit.as_secs_f64(),
         unit: "s",
     }
+}
+
+/// The generator is allowed as much as the router may be silent: what sources do is seconds apart, or averages out.
+fn traffic(observed: &Observed) -> Option<Check> {
+    let p99 = observed.traffic_lateness_p99?;
+    let passed = p99 < LONGEST_SILENCE;
+    let than = if passed { "limit" } else { "above" };
+    let sentence = format!("p99 lateness of sources {}, {than} {}", told(p99), told(LONGEST_SILENCE));
+    let (value, limit) = (p99.as_secs_f64(), LONGEST_SILENCE.as_secs_f64());
+    Some(Check { name: "traffic", passed, sentence, value, limit, unit: "s" })
 }
 
 fn stalls(observed: &Observed) -> Check {
@@ -311,7 +324,8 @@ mod tests {
     #[test]
     fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
         type Defect = fn(&mut Observed);
-        let defects: [(&str, &str, Defect); 8] = [
+        let defects: [(&str, &str, Defect); 9] = [
+            ("traffic", "12.0 ms", |o| o.traffic_lateness_p99 = Some(Span::ms(12))),
             ("lateness", "600 us", |o| o.lateness_p99 = Span::us(600)),
             ("stalls", "31.0 ms", |o| (o.stalls, o.longest_stall) = (2, Span::ms(31))),
             ("duty", "70.0 %", |o| o.duty = 0.7),

@@ -74,7 +74,7 @@ kind = "bulk"
 count = 2
 start = "100ms"
 stop = "600ms"
-tcp = { profile = "linux" }
+tcp = { profile = "linux", max_window = 64 }
 
 [[traffic]]
 name = "cbr"

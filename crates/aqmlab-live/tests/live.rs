@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         ("packets_are_captured_over_ipv6", || captured(6)),
         ("an_interrupted_run_leaves_what_there_is", interrupted),
         ("a_run_ends_when_enough_flows_have_completed", completed),
+        ("a_run_ends_when_a_queue_has_dropped_enough", condition),
+        ("what_a_machine_cannot_is_refused_before_anything_flows", refused),
     ])
 }
 
@@ -190,5 +192,45 @@ fn completed() -> Result<(), LiveError> {
     let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
     assert!((20..=25).contains(&ends.iter().flatten().count()), "{ends:?}");
+    Ok(())
+}
+
+fn condition() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"20Mbit\"\nsize = \"1000B\"\n";
+    let head = "duration = \"30s\"\n[stop]\ncondition = { queue = \"bottleneck\", drops = 300 }";
+    let run = run(&plan(head, "{ kind = \"droptail\", limit = \"20p\" }", traffic), |_| false)?;
+    assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Condition);
+    assert_eq!(
+        sum(&run, "summary", "dropped_overflow_packets"),
+        2 * 300,
+        "of all classes, and of the only one"
+    );
+    // Twice the rate of the link: half of it is dropped once the queue is full.
+    let end = run.recording.manifest.t1.as_secs_f64();
+    assert!((0.2..10.0).contains(&end), "{end}");
+    // What a kernel has no name for is nothing for datagrams, not unknown.
+    assert_eq!(sum(&run, "flows", "fast_retransmits"), 0);
+    Ok(())
+}
+
+fn refused() -> Result<(), LiveError> {
+    let refusal = |head: &str, traffic: &str| {
+        let plan = plan(head, "{ kind = \"droptail\", limit = \"20p\" }", traffic);
+        live(&plan, 1, &Options::default(), &mut |_| (), &AtomicBool::new(false)).unwrap_err()
+    };
+    let head = "duration = \"1s\"";
+    let tcp = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\nlive = { congestion = \"nonesuch\" }\n";
+    let error = refusal(head, tcp);
+    let text = error.to_string();
+    if !text.contains("nonesuch") {
+        // There are no namespaces here, and that is refused first.
+        return Err(error);
+    }
+    assert!(text.contains("modprobe tcp_nonesuch") && text.contains("reno"), "{text}");
+    assert_eq!(error.kind(), "machine");
+    let flood =
+        "[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\ncount = 500\nrate = \"1Gbit\"\nsize = \"100B\"\n";
+    let text = refusal(head, flood).to_string();
+    assert!(text.contains("625000000 packets a second") && text.contains("--force"), "{text}");
     Ok(())
 }

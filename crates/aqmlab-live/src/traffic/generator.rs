@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use aqmlab_qdisc::Histogram;
-use aqmlab_recording::{Table, schema};
+use aqmlab_recording::{StoppedBy, Table, schema};
 use aqmlab_scenario::{FlowSource, Plan};
 use aqmlab_traffic::Session;
 use aqmlab_units::{Instant, Span};
@@ -23,7 +23,7 @@ use super::timers::{Due, Timers};
 use crate::entry::{End, Entry};
 use crate::error::LiveError;
 use crate::host::{Hosts, flow_of_port};
-use crate::plane::Clock;
+use crate::plane::{Clock, PlaneControl};
 use crate::sys;
 
 /// What a run's threads tell each other while it goes on.
@@ -59,12 +59,10 @@ pub struct Outcome {
     pub series: Table,
     /// What went wrong at sockets.
     pub trouble: Trouble,
-    /// How late what was due at an instant was done, in nanoseconds.
+    /// How late datagrams left and sessions were woken, in nanoseconds.
     pub lateness_ns: Histogram,
     /// Processor time that the generator has used, with what the kernel did on its behalf.
     pub processor_time: Span,
-    /// Did enough flows complete to end the run?
-    pub enough_completed: bool,
     /// Sockets that are still open: closed, they would answer what is under way with errors.
     pub still_open: Vec<OwnedFd>,
 }
@@ -100,7 +98,8 @@ pub struct Generator<'a> {
     trouble: Trouble,
     lateness_ns: Histogram,
     measuring: bool,
-    enough_completed: bool,
+    /// Who is told at once when enough flows have completed.
+    router: Option<&'a PlaneControl>,
 }
 
 /// The longest that the generator sleeps: so soon it hears that the run has ended.
@@ -164,7 +163,7 @@ impl<'a> Generator<'a> {
             trouble: Trouble::default(),
             lateness_ns: Histogram::new(),
             measuring: plan.warmup.is_zero(),
-            enough_completed: false,
+            router: None,
         };
         (0..plan.classes.len()).try_for_each(|class| generator.add_class(class))?;
         generator.hosts.home.enter()?;
@@ -173,6 +172,11 @@ impl<'a> Generator<'a> {
         }
         generator.schedule_sample(Instant::ZERO);
         Ok(generator)
+    }
+
+    /// The router whose measured interval ends when enough flows have completed.
+    pub fn with_router(self, router: &'a PlaneControl) -> Self {
+        Generator { router: Some(router), ..self }
     }
 
     fn add_class(&mut self, number: usize) -> Result<(), LiveError> {
@@ -227,7 +231,6 @@ impl<'a> Generator<'a> {
     fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
             let Some((at, due)) = self.timers.take(now) else { return Ok(()) };
-            self.lateness_ns.add(self.clock.now().saturating_since(at).as_ns(), 1);
             match due {
                 Due::Start { class } => self.start(class as usize, at)?,
                 Due::Wake { flow } => self.wake(flow, at),
@@ -319,6 +322,7 @@ impl<'a> Generator<'a> {
     /// A session's instant has come, or a datagram's. What comes next is reckoned from the instant it was due, so that being
     /// late does not add up.
     fn wake(&mut self, number: u32, at: Instant) {
+        self.lateness_ns.add(self.clock.now().saturating_since(at).as_ns(), 1);
         let Some(flow) = &mut self.flows[number as usize] else { return };
         let next = match &mut flow.body {
             Body::Tcp(connection) => connection.wake(at),
@@ -484,7 +488,10 @@ impl<'a> Generator<'a> {
             && stop.class == class
             && self.classes[class].completed >= stop.count
         {
-            self.enough_completed |= self.signals.end_by(self.clock.now());
+            let now = self.clock.now();
+            if self.signals.end_by(now) {
+                self.router.inspect(|router| router.end_at(now, StoppedBy::Completed));
+            }
         }
     }
 
@@ -516,7 +523,6 @@ impl<'a> Generator<'a> {
             trouble: self.trouble,
             lateness_ns: self.lateness_ns,
             processor_time: Clock::thread_time().saturating_sub(used),
-            enough_completed: self.enough_completed,
             still_open: self.classes.into_iter().map(|class| class.server).collect(),
         }
     }

@@ -1,0 +1,35 @@
+//! Runs an arm of a scenario live, with its first seed, and prints its verdict with what led to it: `live_once FILE [ARM] [force]
+//! [ordinary] [out=DIR]`; `live_once selftest` prints what the machine can be trusted with.
+
+use std::error::Error;
+use std::sync::atomic::AtomicBool;
+
+use aqmlab_live::{Options, live, selftest};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let cancel = AtomicBool::new(false);
+    if has("selftest") {
+        println!("{:#}", selftest(&mut |_| (), &cancel)?.to_json());
+        return Ok(());
+    }
+    let file = arguments.first().ok_or("live_once FILE [ARM] [force] [ordinary]")?;
+    let experiment =
+        aqmlab_scenario::parse(&std::fs::read_to_string(file)?, file).map_err(|e| e.to_string())?;
+    let plan = experiment.arms.iter().find(|arm| has(&arm.arm)).unwrap_or(&experiment.arms[0]);
+    let options = Options { force: has("force"), realtime: !has("ordinary") };
+    let run = live(plan, experiment.seeds[0], &options, &mut |_| (), &cancel)?;
+    if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("out=")) {
+        run.recording.write(target.as_ref())?;
+    }
+    let mut live = run.recording.manifest.live.clone().unwrap_or_default();
+    for distribution in ["/lateness", "/generator/lateness"] {
+        if let Some(object) = live.pointer_mut(distribution).and_then(|value| value.as_object_mut()) {
+            object.remove("bins");
+        }
+    }
+    println!("{live:#}");
+    println!("{}: {}", plan.arm, run.verdict);
+    Ok(())
+}
