@@ -34,6 +34,10 @@ if TYPE_CHECKING:
         show,
     )
     from aqmlab.comparison import Comparison, compare
+    from aqmlab.live.both import run_both
+    from aqmlab.live.doctor import doctor
+    from aqmlab.live.experiment import run_live
+    from aqmlab.live.verdict import verdicts
     from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results, load_results
     from aqmlab.stats import Estimate
@@ -62,6 +66,7 @@ __all__ = [
     "aqm_list",
     "aqm_show",
     "compare",
+    "doctor",
     "forecast",
     "load",
     "load_results",
@@ -73,11 +78,14 @@ __all__ = [
     "query",
     "report",
     "run",
+    "run_both",
+    "run_live",
     "schema",
     "score_claims",
     "show",
     "sweep",
     "table",
+    "verdicts",
 ]
 
 # Imported as they are asked for: the answer to `--help` should wait for none of them.
@@ -88,6 +96,10 @@ _NAMES = {
         *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison", "compare"),
+    "aqmlab.live.both": ("run_both",),
+    "aqmlab.live.doctor": ("doctor",),
+    "aqmlab.live.experiment": ("run_live",),
+    "aqmlab.live.verdict": ("verdicts",),
     "aqmlab.recording": ("Experiment", "Run"),
     "aqmlab.results": ("Axis", "Cell", "Results", "load_results"),
     "aqmlab.stats": ("Estimate",),

@@ -9,7 +9,10 @@ __all__ = [
     "aqm_check",
     "aqm_list",
     "aqm_show",
+    "doctor",
     "law_curves",
+    "live_run",
+    "live_selftest",
     "plan",
     "run",
     "run_digest",
@@ -59,4 +62,17 @@ def run_one(
     memory_cap: int = 0,
     progress: Callable[[dict[str, float]], object] | None = None,
 ) -> str: ...
+def live_run(
+    toml: str,
+    file_name: str,
+    arm: str,
+    seed: int,
+    out_path: str | PathLike[str],
+    force: bool = False,
+    pcap: Sequence[str] = ...,
+    pcap_bytes: int = ...,
+    progress: Callable[[dict[str, Any]], object] | None = None,
+) -> str: ...
+def live_selftest(progress: Callable[[dict[str, Any]], object] | None = None) -> str: ...
+def doctor() -> str: ...
 def run_digest(plan_digest: str, seed: int) -> str: ...

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain, count
@@ -84,6 +86,73 @@ def run(  # noqa: PLR0913 (keyword arguments)
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
+    asked = prepare(scenario, seed=seed, runs=runs, arms=arms)
+    jobs = job_count(jobs)
+    capture = Capture.chosen(pcap, pcap_bytes)
+    directory = asked.begin(output)
+    run_prepared(asked, directory, jobs, progress, capture)
+    experiment = load(directory)
+    if report:
+        from aqmlab.reports import write_report
+
+        write_report(experiment)
+    return experiment
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario that is known to be right, and what of it is to be run.
+
+    Attributes
+    ----------
+    text, file_name
+        The scenario, and how messages call it.
+    arms
+        Those to run: ``name``, ``slug``, ``digest``, ``plan``, ``end_ns``, ``memory_bytes``, ``parameters``.
+    seeds
+        Those to run each arm with.
+    about
+        What ``experiment.json`` will say.
+    """
+
+    text: str
+    file_name: str
+    arms: Sequence[Mapping[str, Any]]
+    seeds: Sequence[int]
+    about: Mapping[str, Any]
+
+    def begin(self, output: Path | str | None) -> Path:
+        """Make the directory of the experiment; one of our own choice if none is given.
+
+        Raises
+        ------
+        UsageError
+            If it exists.
+        HostError
+            If it cannot be made.
+        """
+        directory = free_directory(self.about) if output is None else Path(output)
+        about = json.dumps(self.about, indent=1, ensure_ascii=False) + "\n"
+        make_directory(directory, {"scenario.toml": self.text, "experiment.json": about})
+        return directory
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    runs: int | None = None,
+    arms: Sequence[str] | None = None,
+) -> Prepared:
+    """Read a scenario, and tell what is wrong with it or with what is asked of it; nothing is written.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong.
+    UsageError
+        If an argument makes no sense.
+    """
     from aqmlab import _core
 
     text, name = read(scenario)
@@ -94,40 +163,79 @@ def run(  # noqa: PLR0913 (keyword arguments)
     _check_claims(plan, name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
     chosen = _chosen_arms(plan["arms"], arms)
-    jobs = job_count(jobs)
-    kept = chosen_pcap_bytes(pcap_bytes)
     about = describe(plan, chosen, seeds, Origin(name, _core.__version__, _core.RESULTS_VERSION))
-    directory = _free_directory(about) if output is None else Path(output)
-    _begin(directory, text, about)
-    try:
+    return Prepared(text, name, chosen, seeds, about)
+
+
+class Capture(NamedTuple):
+    """Which packets are kept.
+
+    Attributes
+    ----------
+    ports
+        Names of links; ``("all",)`` for all.
+    bytes
+        Of each packet.
+    """
+
+    ports: tuple[str, ...] = ()
+    bytes: int = DEFAULT_PCAP_BYTES
+
+    @staticmethod
+    def chosen(ports: Sequence[str], kept_bytes: int | None) -> Capture:
+        """One with a number of bytes that makes sense; the default one if not given.
+
+        Raises
+        ------
+        UsageError
+            If it makes none.
+        """
+        return Capture(tuple(ports), chosen_pcap_bytes(kept_bytes))
+
+
+NO_CAPTURE = Capture()
+
+
+def run_prepared(
+    asked: Prepared,
+    directory: Path,
+    jobs: int,
+    progress: Progress | None = None,
+    capture: Capture = NO_CAPTURE,
+) -> None:
+    """Do the runs on ``jobs`` threads, their recordings in ``directory``."""
+    from aqmlab import _core
+
+    with keeping_what_finished(directory):
         answer = json.loads(
             _core.run(
-                text,
-                name,
+                asked.text,
+                asked.file_name,
                 directory,
                 jobs,
-                arms=[arm["name"] for arm in chosen],
-                seeds=seeds,
+                arms=[arm["name"] for arm in asked.arms],
+                seeds=asked.seeds,
                 progress=progress,
                 memory_cap=memory_cap(jobs),
-                pcap=list(pcap),
-                pcap_bytes=kept,
+                pcap=list(capture.ports),
+                pcap_bytes=capture.bytes,
             )
         )
-    except BaseException as error:
-        if not _remove_if_empty(directory):
-            error.add_note(f"finished runs are kept in `{directory}`")
-        raise
     if not answer["finished"]:
         _remove_if_empty(directory)
     if answer["failed"]:
         raise _failure(answer, directory)
-    experiment = load(directory)
-    if report:
-        from aqmlab.reports import write_report
 
-        write_report(experiment)
-    return experiment
+
+@contextmanager
+def keeping_what_finished(directory: Path) -> Iterator[None]:
+    """If what is done in it fails, keep the finished runs and say so; without any, remove the directory."""
+    try:
+        yield
+    except BaseException as error:
+        if not _remove_if_empty(directory):
+            error.add_note(f"finished runs are kept in `{directory}`")
+        raise
 
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
@@ -252,15 +360,23 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
-def _free_directory(about: Mapping[str, Any]) -> Path:
+def free_directory(about: Mapping[str, Any]) -> Path:
     """A directory of our own choice; another of the same second gets a number."""
     first = DEFAULT_PARENT / directory_name(about)
     numbered = (first.with_name(f"{first.name}-{i}") for i in count(2))
     return next(path for path in chain([first], numbered) if not path.exists())
 
 
-def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
-    """Make the directory with what is known before the first run, whole or not at all."""
+def make_directory(directory: Path, files: Mapping[str, str]) -> None:
+    """Make a directory with these files by name, whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        If it exists.
+    HostError
+        If it cannot be made.
+    """
     if directory.exists() or directory.is_symlink():
         raise UsageError(f"`{directory}` exists already; an experiment is never overwritten")
     try:
@@ -270,9 +386,8 @@ def _begin(directory: Path, text: str, about: Mapping[str, Any]) -> None:
         ) as parent:
             partial = Path(parent) / "experiment"
             partial.mkdir()
-            (partial / "scenario.toml").write_text(text, encoding="utf-8")
-            content = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
-            (partial / "experiment.json").write_text(content, encoding="utf-8")
+            for name, content in files.items():
+                (partial / name).write_text(content, encoding="utf-8")
             partial.rename(directory)
     except OSError as error:
         raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error

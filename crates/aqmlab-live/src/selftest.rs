@@ -83,6 +83,7 @@ impl SelfTest {
             })
         };
         json!({
+            "rate_bps": self.realtime.recording.manifest.links.first().map(|link| link.rate.as_bps()),
             "realtime": run(&self.realtime),
             "ordinary": run(&self.ordinary),
             "capacity": {

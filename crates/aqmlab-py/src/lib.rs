@@ -7,6 +7,11 @@ mod catalogue;
 mod checks;
 mod errors;
 mod law;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(not(target_os = "linux"))]
+#[path = "live_elsewhere.rs"]
+mod live;
 mod plans;
 mod pool;
 mod runs;
@@ -24,6 +29,8 @@ mod _core {
     use super::checks::aqm_check;
     #[pymodule_export]
     use super::law::law_curves;
+    #[pymodule_export]
+    use super::live::{doctor, live_run, live_selftest};
     #[pymodule_export]
     use super::plans::{plan, schema};
     #[pymodule_export]

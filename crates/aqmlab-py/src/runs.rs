@@ -76,7 +76,7 @@ pub(crate) fn run_one(
 }
 
 /// The experiment of a scenario that is no sweep.
-fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
+pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
     let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
     if sweep.axes().next().is_some() {
         return Err(UsageError::new_err(format!(
@@ -128,7 +128,7 @@ fn job_list<'e>(
 }
 
 /// The links of these names, or all of them for `all`.
-fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
+pub(crate) fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
     if names == ["all"] {
         return Ok((0..plan.links.len()).collect());
     }
@@ -149,7 +149,7 @@ fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
 }
 
 /// All of `arms` are arms of the experiment.
-fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> PyResult<()> {
+pub(crate) fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> PyResult<()> {
     let names: Vec<_> = experiment.arms.iter().map(|plan| plan.arm.as_str()).collect();
     let Some(unknown) = arms.iter().find(|arm| !names.contains(&arm.as_ref())) else { return Ok(()) };
     let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use aqmlab_scenario::{Experiment, Plan, Sweep, Workload, parse};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Packets, Rate, Span};
+use aqmlab_units::{Bytes, Packets, Rate, Span};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
@@ -65,6 +65,23 @@ fn the_demo_is_what_it_says() {
             }
         );
         assert_eq!(plan.classes[0].ecn_capable(), with_ecn);
+    }
+}
+
+#[test]
+fn the_live_demo_is_what_it_says() {
+    let demo = read("demo_live.toml");
+    let names: Vec<&str> = demo.arms.iter().map(|a| a.arm.as_str()).collect();
+    assert_eq!(names, ["DropTail", "RED + ECN", "PI + ECN", "BLUE + ECN"]);
+    for plan in &demo.arms {
+        let (class, bottleneck) = (&plan.classes[0], &plan.links[0]);
+        assert_eq!((class.count, class.live.congestion.as_str()), (10, "reno"));
+        // 833 packets of 1500 B a second, 1.2 ms each; the buffer is 120 ms.
+        assert_eq!(class.data_packet(), Bytes::new(1500));
+        assert_eq!(bottleneck.rate.time_for(class.data_packet()), Span::us(1200));
+        assert_eq!(bottleneck.rate.time_for(class.data_packet() * 100), Span::ms(120));
+        let tcp = class.workload.tcp().expect("they are downloads");
+        assert_eq!(tcp.ecn, plan.arm.ends_with("ECN"), "{}", plan.arm);
     }
 }
 

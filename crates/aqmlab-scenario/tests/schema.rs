@@ -83,7 +83,9 @@ fn text(path: &str) -> String {
 #[test]
 fn every_ready_made_scenario_fits() {
     let schema = schema();
-    for name in ["demo", "graph", "laws", "mm1", "one_flow", "parking_lot", "short_flows", "sweep"] {
+    for name in
+        ["demo", "demo_live", "graph", "laws", "mm1", "one_flow", "parking_lot", "short_flows", "sweep"]
+    {
         assert!(fits(&schema, &json_of(&text(&format!("scenarios/{name}.toml")))), "{name}");
     }
 }

@@ -12,11 +12,14 @@ from aqmlab.cli.aqm import aqm
 from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
+from aqmlab.cli.doctor import doctor
+from aqmlab.cli.live import both, chosen_packets, live, report_both
 from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
     ClassName,
+    Force,
     Jobs,
     Metrics,
     NoReport,
@@ -67,7 +70,7 @@ def root(
     """A laboratory for active queue management: run scenarios, read what came out.
 
     Ends with 0 on success, 1 if a check failed, 2 on a wrong request or scenario, 3 if this machine cannot, 4
-    if runs failed or a recording is corrupt, 130 if interrupted.
+    if runs failed or a recording is corrupt, 5 if a live run is not faithful, 130 if interrupted.
     """
 
 
@@ -88,15 +91,26 @@ def run(
     pcap_bytes: PcapBytes = None,
     as_json: AsJson = False,
     no_report: NoReport = False,
+    and_live: Annotated[
+        bool, typer.Option("--both", help="Run it live as well, and compare the two arm by arm.")
+    ] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every arm of a scenario with every seed; print the answer, write a report.
 
-    Ends with 1 if a firm claim of the scenario fails.
+    Ends with 1 if a firm claim of the scenario fails; with --both, 5 if a live run is not faithful.
     """
     from aqmlab import experiment as experiments
 
     set_quiet(quiet)
+    if and_live:
+        from aqmlab.live.experiment import Wishes
+
+        wishes = Wishes(force, chosen_packets(pcap, pcap_bytes))
+        asked = {"output": output, "seed": seed, "runs": runs, "arms": arm, "jobs": jobs, "wishes": wishes}
+        both(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
+        return
     with interruptible(), ProgressLine(enabled=not quiet) as line:
         experiment = experiments.run(
             scenario,
@@ -162,10 +176,13 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Print the answer of a recording, or of a sweep, and write its report."""
+    from aqmlab.live.both import is_both
     from aqmlab.results import is_sweep
 
     set_quiet(quiet)
-    if is_sweep(path):
+    if is_both(path):
+        report_both(path, output, as_json=as_json)
+    elif is_sweep(path):
         from aqmlab.cli.sweep_tables import report_sweep
 
         file, results = report_sweep(
@@ -186,6 +203,8 @@ def report(
         say(f"report     {file}")
 
 
+app.command()(live)
+app.command()(doctor)
 app.command()(sweep)
 app.command()(merge)
 app.command()(query)

@@ -64,7 +64,7 @@ def print_comparison(found: Comparison) -> None:
         for name in (found.first, found.second, "difference", "relative"):
             table.add_column(Text(name), justify="right", no_wrap=True)
         for head, one in rows:
-            table.add_row(*map(Text, (head, *_cells(one))))
+            table.add_row(*map(Text, (head, *cells(one))))
         console.print()
         console.print(table)
     console.print()
@@ -75,20 +75,22 @@ def print_comparison(found: Comparison) -> None:
 def _tables(found: Comparison) -> Iterator[tuple[str, list[tuple[str, Compared]]]]:
     """One table with a row a metric; where there are several cases, a table a metric with a row a case."""
     if not any(one.case for one in found.compared):
-        yield "", [(_title(one), one) for one in found.compared]
+        yield "", [(row_title(one), one) for one in found.compared]
         return
-    for title, of_metric in groupby(found.compared, _title):
+    for title, of_metric in groupby(found.compared, row_title):
         yield title, [(one.case, one) for one in of_metric]
 
 
-def _title(one: Compared) -> str:
+def row_title(one: Compared) -> str:
+    """The metric with its unit."""
     from aqmlab.figures import display_unit
 
     unit = display_unit(one.metric.unit)
     return f"{one.metric.label} [{unit}]" if unit else one.metric.label
 
 
-def _cells(one: Compared) -> Iterator[str]:
+def cells(one: Compared) -> Iterator[str]:
+    """First, second, difference and relative difference as texts."""
     from aqmlab.figures import estimate_text
 
     for est in (one.first, one.second):

@@ -26,6 +26,7 @@ class Exit(IntEnum):
     CHECK_FAILED = 1
     USAGE = 2
     MACHINE = 3
+    NOT_FAITHFUL = 5
     INTERRUPTED = 130
 
 

@@ -52,6 +52,9 @@ PcapBytes = Annotated[
     int | None,
     typer.Option("--pcap-bytes", help="Bytes of each captured packet that are kept; 128 if not given."),
 ]
+Force = Annotated[
+    bool, typer.Option("--force", help="Run live also what is expected to be too much for this machine.")
+]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),

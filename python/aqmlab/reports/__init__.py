@@ -11,9 +11,10 @@ from aqmlab.recording import Experiment
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
+    from aqmlab.live.both import Both
     from aqmlab.results import Results
 
-__all__ = ["write_report", "write_sweep_report"]
+__all__ = ["write_both_report", "write_report", "write_sweep_report"]
 
 
 def write_report(experiment: Experiment, output: Path | str | None = None) -> Path:
@@ -62,6 +63,30 @@ def write_sweep_report(
     from aqmlab.reports.sweep.render import render
 
     return _write(render(results, scored), output, results.path)
+
+
+def write_both_report(both: Both, output: Path | str | None = None) -> Path:
+    """Write the ``report.html`` of a scenario simulated and live, and those of its two experiments.
+
+    Parameters
+    ----------
+    both
+        From :func:`aqmlab.live.both.load_both`.
+    output
+        The file; ``report.html`` in its directory if not given.
+
+    Raises
+    ------
+    RecordingError
+        If a recording cannot be read.
+    HostError
+        If the file cannot be written.
+    """
+    from aqmlab.reports.both import render
+
+    for experiment in (both.simulated, both.live):
+        write_report(experiment)
+    return _write(render(both), output, both.path)
 
 
 def _write(page: str, output: Path | str | None, directory: Path) -> Path:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from aqmlab.answers import Table, table
 from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text
+from aqmlab.live.verdict import verdicts
 from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
 from aqmlab.plan import network
 from aqmlab.recording import Experiment
@@ -19,6 +20,7 @@ from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.best import best_arms
 from aqmlab.reports.figures import Figure
+from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.network_svg import network_svg
 from aqmlab.reports.page import page, resource, unbroken
 from aqmlab.results import Results
@@ -40,7 +42,10 @@ def render(experiment: Experiment) -> str:
     end_s = max(run.t1_ns for run in firsts) / 1e9
     over_time = charts.time_charts(series, shown, end_s, first.t0_ns / 1e9)
     overviews = _overviews(runs, results)
+    found = verdicts(experiment.runs)
+    late = lateness_chart(found, results.arms)
     figures = overviews | {f"chart-{name}": chart.figure for name, chart in over_time.items()}
+    figures |= {} if late is None else {CHART: late}
     scripts = [resource("script.js")] if figures else []
     context = {
         "version": experiment.version,
@@ -56,6 +61,8 @@ def render(experiment: Experiment) -> str:
         "other_queues": _other_queues(experiment, results, runs),
         **_claims(as_results),
         "checks": examine(as_results),
+        "live": live_context(found, results.arms),
+        "lateness_chart": "" if late is None else CHART,
         "overviews": list(overviews),
         "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
         "legend": [
@@ -76,12 +83,13 @@ def render(experiment: Experiment) -> str:
         "digests": _digests(experiment, results),
         "path": experiment.path.name,
     }
-    return page("report.html.j2", scripts, context, figures, styles=["claims.css"])
+    styles = ["claims.css", *(["live.css"] if found else [])]
+    return page("report.html.j2", scripts, context, figures, styles=styles)
 
 
 def command(experiment: Experiment) -> str:
     """The command that repeats the experiment, to be given in its directory."""
-    words = ["aqmlab", "run", "scenario.toml"]
+    words = ["aqmlab", "live" if is_live(experiment) else "run", "scenario.toml"]
     seeds = experiment.seeds
     words += ["--seed", str(seeds[0]), "--runs", str(len(seeds))]
     planned = experiment.details.get("all_arms", list(experiment.arms))
@@ -89,6 +97,11 @@ def command(experiment: Experiment) -> str:
         for arm in experiment.arms:
             words += ["--arm", arm]
     return shlex.join(words)
+
+
+def is_live(experiment: Experiment) -> bool:
+    """Whether its runs were live."""
+    return any("live" in run.manifest for run in experiment.runs)
 
 
 def _claims(results: Results) -> dict[str, Any]:
@@ -108,7 +121,7 @@ def _kicker(results: Table, runs: Sequence[Measured]) -> str:
     end_s = max(run.run.t1_ns for run in runs) / 1e9
     return (
         f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each,"
-        f" {most}{end_s:g} s simulated in each run"
+        f" {most}{end_s:g} s {'live' if is_live(results.experiment) else 'simulated'} in each run"
     )
 
 

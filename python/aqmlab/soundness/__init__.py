@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aqmlab.soundness import books, bottleneck, flows, seeds, settled
+from aqmlab.soundness import books, bottleneck, flows, live, seeds, settled
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _CHECKS = (
 )
 
 
+_LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked)
+
+
 def examine(results: Results) -> tuple[Check, ...]:
     """All checks of some results, in the order of their questions.
 
@@ -40,7 +43,8 @@ def examine(results: Results) -> tuple[Check, ...]:
     RecordingError
         If a recording cannot be read.
     """
-    return tuple(check(results) for check in _CHECKS)
+    checks = (*_LIVE_CHECKS, *_CHECKS) if live.any_live(results) else _CHECKS
+    return tuple(check(results) for check in checks)
 
 
 def doubts(results: Results) -> tuple[Doubt, ...]:

@@ -1,0 +1,153 @@
+//! Live runs from Python: the interpreter lock is released, Ctrl-C is heard.
+//!
+//! To be called in a process of its own with a single thread: it leaves the namespace that the process was started in.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use aqmlab_live::machine::Machine;
+use aqmlab_live::{LiveError, LiveRun, Options, Progress};
+use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, PortCapture};
+use aqmlab_recording::{RecordingError as NotWritten, Staged};
+use aqmlab_scenario::Plan;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+
+use crate::errors::{HostError, PythonRunError, RecordingError, UsageError};
+use crate::runs::{captured_links, check_arms, one_case};
+
+/// One live run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet. Returns what
+/// it took and the verdict, as JSON text. An interrupted run leaves a recording that says so.
+#[pyfunction]
+#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
+#[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
+pub(crate) fn live_run(
+    py: Python<'_>,
+    toml: &str,
+    file_name: &str,
+    arm: &str,
+    seed: u64,
+    out_path: PathBuf,
+    force: bool,
+    pcap: Vec<String>,
+    pcap_bytes: u32,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let experiment = one_case(py, toml, file_name)?;
+    check_arms(&experiment, &[arm])?;
+    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    let links = if pcap.is_empty() { Vec::new() } else { captured_links(plan, &pcap)? };
+    // Whatever cannot be written is better known before the run than after it.
+    let mut staged = Staged::create(&out_path).map_err(|error| not_written(&error))?;
+    let capture = begin_capture(plan, links, pcap_bytes, &mut staged).map_err(|error| not_written(&error))?;
+    let (machine, begun) = (Machine::this(), begin());
+    let before = machine.processor_time();
+    let options = Options { force, ..Options::default() };
+    let (outcome, interrupted) = watched(py, progress.as_ref(), |told, cancel| match capture {
+        Some(capture) => aqmlab_live::live_captured(plan, seed, &options, capture, told, cancel),
+        None => aqmlab_live::live(plan, seed, &options, told, cancel),
+    });
+    let written = outcome.map_err(|error| python_error(&error)).and_then(|run| {
+        let LiveRun { mut recording, verdict } = run;
+        // The draws are the simulator's, and so seeds of both make pairs.
+        recording.manifest.results_version = aqmlab_sim::RESULTS_VERSION;
+        if let Some(live) = &mut recording.manifest.live {
+            live["machine"] = machine.facts(before);
+        }
+        recording.write_staged(staged).map_err(|error| not_written(&error))?;
+        Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": verdict.to_string()}).to_string())
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None => written,
+    }
+}
+
+/// Begins the file of the packets at these links; `None` if there are none.
+fn begin_capture(
+    plan: &Plan,
+    links: Vec<usize>,
+    snap: u32,
+    staged: &mut Staged,
+) -> Result<Option<PortCapture>, NotWritten> {
+    if links.is_empty() {
+        return Ok(None);
+    }
+    let file = Capture::begin(staged, &aqmlab_sim::captured_ports(plan, &links), snap)?;
+    Ok(Some(PortCapture { links, file }))
+}
+
+/// How well this machine keeps time, as JSON text; takes five seconds.
+#[pyfunction]
+#[pyo3(signature = (progress=None))]
+pub(crate) fn live_selftest(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let (found, interrupted) =
+        watched(py, progress.as_ref(), |told, cancel| aqmlab_live::selftest(told, cancel));
+    match interrupted {
+        Some(error) => Err(error),
+        None => found.map(|found| found.to_json().to_string()).map_err(|error| python_error(&error)),
+    }
+}
+
+/// What this machine has and lacks for live runs, as JSON text.
+#[pyfunction]
+pub(crate) fn doctor(py: Python<'_>) -> String {
+    py.detach(|| aqmlab_live::doctor::examine().to_json().to_string())
+}
+
+#[allow(clippy::disallowed_methods)] // how long a run took on this machine is no part of its result
+fn begin() -> Instant {
+    Instant::now()
+}
+
+/// Works without the interpreter lock, which Python gets with each word of progress. What Python raises then ends the work.
+fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<&Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(&Progress), &AtomicBool) -> Result<T, LiveError> + Send,
+) -> (Result<T, LiveError>, Option<PyErr>) {
+    let cancel = AtomicBool::new(false);
+    let mut raised = None;
+    let outcome = py.detach(|| {
+        let mut told = |now: &Progress| {
+            if raised.is_none()
+                && let Err(error) = Python::attach(|py| tell(py, progress, now))
+            {
+                raised = Some(error);
+                cancel.store(true, Ordering::Relaxed);
+            }
+        };
+        work(&mut told, &cancel)
+    });
+    (outcome, raised)
+}
+
+fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
+    py.check_signals()?;
+    let Some(callback) = callback else { return Ok(()) };
+    let dict = PyDict::new(py);
+    dict.set_item("phase", now.phase.name())?;
+    dict.set_item("done_s", now.done.as_secs_f64())?;
+    dict.set_item("total_s", now.total.as_secs_f64())?;
+    dict.set_item("lateness_max_s", now.lateness_max.as_secs_f64())?;
+    callback.call1(py, (dict,)).map(|_| ())
+}
+
+fn python_error(error: &LiveError) -> PyErr {
+    let text = error.to_string();
+    match error.kind() {
+        "scenario" => UsageError::new_err(text),
+        "machine" => HostError::new_err(text),
+        _ => PythonRunError::new_err(text),
+    }
+}
+
+fn not_written(error: &NotWritten) -> PyErr {
+    if error.is_host_limit() {
+        HostError::new_err(error.to_string())
+    } else {
+        RecordingError::new_err(error.to_string())
+    }
+}

@@ -1,0 +1,44 @@
+//! Live runs where there is no Linux: there are none, and that is said.
+
+use std::path::PathBuf;
+
+use aqmlab_recording::capture::DEFAULT_SNAP;
+use pyo3::prelude::*;
+
+use crate::errors::HostError;
+
+fn refusal() -> PyErr {
+    HostError::new_err("live runs need Linux: they are made of its network namespaces and TUN interfaces")
+}
+
+/// Refuses.
+#[pyfunction]
+#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
+#[allow(clippy::too_many_arguments, unused_variables)] // those of the live run elsewhere
+pub(crate) fn live_run(
+    toml: &str,
+    file_name: &str,
+    arm: &str,
+    seed: u64,
+    out_path: PathBuf,
+    force: bool,
+    pcap: Vec<String>,
+    pcap_bytes: u32,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    Err(refusal())
+}
+
+/// Refuses.
+#[pyfunction]
+pub(crate) fn doctor() -> PyResult<String> {
+    Err(refusal())
+}
+
+/// Refuses.
+#[pyfunction]
+#[pyo3(signature = (progress=None))]
+#[allow(unused_variables)] // that of the self-test elsewhere
+pub(crate) fn live_selftest(progress: Option<Py<PyAny>>) -> PyResult<String> {
+    Err(refusal())
+}

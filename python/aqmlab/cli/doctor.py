@@ -1,0 +1,39 @@
+"""The command that looks at this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from aqmlab.cli.console import Exit, interruptible, tell_json
+from aqmlab.cli.options import AsJson
+
+_STYLES = {"ok": "green", "warning": "yellow", "fail": "bold red"}
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what this machine has and lacks for live runs, each with its remedy.
+
+    Ends with 3 if a live run cannot work here.
+    """
+    from aqmlab.live.doctor import doctor as diagnose
+
+    with interruptible():
+        found = diagnose()
+    if as_json:
+        tell_json(found.to_json())
+    else:
+        from rich.text import Text
+
+        from aqmlab.cli.tables import answer_console, plain_table
+
+        table = plain_table("", "", "finding", "remedy")
+        for finding in found.findings:
+            sign = Text(finding.severity, style=_STYLES[finding.severity])
+            table.add_row(sign, Text(finding.name), Text(finding.finding), Text(finding.remedy))
+        console = answer_console()
+        console.print(table)
+        console.print()
+        verdict = "live runs work here" if found.can_run else "live runs cannot work here"
+        console.print(verdict, style="bold", markup=False)
+    if not found.can_run:
+        raise typer.Exit(Exit.MACHINE)

@@ -1,0 +1,248 @@
+"""The commands that run scenarios between real TCP stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
+from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed
+from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.selftest import tell_selftest
+
+if TYPE_CHECKING:
+    from aqmlab.experiment import Capture
+    from aqmlab.live.both import Both
+    from aqmlab.live.verdict import Verdict
+
+_SELFTEST = "selftest"
+
+
+def live(
+    scenario: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCENARIO|selftest",
+            help="A scenario file (TOML), or `selftest`: five seconds that say how well this machine keeps"
+            " time.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."
+        ),
+    ] = None,
+    seed: Seed = None,
+    runs: Runs = None,
+    arm: Arms = None,
+    force: Force = False,
+    pcap: Pcap = None,
+    pcap_bytes: PcapBytes = None,
+    as_json: AsJson = False,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run every arm of a scenario with every seed between this kernel's TCP stacks; print the answer.
+
+    Needs no root where user namespaces are allowed; `aqmlab doctor` tells. It takes as long as the runs last.
+
+    Ends with 3 if this machine cannot, 5 if a run is NOT FAITHFUL: the figures show the machine, not the
+    disciplines; 1 if a firm claim of the scenario fails.
+    """
+    set_quiet(quiet)
+    if str(scenario) == _SELFTEST:
+        tell_selftest(as_json=as_json, quiet=quiet, interrupted=_stopping)
+        return
+    from aqmlab.live import experiment as experiments
+
+    with interruptible(), ProgressLine(enabled=not quiet, text=live_text) as line:
+        experiment = experiments.run_live(
+            scenario,
+            output=output,
+            seed=seed,
+            runs=runs,
+            arms=arm,
+            wishes=experiments.Wishes(force, chosen_packets(pcap, pcap_bytes)),
+            progress=line.update,
+            interrupted=_stopping,
+            report=False,
+        )
+    for warning in experiment.warnings:
+        say(f"warning: {warning}")
+    from aqmlab.answers import table
+    from aqmlab.cli.tables import tell_answer
+    from aqmlab.live.verdict import verdicts
+
+    found = verdicts(experiment.runs)
+    scored = scored_claims(experiment)
+    if as_json:
+        tell_answer(table(experiment), as_json=True, more=_verdicts_json(found) | claims_json(scored))
+    else:
+        print_verdict(found)
+        tell_answer(table(experiment), as_json=False)
+        print_lateness(found)
+        if scored:
+            print()
+            print_claims(scored)
+    say(f"recording  {experiment.path}")
+    if not no_report:
+        from aqmlab.reports import write_report
+
+        say(f"report     {write_report(experiment)}")
+    _end_unless_faithful(found)
+    end_with(scored)
+
+
+def chosen_packets(ports: str | None, kept_bytes: int | None) -> Capture:
+    """What ``--pcap`` and ``--pcap-bytes`` mean."""
+    from aqmlab.experiment import Capture
+
+    return Capture.chosen(ports.split(",") if ports else (), kept_bytes)
+
+
+def both(
+    scenario: Path,
+    asked: Mapping[str, Any],
+    *,
+    as_json: bool,
+    no_report: bool,
+    quiet: bool,
+) -> None:
+    """Run a scenario live and simulated, and print how the two differ."""
+    from aqmlab.live.both import run_both
+
+    with (
+        interruptible(),
+        ProgressLine(enabled=not quiet, text=live_text) as live_line,
+        ProgressLine(enabled=not quiet) as line,
+    ):
+        found = run_both(
+            scenario,
+            **asked,
+            progress=line.update,
+            live_progress=live_line.update,
+            interrupted=_stopping,
+        )
+    for warning in found.live.warnings:
+        say(f"warning: {warning}")
+    _tell_both(found, as_json=as_json)
+    say(f"recordings {found.path}")
+    if not no_report:
+        from aqmlab.reports import write_both_report
+
+        say(f"report     {write_both_report(found)}")
+    _end_unless_faithful(found.verdicts)
+
+
+def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
+    """Print how a scenario differs live and simulated, and write the report."""
+    from aqmlab.live.both import load_both
+    from aqmlab.reports import write_both_report
+
+    found = load_both(path)
+    file = write_both_report(found, output)
+    _tell_both(found, as_json=as_json)
+    say(f"report     {file}")
+
+
+def _tell_both(found: Both, *, as_json: bool) -> None:
+    if as_json:
+        tell_json(found.to_json())
+        return
+    print_verdict(found.verdicts)
+    _print_sides(found)
+    print_lateness(found.verdicts)
+
+
+def _print_sides(found: Both) -> None:
+    """A table an arm: what was simulated, what was measured live, and how far they are apart."""
+    from rich.text import Text
+
+    from aqmlab.cli.compare import cells, row_title
+    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.live.both import by_arm
+
+    console = answer_console()
+    console.print(found.live.title, style="bold", markup=False)
+    if found.live.question:
+        console.print(found.live.question, markup=False)
+    for arm, rows in by_arm(found).items():
+        table = plain_table(arm)
+        for name in (found.comparison.first, found.comparison.second, "difference", "relative"):
+            table.add_column(Text(name), justify="right", no_wrap=True)
+        for one in rows:
+            table.add_row(*map(Text, (row_title(one), *cells(one))))
+        console.print()
+        console.print(table)
+    console.print()
+    console.print(found.summary, markup=False, soft_wrap=True)
+    console.print(found.note, style="dim", markup=False, soft_wrap=True)
+
+
+def live_text(now: Mapping[str, Any], _elapsed_s: float) -> str:
+    """``RED, seed 1 (2/8) · 34/160 s · worst 1.2 ms late``."""
+    parts = [f"{now['arm']}, seed {now['seed']} ({now['runs_done'] + 1}/{now['runs_total']})"]
+    if now["phase"] != "run":
+        parts.append(now["phase"])
+    parts.append(f"{now['done_s']:.0f}/{now['total_s']:.0f} s")
+    late_s = now.get("lateness_max_s")
+    if late_s:
+        parts.append(f"worst {1e3 * late_s:.1f} ms late")
+    return " · ".join(parts)
+
+
+def _stopping() -> None:
+    say("stopping: what is under way is still forwarded; Ctrl-C again ends it at once")
+
+
+def print_verdict(found: Sequence[Verdict]) -> None:
+    """The verdict, before anything else."""
+    from aqmlab.cli.tables import answer_console
+    from aqmlab.live.verdict import together
+
+    style = "green" if all(verdict.faithful for verdict in found) else "bold red"
+    console = answer_console()
+    console.print(together(found), style=style, markup=False, soft_wrap=True)
+    console.print()
+
+
+def print_lateness(found: Sequence[Verdict]) -> None:
+    """How late packets left, run by run, and what else the verdict rests on."""
+    from rich.text import Text
+
+    from aqmlab.cli.tables import answer_console, plain_table
+
+    table = plain_table("faithfulness")
+    for head in ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", ""):
+        table.add_column(Text(head), justify="right", no_wrap=True)
+    for verdict in found:
+        late = (f"{1e6 * verdict.lateness_s(q):.1f}" for q in ("p50", "p99", "p999", "max"))
+        live = verdict.live
+        lost = sum(int(count) for count in live["drops"].values())
+        word = Text("faithful") if verdict.faithful else Text("NOT FAITHFUL", style="bold red")
+        name = Text(f"{verdict.arm}, seed {verdict.seed}")
+        table.add_row(name, *late, str(len(live["stalls"])), f"{live['duty_percent']:.1f}", str(lost), word)
+    console = answer_console()
+    console.print()
+    console.print(table)
+
+
+def _verdicts_json(found: Sequence[Verdict]) -> dict[str, Any]:
+    return {
+        "faithful": all(verdict.faithful for verdict in found),
+        "verdicts": [verdict.to_json() for verdict in found],
+    }
+
+
+def _end_unless_faithful(found: Sequence[Verdict]) -> None:
+    if not all(verdict.faithful for verdict in found):
+        raise typer.Exit(Exit.NOT_FAITHFUL)
+
+
+__all__ = ["both", "live", "live_text", "print_lateness", "print_verdict", "report_both"]

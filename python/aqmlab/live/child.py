@@ -1,0 +1,113 @@
+"""The process of one live run, from the inside.
+
+It imports nothing but the standard library and the compiled core, so that it has a single thread when it
+leaves the namespaces of its parent: the kernel lets no process with several into a user namespace of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, TextIO
+
+from aqmlab.errors import AqmlabError
+from aqmlab.live.messages import DEFECT, kind_of
+
+_DEATH_SIGNAL = 1
+"""``PR_SET_PDEATHSIG`` of prctl(2)."""
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+def main() -> None:
+    """Do the one job that standard input has, and say on standard output how it goes."""
+    parent = int(sys.argv[1])
+    _end_with(parent)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    # Whatever prints, a panic or a library, is not to be taken for a message.
+    messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        _tell(
+            messages, _answer(json.loads(sys.stdin.readline()), lambda now: _progress(messages, now, parent))
+        )
+    except BrokenPipeError:
+        # Nobody is there any more to be told anything.
+        os._exit(0)
+
+
+def _answer(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    try:
+        return {"event": "done", "answer": _JOBS[job["do"]](job, tell)}
+    except (AqmlabError, KeyboardInterrupt) as error:
+        return {"event": "error", "kind": kind_of(error), "message": str(error)}
+    except BrokenPipeError:
+        raise
+    except BaseException as error:  # the supervisor tells it; a traceback would help nobody there
+        return {"event": "error", "kind": DEFECT, "message": f"{type(error).__name__}: {error}"}
+
+
+def _run(job: Mapping[str, Any], tell: Tell) -> Any:  # noqa: ANN401 (plain data)
+    from aqmlab import _core
+
+    answer = _core.live_run(
+        job["toml"],
+        job["file_name"],
+        job["arm"],
+        job["seed"],
+        job["out"],
+        force=job["force"],
+        pcap=job["pcap"],
+        pcap_bytes=job["pcap_bytes"],
+        progress=tell,
+    )
+    return json.loads(answer)
+
+
+def _doctor(_job: Mapping[str, Any], _tell: Tell) -> Any:  # noqa: ANN401
+    from aqmlab import _core
+
+    return json.loads(_core.doctor())
+
+
+def _selftest(_job: Mapping[str, Any], tell: Tell) -> Any:  # noqa: ANN401
+    from aqmlab import _core
+
+    return json.loads(_core.live_selftest(progress=tell))
+
+
+_JOBS: dict[str, Callable[[Mapping[str, Any], Tell], Any]] = {
+    "run": _run,
+    "doctor": _doctor,
+    "selftest": _selftest,
+}
+
+
+def _progress(messages: TextIO, now: Mapping[str, Any], parent: int) -> None:
+    if os.getppid() != parent:
+        os._exit(0)
+    _tell(messages, {"event": "progress", **now})
+
+
+def _tell(messages: TextIO, message: Mapping[str, Any]) -> None:
+    messages.write(json.dumps(message) + "\n")
+    messages.flush()
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel end this process with its parent; what it makes for a run goes with it."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

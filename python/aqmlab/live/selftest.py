@@ -1,0 +1,113 @@
+"""Five seconds that say how well this machine keeps time: the core's self-test, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab.live import supervisor
+
+PACKET_BITS = 8 * 1500
+"""A full packet: what most links carry most of the time."""
+
+MOST_DUTY_PERCENT = 70.0
+"""The share of a processor that the router of a faithful run may take."""
+
+LEAST_RATE_BPS = 10e6
+"""A machine that is not faithful at this rate is not fit for live runs: a full packet takes 1.2 ms there."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A short run of two flows through RED.
+
+    Attributes
+    ----------
+    name
+        ``"real-time"`` or ``"ordinary"`` scheduling.
+    run
+        What the core says of it: ``verdict``, ``faithful``, ``policy``, ``lateness``, ``duty_percent``.
+    """
+
+    name: str
+    run: Mapping[str, Any]
+
+    def lateness_s(self, quantile: str) -> float:
+        """How late packets were written: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
+        return int(self.run["lateness"][f"{quantile}_ns"]) / 1e9
+
+    @property
+    def timely_bps(self) -> float:
+        """The rate at which a full packet takes twice its p99 of lateness, as a faithful run asks."""
+        return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """What was found.
+
+    Attributes
+    ----------
+    trials
+        With real-time scheduling, if that is permitted, and without.
+    content
+        Everything, as the core tells it: also ``capacity``, ``ping``, ``stolen_percent``.
+    """
+
+    trials: tuple[Trial, ...]
+    content: Mapping[str, Any]
+
+    @property
+    def carried_bps(self) -> float:
+        """The rate at which the router's thread would be as busy as it may be.
+
+        Processor time goes with packets. The run that took less of it has spent less on waiting awake.
+        """
+        duty = min(float(trial.run["duty_percent"]) for trial in self.trials)
+        return float(self.content["rate_bps"]) * MOST_DUTY_PERCENT / max(duty, 0.1)
+
+    def faithful_up_to_bps(self, trial: Trial) -> float:
+        """The rate that a bottleneck may have about: packets in time, and processor time for all of them."""
+        return min(trial.timely_bps, self.carried_bps)
+
+    @property
+    def passed(self) -> bool:
+        """Whether this machine is fit for live runs of 10 Mbit/s, with the scheduling that it permits."""
+        return self.faithful_up_to_bps(self.trials[0]) >= LEAST_RATE_BPS
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data: what ``--json`` prints."""
+        rates = {trial.name: self.faithful_up_to_bps(trial) for trial in self.trials}
+        return {
+            "format_version": 1,
+            "passed": self.passed,
+            "faithful_up_to_bps": rates,
+            **{key: _without_bins(value) for key, value in self.content.items()},
+        }
+
+
+def _without_bins(value: Any) -> Any:  # noqa: ANN401 (plain data)
+    if isinstance(value, dict):
+        return {key: _without_bins(inner) for key, inner in value.items() if key != "bins"}
+    return value
+
+
+def selftest(
+    progress: supervisor.Progress | None = None, interrupted: Callable[[], object] | None = None
+) -> SelfTest:
+    """Try this machine; nothing of it is kept.
+
+    Raises
+    ------
+    HostError
+        If it cannot run live at all.
+    RunError
+        If the process that tries died.
+    """
+    content = supervisor.ask({"do": "selftest"}, progress=progress, interrupted=interrupted)
+    trials = (Trial("real-time", content["realtime"]), Trial("ordinary", content["ordinary"]))
+    return SelfTest(trials, content)
+
+
+__all__ = ["SelfTest", "Trial", "selftest"]

@@ -1,0 +1,231 @@
+"""The process of a live run, from the outside: started, listened to, interrupted, and told of if it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any
+
+from aqmlab.errors import HostError, RunError
+from aqmlab.live.messages import INTERRUPTED, LONGEST_LINE, error_of
+
+Progress = Callable[[Mapping[str, Any]], object]
+
+SILENCE_S = 60.0
+"""A process that says nothing for so long hangs: in a run it says something ten times a second."""
+
+PATIENCE_S = 20.0
+"""What an interrupted run gets to forward what is under way and to end by itself."""
+
+_TIME_TO_GO_S = 5.0
+"""What a process gets to end that has said its last word."""
+
+_LAST_WORDS = 2000
+"""Bytes of a dead process' stderr that are looked at."""
+
+
+def ask(
+    job: Mapping[str, Any],
+    *,
+    progress: Progress | None = None,
+    interrupted: Callable[[], object] | None = None,
+    command: Sequence[str] | None = None,
+) -> Any:  # noqa: ANN401 (plain data)
+    """Have a job done in a process of its own, and return its answer.
+
+    Parameters
+    ----------
+    job
+        Plain data: ``do`` and what that needs.
+    progress
+        Told how far it is.
+    interrupted
+        Called once, when the first Ctrl-C has been passed on.
+    command
+        The process to start; :mod:`aqmlab.live.child` if not given.
+
+    Raises
+    ------
+    AqmlabError
+        What the process raised.
+    RunError
+        If it died, hung, or said what is no message.
+    HostError
+        If it could not be started.
+    KeyboardInterrupt
+        If interrupted. The process is asked to end; with a second interrupt, or if it takes too long, it is
+        made to.
+    """
+    process = _Process(command or _command())
+    try:
+        process.write(job)
+        message = _heard(process, progress, interrupted)
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        process.end()
+    return _ended(message)
+
+
+def _command() -> list[str]:
+    # -P: no file of the directory that we are in is to be taken for a module.
+    return [sys.executable, "-P", "-m", "aqmlab.live", str(os.getpid())]
+
+
+def _heard(
+    process: _Process, progress: Progress | None, interrupted: Callable[[], object] | None
+) -> Mapping[str, Any]:
+    """The last message of a process, those of progress passed on; Ctrl-C is passed on to it."""
+    stopping: KeyboardInterrupt | None = None
+    patience = SILENCE_S
+    while True:
+        try:
+            for message in process.messages(patience):
+                if message["event"] != "progress":
+                    if stopping is not None:
+                        raise stopping
+                    return message
+                if progress is not None and stopping is None:
+                    progress(message)
+        except KeyboardInterrupt as signalled:
+            if stopping is not None:
+                raise stopping from None
+            stopping, patience = signalled, PATIENCE_S
+            process.interrupt()
+            if interrupted is not None:
+                interrupted()
+        except RunError:
+            # Who was asked to end may die of it.
+            if stopping is not None:
+                raise stopping from None
+            raise
+
+
+def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    if message["event"] == "done":
+        return message["answer"]
+    if message["kind"] == INTERRUPTED:
+        # Nobody here asked for it: a signal from elsewhere reached the process itself.
+        raise RunError("the live router was asked to end by a signal from outside")
+    raise error_of(message["kind"], message["message"])
+
+
+class _Process:
+    """A process and the pipes to it, in a process group of its own: Ctrl-C is for us to pass on."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._unread = b""
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                process_group=0,
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise HostError(f"cannot start the live router: {error.strerror or error}") from error
+
+    def write(self, job: Mapping[str, Any]) -> None:
+        """Hand over the job. That nobody takes it is told by what is heard next."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def messages(self, patience_s: float) -> Iterator[Mapping[str, Any]]:
+        """Its messages as they come.
+
+        Raises
+        ------
+        RunError
+            If it has ended, says nothing for ``patience_s`` seconds, or says what is no message.
+        """
+        while True:
+            yield self._message(self._line(patience_s))
+
+    def _line(self, patience_s: float) -> bytes:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        until = time.monotonic() + patience_s
+        while b"\n" not in self._unread:
+            if len(self._unread) > LONGEST_LINE:
+                raise RunError(f"the live router said what is no message: {_shown(self._unread)}")
+            ready, _, _ = select.select([descriptor], [], [], max(until - time.monotonic(), 0.0))
+            if not ready:
+                raise RunError(f"the live router has said nothing for {patience_s:.0f} s; it was ended")
+            piece = os.read(descriptor, 1 << 16)
+            if not piece:
+                raise RunError(self._obituary())
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    @staticmethod
+    def _message(line: bytes) -> Mapping[str, Any]:
+        try:
+            message = json.loads(line)
+            if message["event"] in ("progress", "done") or isinstance(message["kind"], str):
+                return dict(message)
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise RunError(f"the live router said what is no message: {_shown(line)}")
+
+    def interrupt(self) -> None:
+        """Ask it to end."""
+        with suppress(OSError):
+            self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it wherever it is."""
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def end(self) -> None:
+        """See to it that nothing is left of it."""
+        try:
+            self._process.wait(_TIME_TO_GO_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._stderr):
+            with suppress(OSError):
+                if stream is not None:
+                    stream.close()
+
+    def _obituary(self) -> str:
+        """How it died, in words. Its last words are told without the traceback that they may end."""
+        code = self._process.wait()
+        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
+        self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(self._stderr.tell() - _LAST_WORDS, 0))
+        words = self._stderr.read().decode(errors="replace").strip().splitlines()
+        said = f": {words[-1].strip()}" if words else ""
+        memory = "; if nobody did that, memory may have run out" if -code == signal.SIGKILL else ""
+        return f"the live router {how}{said}{memory}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _shown(line: bytes) -> str:
+    text = repr(line[:80].decode(errors="replace"))
+    return f"`{text[1:-1]}`" + (" ..." if len(line) > 80 else "")
+
+
+__all__ = ["PATIENCE_S", "SILENCE_S", "Progress", "ask"]

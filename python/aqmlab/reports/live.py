@@ -1,0 +1,129 @@
+"""What a report says of live runs: the verdict, and what it rests on."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aqmlab.live.verdict import Verdict, together
+from aqmlab.metrics import Histogram
+from aqmlab.reports import charts
+from aqmlab.reports.figures import Axis, Figure, source
+
+CHART = "chart-lateness"
+_MOST_POINTS = 300
+_QUANTILES = ("p50", "p99", "p999", "max")
+
+
+def live_context(verdicts: Sequence[Verdict], arms: Sequence[str]) -> dict[str, Any] | None:
+    """The verdict and the section "Faithfulness"; ``None`` where no run was live."""
+    if not verdicts:
+        return None
+    return {
+        "verdict": together(verdicts),
+        "faithful": all(verdict.faithful for verdict in verdicts),
+        "runs": [_row(verdict) for verdict in verdicts],
+        "causes": list(dict.fromkeys(cause for verdict in verdicts for cause in verdict.live["drops"])),
+        "checks": [{"run": _name(verdict), "checks": verdict.checks} for verdict in verdicts],
+        "stalls": _stalls(verdicts),
+        "remarks": _remarks(verdicts, arms),
+        "stack": _stack(verdicts),
+        "machine": _facts(verdicts[-1].live["machine"]),
+    }
+
+
+def _name(verdict: Verdict) -> str:
+    return f"{verdict.arm}, seed {verdict.seed}"
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    live = verdict.live
+    return {
+        "run": _name(verdict),
+        "faithful": verdict.faithful,
+        "lateness_us": [f"{1e6 * verdict.lateness_s(quantile):.1f}" for quantile in _QUANTILES],
+        "stalls": len(live["stalls"]),
+        "duty": f"{live['duty_percent']:.1f}",
+        "policy": f"{live['policy']}, {live['wait']}",
+        "marks": f"{live['marks']['marked']} / {live['marks']['ce_received']}",
+        "drops": live["drops"],
+    }
+
+
+def _stalls(verdicts: Sequence[Verdict]) -> list[str]:
+    return [
+        f"{_name(verdict)}: {stall['length_ns'] / 1e6:.1f} ms at {stall['at_ns'] / 1e9:.3f} s"
+        for verdict in verdicts
+        for stall in verdict.live["stalls"]
+    ]
+
+
+def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
+    """Each remark once, with the arms it is of where it is not of all."""
+    of: dict[str, dict[str, None]] = {}
+    for verdict in verdicts:
+        for remark in verdict.live["remarks"]:
+            of.setdefault(str(remark), {})[verdict.arm] = None
+    return [remark if len(its) == len(arms) else f"{', '.join(its)}: {remark}" for remark, its in of.items()]
+
+
+def _stack(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str]]:
+    """Class, setting and value of what was set in the namespaces of a class, each once."""
+    rows = dict.fromkeys(
+        (str(name), str(key), str(value))
+        for verdict in verdicts
+        for name, settings in verdict.live["stack"].items()
+        for key, value in settings.items()
+    )
+    return list(rows)
+
+
+def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), _fact(value)) for name, value in machine.items()]
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "not known" if value is None else str(value)
+
+
+def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure | None:
+    """How many packets left at least so late, of each arm, all seeds together."""
+    fig = Figure(
+        "Packets that left at least so late",
+        x=Axis("lateness [us]", scale="log"),
+        y=Axis("share of packets", scale="log"),
+    )
+    for i, arm in enumerate(arms):
+        merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])
+        if merged.total:
+            x, y = exceedance(merged)
+            fig.line(source({"t": x, "share": y}), "t", "share", color=charts.color(i), name=arm)
+    return None if fig.empty else fig
+
+
+def lateness(verdict: Verdict) -> Histogram:
+    """The lateness of the packets of a run, in ns."""
+    bins = verdict.live["lateness"]["bins"]
+    low, high, weight = zip(*bins, strict=True) if bins else ((), (), ())
+    return Histogram(tuple(low), tuple(high), tuple(weight))
+
+
+def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
+    """Ends of bins in us and the share of packets that are at least as late, thinned evenly by lateness."""
+    ends, share = histogram.cdf()
+    # A logarithmic axis has no zero; nobody sees less than a tenth of a microsecond.
+    points = [(max(low / 1e3, 0.1), 1.0) for low in histogram.low[:1]]
+    points += [(max(end / 1e3, 0.1), 1.0 - below) for end, below in zip(ends, share, strict=True)]
+    points = [(x, y) for x, y in points if y > 0]
+    if len(points) > _MOST_POINTS:
+        x = [x for x, _ in points]
+        steps = (x[-1] / x[0]) ** (1 / (_MOST_POINTS - 1))
+        kept = {bisect_left(x, x[0] * steps**i) for i in range(_MOST_POINTS)}
+        points = [points[i] for i in sorted(min(i, len(points) - 1) for i in kept)]
+    return [x for x, _ in points], [y for _, y in points]
+
+
+__all__ = ["CHART", "exceedance", "lateness", "lateness_chart", "live_context"]

@@ -1,0 +1,66 @@
+"""Whether a live run shows what disciplines do, and between which stacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aqmlab.live.verdict import NOT_FAITHFUL, verdict_of, verdicts
+from aqmlab.soundness.doubt import Check, Finding, counted, merged
+
+if TYPE_CHECKING:
+    from aqmlab.results import Results
+
+_REMEDY = (
+    "do not use these figures; `aqmlab doctor` says what this machine lacks, and docs/live.md what it means"
+)
+_OTHER_STACK = "compare with a simulation only where that makes no difference"
+
+
+def any_live(results: Results) -> bool:
+    """Whether some of the runs were live: else there is nothing to ask."""
+    return any("live" in run.manifest for cell in results.cells for run in results.runs(cell))
+
+
+def kept_time(results: Results) -> Check:
+    """A packet that leaves late is the machine's doing, and no discipline's."""
+    kind, findings, late_s, count = "live", [], 0.0, 0
+    for cell in results.cells:
+        found = verdicts(results.runs(cell))
+        count += len(found)
+        late_s = max([late_s, *(verdict.lateness_s("p99") for verdict in found)])
+        bad = [verdict for verdict in found if not verdict.faithful]
+        if bad:
+            worst = max(bad, key=lambda verdict: verdict.lateness_s("p99"))
+            sentence = f"{NOT_FAITHFUL}, seed {worst.seed}: {'; '.join(worst.reasons)}"
+            findings.append(Finding(cell, "serious", sentence, _REMEDY, len(bad)))
+    left = f"99 % of the packets left within {1e6 * late_s:.0f} us of their time"
+    finding = f"{counted(count, 'run')} faithful; {left}"
+    return Check(kind, "the live router kept time", finding, merged(kind, results, findings))
+
+
+def to_its_end(results: Results) -> Check:
+    """A run that somebody has ended is shorter than the others."""
+    kind, findings = "interrupted", []
+    for cell in results.cells:
+        for run in results.runs(cell):
+            verdict = verdict_of(run)
+            if verdict is not None and verdict.interrupted:
+                sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
+                findings.append(Finding(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))
+    return Check(
+        kind, "live runs ended by themselves", "none was interrupted", merged(kind, results, findings)
+    )
+
+
+def stack_as_asked(results: Results) -> Check:
+    """What a scenario says of TCP and the kernel does in its own way."""
+    kind, findings = "stack", []
+    for cell in results.cells:
+        remarks = dict.fromkeys(
+            remark for verdict in verdicts(results.runs(cell)) for remark in verdict.live["remarks"]
+        )
+        if remarks:
+            sentence = "; ".join(map(str, remarks))
+            findings.append(Finding(cell, "note", sentence, _OTHER_STACK, len(remarks)))
+    finding = "the kernel's TCP does what the scenario says, as far as it can be told to"
+    return Check(kind, "the stacks are those of the scenario", finding, merged(kind, results, findings))

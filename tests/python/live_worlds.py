@@ -1,0 +1,238 @@
+"""Stand-ins for live runs: what their recordings hold, and a process that answers as theirs does.
+
+As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode says
+what it does with its job. Where it leaves a recording, that of a simulation says that it was live.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+US = 1_000
+REASON = "p99 lateness 2300 us is above 600 us, half a packet time of `bottleneck`"
+Job = dict[str, Any]
+
+
+def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str, Any]:
+    """What the manifest of a live run has under ``live``."""
+    p99 = 17 * US if faithful else 2_300 * US
+    late = f"p99 lateness {p99 // US} us, limit 600 us (half a packet time at `bottleneck`)"
+    return {
+        "faithful": faithful,
+        "interrupted": interrupted,
+        "reasons": []
+        if faithful
+        else ["p99 lateness 2300 us is above 600 us, half a packet time of `bottleneck`"],
+        "checks": [
+            {
+                "name": "lateness",
+                "passed": faithful,
+                "sentence": late,
+                "value": p99 / 1e9,
+                "limit": 600e-6,
+                "unit": "s",
+            },
+            {
+                "name": "stalls",
+                "passed": True,
+                "sentence": "no gap above 10 ms between two passes",
+                "value": 0.0,
+                "limit": 0.01,
+                "unit": "s",
+            },
+        ],
+        "lateness": {
+            "count": 1000,
+            "p50_ns": 1 * US,
+            "p90_ns": 9 * US,
+            "p99_ns": p99,
+            "p999_ns": 2 * p99,
+            "max_ns": 3 * p99,
+            "bins": [[0, 999, 490], [1 * US, 9_999, 500], [10 * US, 3 * p99, 10]],
+        },
+        "stalls": [] if faithful else [{"at_ns": 1_500_000_000, "length_ns": 12_000_000}],
+        "duty_percent": 6.5,
+        "policy": "fifo" if faithful else "other",
+        "wait": "hybrid",
+        "drops": {"malformed": 0, "oversize": 0, "write_error": 0, "tun": 0},
+        "marks": {"marked": 40, "ce_received": 40},
+        "remarks": ["tcp.min_rto of `ftp` cannot be set: the kernel's 200ms hold"],
+        "stack": {"ftp": {"net.ipv4.tcp_ecn": "1"}},
+        "machine": {
+            "kernel": "6.18.5",
+            "processors": 2,
+            "congestion_controls": ["reno", "cubic"],
+            "governor": None,
+        },
+    }
+
+
+def say_it_was_live(run: Path, *, faithful: bool = True, interrupted: bool = False) -> None:
+    """Make the recording of a simulated run one of a live run, whose kernel does not tell of its timeouts."""
+    file = run / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    manifest |= {"host": "live", "live": live_object(faithful=faithful, interrupted=interrupted)}
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    _forget_timeouts(run / "flows.parquet")
+
+
+def _forget_timeouts(flows: Path) -> None:
+    import duckdb
+
+    partial = flows.with_suffix(".new")
+    columns = "* REPLACE (NULL::UBIGINT AS timeouts, NULL::UBIGINT AS measured_timeouts)"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT {columns} FROM '{flows}') TO '{partial}' (FORMAT parquet)")
+    partial.replace(flows)
+
+
+_stopped: list[int] = []
+
+
+def _tell(**message: Any) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def _progress(done_s: float = 0.5) -> None:
+    _tell(event="progress", phase="run", done_s=done_s, total_s=6.0, lateness_max_s=1e-4)
+
+
+def _record(job: Job, *, faithful: bool = True) -> None:
+    from aqmlab import _core
+
+    _core.run_one(job["toml"], job["file_name"], job["arm"], job["seed"], job["out"])
+    say_it_was_live(Path(job["out"]), faithful=faithful)
+    _tell(event="done", answer={"wall_s": 6.0})
+
+
+def _be_killed(job: Job) -> None:
+    """Die in the middle of writing the recording."""
+    out = Path(job["out"])
+    partial = out.with_name(f".{out.name}.partial-{os.getpid()}-0")
+    partial.mkdir(parents=True)
+    (partial / "summary.parquet").write_bytes(b"PAR1")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _be_killed_the_second_time(job: Job) -> None:
+    if job["seed"] > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    _record(job)
+
+
+def _raise(_job: Job) -> None:
+    raise OSError("the tunnel is gone")
+
+
+def _say_what_is_no_message(_job: Job) -> None:
+    sys.stdout.write("Segmentation fault\n")
+    sys.stdout.flush()
+    time.sleep(60)
+
+
+def _write_without_end(_job: Job) -> None:
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def _hear_nothing(_job: Job) -> None:
+    for i in range(600):
+        _progress(i / 10)
+        time.sleep(0.1)
+
+
+def _leave_what_there_is(job: Job) -> None:
+    """End when asked to, with the part of the run that there is."""
+    from aqmlab import _core
+
+    _obey(job)
+    _core.run_one(job["toml"], job["file_name"], job["arm"], job["seed"], job["out"])
+    say_it_was_live(Path(job["out"]), interrupted=True)
+    _tell(event="error", kind="Interrupted", message="")
+
+
+def _obey_and_say_so(job: Job) -> None:
+    _obey(job)
+    _tell(event="error", kind="Interrupted", message="")
+
+
+def _obey(_job: Job) -> None:
+    for i in range(600):
+        _progress(i / 10)
+        time.sleep(0.05)
+        if _stopped:
+            return
+
+
+def _diagnose(name: str, severity: str, remedy: str) -> None:
+    ok = {"name": "kernel", "severity": "ok", "finding": "Linux 6.18", "remedy": ""}
+    other = {"name": name, "severity": severity, "finding": "refused", "remedy": remedy}
+    _tell(event="done", answer={"findings": [ok, other], "machine": {"kernel": "6.18"}})
+
+
+def _trial(p99_us: int, policy: str) -> dict[str, Any]:
+    ns = p99_us * US
+    lateness = {"count": 9, "p50_ns": US, "p90_ns": US, "p99_ns": ns, "p999_ns": 2 * ns, "max_ns": 3 * ns}
+    told = {"verdict": "faithful", "faithful": True, "reasons": [], "duty_percent": 12.5}
+    return {**told, "policy": policy, "lateness": {**lateness, "bins": [[0, ns, 9]]}}
+
+
+def _test_itself(p99_us: int, policy: str) -> None:
+    answer = {
+        "rate_bps": 100_000_000,
+        "realtime": _trial(p99_us, policy),
+        "ordinary": _trial(5000, "other"),
+        "capacity": {"packets_per_s": 150_000.0, "limit_packets_per_s": 105_000.0},
+        "ping": {"p50_ns": 60 * US, "p99_ns": 115 * US, "bins": []},
+        "stolen_percent": None,
+        "real_time_share_percent": 95.0,
+    }
+    _tell(event="done", answer=answer)
+
+
+MODES: dict[str, Callable[[Job], object]] = {
+    "faithful": _record,
+    "unfaithful": lambda job: _record(job, faithful=False),
+    "red-unfaithful": lambda job: _record(job, faithful="RED" not in job["arm"]),
+    "killed": _be_killed,
+    "second-killed": _be_killed_the_second_time,
+    "traceback": _raise,
+    "garbage": _say_what_is_no_message,
+    "no-kind": lambda _: _tell(event="error"),
+    "endless-line": _write_without_end,
+    "silent": lambda _: time.sleep(60),
+    "exits": lambda _: sys.exit(7),
+    "deaf": _hear_nothing,
+    "obedient": _obey_and_say_so,
+    "leaves-a-part": _leave_what_there_is,
+    "doctor": lambda _: _diagnose("SCHED_FIFO", "warning", "setcap cap_sys_nice+ep"),
+    "punctual": lambda _: _test_itself(30, "fifo"),
+    "late": lambda _: _test_itself(601, "other"),
+    "hopeless": lambda _: _diagnose("/dev/net/tun", "fail", "modprobe tun"),
+}
+"""Any other mode is an error: ``KIND:MESSAGE``."""
+
+
+def main(mode: str) -> None:
+    """Do with the job what the mode says."""
+    # Before the first word: who hears it may answer with a signal.
+    signal.signal(signal.SIGINT, lambda *_: _stopped.append(1))
+    job = json.loads(sys.stdin.readline())
+    _progress()
+    if mode in MODES:
+        MODES[mode](job)
+    else:
+        kind, _, message = mode.partition(":")
+        _tell(event="error", kind=kind, message=message)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,326 @@
+"""Live runs from the command line: what is printed, what is written, what it ends with.
+
+The router itself is a stand-in here (``live_worlds.py``); ``test_live_smoke.py`` runs the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+import tomli_w
+
+import aqmlab
+import live_worlds
+from aqmlab.cli.live import live_text
+from aqmlab.cli.progress import ProgressLine
+from aqmlab.live import both, supervisor, verdict
+from aqmlab.metrics import Histogram
+from aqmlab.reports.live import exceedance
+from aqmlab.results import Results
+from aqmlab.soundness import examine
+
+
+@pytest.fixture
+def router(monkeypatch):
+    """Choose what the stand-in does."""
+
+    def chosen(mode):
+        command = [sys.executable, "-P", live_worlds.__file__, mode]
+        monkeypatch.setattr(supervisor, "_command", lambda: command)
+
+    return chosen
+
+
+@pytest.fixture
+def tiny_file(small, tmp_path):
+    """Two arms, one run each."""
+    small |= {"duration": "3s", "runs": 1}
+    file = tmp_path / "tiny.toml"
+    file.write_text(tomli_w.dumps(small), encoding="utf-8")
+    return file
+
+
+def test_a_faithful_run_ends_with_its_verdict_a_table_and_a_report(aqmlab_cli, router, tiny_file, tmp_path):
+    router("faithful")
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
+    for word in ("DropTail", "RED + ECN", "goodput [Mbit/s]", "p99.9 [us]", "17.0", "cannot be set"):
+        assert word in ended.stdout
+    # The stand-in's kernel does not tell of timeouts: no column of zeros is made of that.
+    assert "timeouts" not in ended.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
+    for word in ('id="faithfulness"', "half a packet time", "net.ipv4.tcp_ecn", "3 s live", "40 / 40"):
+        assert word in page
+    assert "aqmlab live scenario.toml" in page
+    assert "the digests below" not in page, "a live run's do not come out again"
+
+
+def test_an_unfaithful_run_is_exit_5_and_says_why_first(aqmlab_cli, router, tiny_file, tmp_path):
+    router("red-unfaithful")
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 5, ended.stderr
+    reason = "p99 lateness 2300 us is above 600 us, half a packet time of `bottleneck`"
+    assert ended.stdout.startswith(f"NOT FAITHFUL: {reason} (of RED + ECN, seed 1; 1 of 2 runs)\n")
+    assert "serious" in ended.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert 'class="verdict unfaithful"' in page
+    assert "12.0 ms at 1.500 s" in page
+    # The recording is whole and can be read again, with the same verdict.
+    again = aqmlab_cli("report", tmp_path / "out")
+    assert "NOT FAITHFUL, seed 1" in again.stdout
+
+
+def test_json_has_the_verdicts(aqmlab_cli, router, tiny_file, tmp_path):
+    router("red-unfaithful")
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out", "--json", "-q", "--no-report")
+    assert ended.returncode == 5
+    assert ended.stderr == ""
+    answer = json.loads(ended.stdout)
+    assert answer["faithful"] is False
+    assert [v["faithful"] for v in answer["verdicts"]] == [True, False]
+    assert answer["verdicts"][1]["lateness"]["p99_ns"] == 2_300_000
+    assert answer["verdicts"][0]["remarks"] == ["tcp.min_rto of `ftp` cannot be set: the kernel's 200ms hold"]
+    assert answer["arms"][0]["values"]["timeouts_per_flow"]["mean"] is None
+    assert answer["arms"][0]["values"]["goodput_bps"]["mean"] > 0
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "words"),
+    [
+        ("killed", 4, "error: arm `DropTail`, seed 1: the live router was killed by SIGKILL"),
+        ("traceback", 4, "arm `DropTail`, seed 1: the live router ended with 1: OSError: the tunnel is gone"),
+        ("garbage", 4, "said what is no message"),
+        ("HostError:this machine cannot: there is no /dev/net/tun; modprobe tun", 3, "modprobe tun"),
+        ("HostError:cannot write `x`: No space left on device", 3, "No space left on device"),
+        ("RunError:the machine was suspended for 3s at 1s; the run is void", 4, "was suspended for 3s"),
+        ("UsageError:this scenario cannot run live: 300 classes", 2, "cannot run live: 300 classes"),
+    ],
+)
+def test_each_fault_is_a_sentence_and_an_exit_code_and_leaves_nothing(
+    aqmlab_cli, router, tiny_file, tmp_path, mode, code, words
+):
+    router(mode)
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == code, ended.stderr
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_before_a_fault_are_kept(router, small, tmp_path):
+    router("second-killed")
+    with pytest.raises(aqmlab.RunError) as told:
+        aqmlab.run_live(small, output=tmp_path / "out", report=False)
+    assert f"finished runs are kept in `{tmp_path / 'out'}`" in told.value.__notes__
+    assert str(told.value).startswith("arm `DropTail`, seed 2: the live router was killed")
+    # Seed by seed: both arms of the first seed are there.
+    kept = [(run.arm, run.seed) for run in aqmlab.load(tmp_path / "out").runs]
+    assert kept == [
+        ("DropTail", 1),
+        ("RED + ECN", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["live", "{tmp}/none.toml"], "cannot read the scenario"),
+        (["live", "{tiny}", "--arm", "BLUE"], "there is no arm `BLUE`"),
+        (["live", "{tiny}", "--runs", "0"], "`0` runs"),
+        (["live", "{tiny}", "-o", "{tmp}"], "exists already"),
+        (["run", "--both", "{tiny}", "-o", "{tmp}"], "exists already"),
+        (["live"], "Missing argument"),
+    ],
+)
+def test_a_wrong_request_is_exit_2_before_anything_runs(
+    aqmlab_cli, router, tiny_file, tmp_path, words, message
+):
+    router("killed")
+    ended = aqmlab_cli(*(word.format(tmp=tmp_path, tiny=tiny_file) for word in words))
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqmlab_cli, monkeypatch):
+    router("obedient")
+    # As soon as the router says how far it is, as if somebody had waited for that.
+    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 130
+    assert "stopping: what is under way is still forwarded; Ctrl-C again ends it at once" in ended.stderr
+    assert ended.stderr.endswith("interrupted\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
+    router, tiny_file, tmp_path, aqmlab_cli, monkeypatch
+):
+    router("leaves-a-part")
+    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 130
+    assert ended.stderr.endswith(f"interrupted; finished runs are kept in `{tmp_path / 'out'}`\n")
+    report = aqmlab_cli("report", tmp_path / "out")
+    assert "the run of seed 1 was interrupted at 3.0 s" in report.stdout
+    assert "faithful (interrupted)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
+    aqmlab_cli, router, tiny_file, tmp_path
+):
+    router("faithful")
+    ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
+    assert "Live against simulated, over 2 arms: goodput differs by +0.0 %" in ended.stdout
+    assert "goodput [Mbit/s]" in ended.stdout
+    assert "no interval" in ended.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
+    assert "One run of each (seed 1): no interval, so a difference may be chance." in page
+    assert "not measured live" in page, "timeouts, of which the stand-in's kernel does not tell"
+    # The stand-in's live run is the simulation: nothing differs.
+    assert "goodput differs by +0.0 %" in page
+    for name in ("simulated", "live"):
+        assert f'href="{name}/report.html"' in page
+        assert (tmp_path / "out" / name / "report.html").is_file()
+    report = aqmlab_cli("report", tmp_path / "out", "-o", tmp_path / "again.html")
+    assert report.returncode == 0, report.stderr
+    assert (tmp_path / "again.html").is_file()
+
+
+def test_both_of_an_unfaithful_run_is_exit_5(aqmlab_cli, router, tiny_file, tmp_path):
+    router("unfaithful")
+    ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out", "--json", "-q", "--no-report")
+    assert ended.returncode == 5
+    answer = json.loads(ended.stdout)
+    assert answer["faithful"] is False
+    assert {one["case"] for one in answer["comparison"]["compared"]} == {"DropTail", "RED + ECN"}
+    assert (answer["comparison"]["first"], answer["comparison"]["second"]) == ("simulated", "live")
+
+
+def test_both_leaves_nothing_where_live_cannot(aqmlab_cli, router, tiny_file, tmp_path):
+    router("HostError:this machine cannot")
+    ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 3
+    assert not (tmp_path / "out").exists()
+
+
+def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
+    router("faithful")
+    small["duration"] = "3s"
+    found = both.run_both(small, output=tmp_path / "out", runs=3, jobs=2)
+    assert found.comparison.unpaired == ()
+    goodput = next(one for one in found.comparison.compared if one.metric.name == "goodput_bps")
+    assert goodput.found.estimate.n == 3
+    assert goodput.found.estimate.half_width == 0
+    assert list(both.by_arm(found)) == ["DropTail", "RED + ECN"]
+    assert found.note.startswith("95 % t intervals over 3 seeds, each simulated and live with the same start")
+    assert found.summary.startswith("Live against simulated, over 2 arms: goodput differs by +0.0 %")
+
+
+def test_doctor_tells_each_remedy(aqmlab_cli, router):
+    router("doctor")
+    ended = aqmlab_cli("doctor")
+    assert ended.returncode == 0, ended.stderr
+    for word in ("kernel", "SCHED_FIFO", "warning", "setcap cap_sys_nice+ep", "live runs work here"):
+        assert word in ended.stdout
+    answer = json.loads(aqmlab_cli("doctor", "--json").stdout)
+    assert answer["can_run"] is True
+    assert [finding["severity"] for finding in answer["findings"]] == ["ok", "warning"]
+
+
+def test_doctor_ends_with_3_where_live_cannot_run(aqmlab_cli, router):
+    router("hopeless")
+    ended = aqmlab_cli("doctor")
+    assert ended.returncode == 3
+    assert "modprobe tun" in ended.stdout
+    assert "live runs cannot work here" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "words"),
+    [
+        # A packet of 1500 B takes 60 us at 200 Mbit/s, and half of that is 30 us.
+        (
+            "punctual",
+            0,
+            ["real-time ", "200", "1.2", "fit for live runs", "105000 packets", "p50 60 us"],
+        ),
+        # At 10 Mbit/s it takes 1200 us: 601 is more than half.
+        ("late", 5, ["real-time, refused", "9.98", "NOT FAITHFUL even at 10 Mbit/s", "not known"]),
+    ],
+)
+def test_selftest_says_up_to_which_rate_this_machine_is_faithful(aqmlab_cli, router, mode, code, words):
+    router(mode)
+    ended = aqmlab_cli("live", "selftest", "-q")
+    assert ended.returncode == code, ended.stderr
+    for word in words:
+        assert word in ended.stdout
+    answer = json.loads(aqmlab_cli("live", "selftest", "--json", "-q").stdout)
+    assert answer["passed"] is (code == 0)
+    assert answer["faithful_up_to_bps"]["ordinary"] == pytest.approx(1.2e6)
+    assert "bins" not in answer["realtime"]["lateness"]
+
+
+def test_selftest_counts_processor_time_too(router):
+    from aqmlab.live.selftest import selftest
+
+    router("punctual")
+    found = selftest()
+    # An eighth of a processor at 100 Mbit/s: seven tenths of one at 560.
+    assert found.carried_bps == pytest.approx(560e6)
+    assert found.faithful_up_to_bps(found.trials[0]) == pytest.approx(200e6)
+
+
+def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
+    experiment, router, tiny_file, tmp_path
+):
+    assert verdict.verdict_of(experiment.runs[0]) is None
+    assert not any(check.kind in ("live", "stack") for check in examine(Results.of_experiment(experiment)))
+    router("unfaithful")
+    live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
+    found = verdict.verdicts(live.runs)
+    assert [v.faithful for v in found] == [False, False]
+    assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")
+    assert found[0].lateness_s("p99") == 2.3e-3
+    assert live.details["host"] == "live"
+
+
+def test_progress_is_one_line():
+    now = {
+        "arm": "RED",
+        "seed": 1,
+        "runs_done": 1,
+        "runs_total": 8,
+        "phase": "run",
+        "done_s": 33.6,
+        "total_s": 160,
+    }
+    assert live_text(now, 1.0) == "RED, seed 1 (2/8) · 34/160 s"
+    assert live_text({**now, "lateness_max_s": 1.24e-3}, 1.0).endswith(" · worst 1.2 ms late")
+    assert live_text({**now, "phase": "drain"}, 1.0) == "RED, seed 1 (2/8) · drain · 34/160 s"
+
+
+def test_the_tail_of_lateness_is_drawn_from_whole_bins():
+    bins = Histogram((0, 1_000, 10_000), (999, 9_999, 50_999), (490, 500, 10))
+    x, y = exceedance(bins)
+    # Nobody sees less than a tenth of a microsecond; then the end of each bin, and what is later.
+    assert x == [0.1, 0.999, 9.999]
+    assert y == pytest.approx([1.0, 0.51, 0.01])
+    many = Histogram(tuple(range(1000, 9000)), tuple(range(1000, 9000)), (1,) * 8000)
+    x, y = exceedance(many)
+    assert len(x) <= 301
+    assert x == sorted(x)
+    assert y == sorted(y, reverse=True)
+    assert (x[0], y[0]) == (1.0, 1.0)
+    assert y[-1] == pytest.approx(1 / 8000)
