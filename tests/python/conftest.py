@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import aqmlab
 from aqmlab.cli import main
+from living import SCENARIO, why_not
 
 SMALL: dict[str, Any] = {
     "title": "Small",
@@ -82,3 +84,26 @@ def aqmlab_cli(capsys, monkeypatch):
         return Ended(int(ended.value.code), *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def user(request):
+    """Somebody for whom live runs work here."""
+    reason = why_not(request.param)
+    if reason:
+        pytest.skip(reason)
+    return request.param
+
+
+@pytest.fixture
+def live_folder(tmp_path):
+    """A folder in which an ordinary user may write, and read what is above it."""
+    for path in (tmp_path, *tmp_path.parents):
+        if path == Path("/tmp") or path.stat().st_uid != os.geteuid():
+            break
+        path.chmod(path.stat().st_mode | 0o755)
+    tmp_path.chmod(0o777)
+    import tomli_w
+
+    (tmp_path / "live.toml").write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
+    return tmp_path

@@ -12,6 +12,8 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.recording import load
+from living import FAITHFUL, NOT_FAITHFUL, run_aqmlab
 
 tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
@@ -24,6 +26,12 @@ PLAIN_FIELDS = [
     "ip.dsfield.ecn",
     "frame.comment",
 ]
+FIELDS = ["-Tfields", *(word for field in PLAIN_FIELDS for word in ("-e", field))]
+WRONG = (
+    "_ws.malformed or _ws.short or ip.checksum.status == Bad or tcp.checksum.status == Bad"
+    " or udp.checksum.status == Bad or _ws.expert.severity == error"
+)
+RIGHT = "ip.checksum.status == Good and (tcp.checksum.status == Good or udp.checksum.status == Good)"
 REASONS = ("early", "forced", "overflow", "injected")
 
 
@@ -115,8 +123,7 @@ def captured(tmp_path_factory):
 @pytest.fixture(scope="module")
 def packets(captured):
     (run,) = captured.runs
-    fields = [word for field in PLAIN_FIELDS for word in ("-e", field)]
-    return [Packet.of(line) for line in dissect(run.path / "packets.pcapng", "-Tfields", *fields)]
+    return [Packet.of(line) for line in dissect(run.path / "packets.pcapng", *FIELDS)]
 
 
 @tshark
@@ -164,13 +171,8 @@ def test_times_and_marks_are_exact(captured, packets):
 def test_nothing_is_malformed_and_all_checksums_are_right(captured):
     (run,) = captured.runs
     file = run.path / "packets.pcapng"
-    wrong = (
-        "_ws.malformed or _ws.short or ip.checksum.status == Bad or tcp.checksum.status == Bad"
-        " or udp.checksum.status == Bad or _ws.expert.severity == error"
-    )
-    assert dissect(file, "-Y", wrong) == []
-    right = "ip.checksum.status == Good and (tcp.checksum.status == Good or udp.checksum.status == Good)"
-    assert len(dissect(file, "-Y", right)) == len(dissect(file))
+    assert dissect(file, "-Y", WRONG) == []
+    assert len(dissect(file, "-Y", RIGHT)) == len(dissect(file))
     # SACK options are seen as such, and lengths of payload are those of the profile.
     assert len(dissect(file, "-Y", "tcp.options.sack_le")) > 50
     lengths = set(dissect(file, "-Y", "ip.src == 198.18.1.1", "-Tfields", "-e", "tcp.len"))
@@ -185,6 +187,38 @@ def test_a_short_capture_keeps_the_lengths(packets, tmp_path):
     assert all(line.split("\t")[0] == "40" for line in lines)
     expected = [packet.length for packet in packets if packet.port == "reverse"]
     assert [int(line.split("\t")[1]) for line in lines] == expected
+
+
+@tshark
+@pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
+def test_a_kernels_packets_are_captured_as_they_leave(user, live_folder):
+    words = ("--pcap", "all", "--pcap-bytes", "1600", "-o", "out", "--no-report", "-q")
+    ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder)
+    assert ended.returncode in (FAITHFUL, NOT_FAITHFUL), ended.stderr
+    captured = load(live_folder / "out")
+    (run,) = captured.runs
+    file = run.path / "packets.pcapng"
+    assert dissect(file, "-Y", WRONG) == []
+    assert len(dissect(file, "-Y", RIGHT)) == len(dissect(file))
+    packets = [Packet.of(line) for line in dissect(file, *FIELDS)]
+    told = run.manifest["live"]["capture"]
+    columns = [f"dropped_{reason}_packets" for reason in REASONS]
+    named = ["queue", "sojourn_count", "sojourn_sum_ns", *columns]
+    for row in captured.rows("summary", ", ".join(named), "WHERE class = '*'"):
+        book = dict(zip(named, row, strict=True))
+        here = [packet for packet in packets if packet.port == book["queue"]]
+        assert told[book["queue"]] == {"packets": len(here), "missed": 0}
+        # The capture begins with the run and ends with the drain.
+        measured = [packet for packet in here if run.t0_ns < packet.at_ns <= run.t1_ns]
+        left = [packet for packet in measured if packet.leaves]
+        assert len(left) == book["sojourn_count"]
+        assert sum(packet.waited_ns for packet in left) == book["sojourn_sum_ns"]
+        for column in columns:
+            words = " ".join(column.split("_")[:2])
+            assert sum(packet.says(words) for packet in measured) == book[column], (book["queue"], column)
+    marked = [packet for packet in packets if "marked" in packet.comment]
+    assert marked
+    assert all(packet.ecn == 3 for packet in marked)
 
 
 def test_there_is_no_capture_unless_asked_for(experiment):

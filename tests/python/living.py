@@ -1,0 +1,118 @@
+"""Live runs in processes of their own, for root and for an ordinary user, where this machine lets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import site
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+import aqmlab
+
+NOBODY = 65534
+SCENARIO = {
+    "title": "Smoke",
+    "duration": "3s",
+    "warmup": "500ms",
+    "topology": {
+        "kind": "dumbbell",
+        "rate": "10Mbit",
+        "delay": "2ms",
+        "queue": {
+            "kind": "red",
+            "limit": "60p",
+            "min_th": "4p",
+            "max_th": "12p",
+            "gentle": True,
+            "ecn": True,
+        },
+    },
+    "traffic": [
+        {
+            "name": "ftp",
+            "kind": "bulk",
+            "count": 3,
+            "rtt": "20ms",
+            "tcp": {"profile": "linux", "ecn": True},
+        },
+        {"name": "cbr", "kind": "cbr", "rate": "500kbit", "size": "500B"},
+    ],
+    "record": {"queues": "50ms", "flows": "100ms"},
+}
+FAITHFUL, NOT_FAITHFUL = 0, 5
+
+
+def as_user(user):
+    """What begins a command of an ordinary user; nothing if it is for root or we are no root."""
+    if user == "root" or os.geteuid() != 0:
+        return []
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+
+
+def may_read(path):
+    """Whether anybody may."""
+    real = Path(path).resolve()
+    return all(part.stat().st_mode & 0o001 for part in (real, *real.parents))
+
+
+def interpreter(user):
+    """An interpreter that the user may execute, and where it finds aqmlab; ``None`` if there is none."""
+    ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
+    if not as_user(user) or may_read(sys.executable):
+        return sys.executable, ours[:1]
+    # One in the home of its owner, as pyenv has them; the distribution's own of the same version will do.
+    other = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
+
+
+def begin_aqmlab(user, *words, cwd):
+    program, path = interpreter(user)
+    environment = {**os.environ, "HOME": str(cwd), "PYTHONPATH": os.pathsep.join(path)}
+    command = [*as_user(user), program, "-m", "aqmlab", *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=cwd, env=environment, **pipes)
+
+
+def run_aqmlab(user, *words, cwd):
+    process = begin_aqmlab(user, *words, cwd=cwd)
+    out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+@cache
+def why_not(user):
+    """Why live runs do not work here for a user, by the doctor; empty if they do."""
+    if not sys.platform.startswith("linux"):
+        return "live runs need Linux"
+    if user == "root" and os.geteuid() != 0:
+        return "we are not root"
+    if as_user(user) and shutil.which("setpriv") is None:
+        return "there is no setpriv to become an ordinary user with"
+    if interpreter(user) is None:
+        return "no interpreter is for an ordinary user to execute"
+    looked = run_aqmlab(user, "doctor", "--json", cwd="/")
+    if not looked.stdout:
+        return f"the doctor has no answer: {looked.stderr.strip()[-300:]}"
+    failed = [f for f in json.loads(looked.stdout)["findings"] if f["severity"] == "fail"]
+    assert looked.returncode == (3 if failed else 0)
+    return "; ".join(f"{f['name']}: {f['finding']}" for f in failed)
+
+
+def interfaces():
+    return sorted(line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:])
+
+
+def the_router_of(pid):
+    """The process of the run, as soon as router and traffic have their threads."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        time.sleep(0.05)
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+            if len(list(Path(f"/proc/{child}/task").iterdir())) >= 3:
+                return int(child)
+    raise AssertionError("no run has begun")

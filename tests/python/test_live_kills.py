@@ -1,0 +1,202 @@
+"""Live runs that are killed, and hosts that send rubbish: nothing is left, and nothing goes uncounted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from aqmlab.recording import load
+from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, the_router_of
+
+pytestmark = pytest.mark.slow
+
+KILLS = 20
+JUNK = 100_000
+
+
+def links(folder):
+    """What the links in a folder of /proc point to; none if its process has gone."""
+    try:
+        return {str(entry.readlink()) for entry in folder.iterdir()}
+    except OSError:
+        return set()
+
+
+def namespaces_of(pid):
+    """The namespaces in which a process' threads are, and those that it holds by a descriptor."""
+    process = Path(f"/proc/{pid}")
+    found = links(process / "ns") | links(process / "fd")
+    try:
+        tasks = list((process / "task").iterdir())
+    except OSError:
+        tasks = []
+    for task in tasks:
+        found |= links(task / "ns")
+    return {name for name in found if name.startswith(("net:", "user:", "mnt:"))}
+
+
+def everybody():
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def all_namespaces():
+    return set().union(*map(namespaces_of, everybody()))
+
+
+def began(pid):
+    """When a process began, which tells it from a later one of its number; ``None`` if it has ended."""
+    try:
+        state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return None
+    # Who adopts what we leave may take its time to collect it.
+    return None if state in "ZX" else int(rest[18])
+
+
+def family(pid):
+    """A process and all that descend from it, with when they began."""
+    found, todo = {}, [pid]
+    while todo:
+        one = todo.pop()
+        at = began(one)
+        if at is None:
+            continue
+        found[one] = at
+        try:
+            for task in Path(f"/proc/{one}/task").iterdir():
+                todo += map(int, (task / "children").read_text(encoding="ascii").split())
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(condition, seconds=10.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
+def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder):
+    """SIGKILL to the command or to its router, at any moment from the first."""
+    chance = random.Random(8)
+    before, ours = interfaces(), namespaces_of(os.getpid())
+    caught = []
+    for kill in range(KILLS):
+        process = begin_aqmlab(
+            user, "live", "live.toml", "-q", "-o", f"out-{kill}", "--pcap", "all", cwd=live_folder
+        )
+        # It takes a second to begin, and then three.
+        time.sleep(chance.uniform(0.0, 4.0))
+        relatives = family(process.pid)
+        theirs = set().union(*map(namespaces_of, relatives)) - ours
+        victims = [pid for pid in relatives if pid != process.pid] if chance.random() < 0.5 else []
+        for victim in victims or [process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        process.communicate(timeout=60)
+        # Killed, told that its router was, or through with it before.
+        assert process.returncode in (-signal.SIGKILL, 4, FAITHFUL, NOT_FAITHFUL), process.returncode
+        left = {pid: at for pid, at in relatives.items() if began(pid) == at}
+        assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left
+        assert wait_until(lambda theirs=theirs: not theirs & all_namespaces()), theirs
+        assert interfaces() == before
+        caught.append(len(theirs))
+    # Most were caught with networks: each has two for a class, and one where none of them is.
+    assert sum(count >= 4 for count in caught) >= KILLS // 2, caught
+    # What ended whole is whole, and nothing else has the name of a recording.
+    for path in live_folder.glob("out-*/*/seed-1"):
+        assert load(path).runs
+
+
+# Run inside of the hosts' namespaces: sends rubbish out of the host's own interface, towards the router.
+SENDER = """
+import ctypes, os, random, socket, sys
+pid, count, user = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "user"
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWUSER, CLONE_NEWNET, ETH_P_ALL = 0x10000000, 0x40000000, 3
+
+def enter(path, kind):
+    if libc.setns(os.open(path, os.O_RDONLY), kind):
+        raise OSError(ctypes.get_errno(), f"setns {path}")
+
+if user:
+    enter(f"/proc/{pid}/ns/user", CLONE_NEWUSER)
+folder, doors = f"/proc/{pid}/fd", []
+held = [f"{folder}/{n}" for n in os.listdir(folder)]
+for path in [p for p in held if os.readlink(p).startswith("net:")]:
+    enter(path, CLONE_NEWNET)
+    try:
+        door = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        door.bind(("aqmlab0", ETH_P_ALL))
+    except OSError:
+        continue
+    doors.append(door)
+chance = random.Random(1)
+good = bytes.fromhex("4500002100004000401100000a0000010a000002000100020000000041")
+sent = 0
+while sent < count:
+    kind = chance.randrange(4)
+    size = chance.randrange(1, 1400)
+    if kind == 0:
+        packet = chance.randbytes(size)
+    elif kind == 1:
+        packet = bytes([0x45]) + chance.randbytes(size)
+    elif kind == 2:
+        packet = bytes([0x60]) + chance.randbytes(size)
+    else:
+        packet = good[: chance.randrange(1, len(good))]
+    try:
+        chance.choice(doors).send(packet)
+    except OSError:
+        continue
+    sent += 1
+print(len(doors), sent)
+"""
+
+
+@pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
+def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, live_folder):
+    text = (live_folder / "live.toml").read_text(encoding="utf-8").replace('"3s"', '"12s"')
+    (live_folder / "live.toml").write_text(text, encoding="utf-8")
+    process = begin_aqmlab(user, "live", "live.toml", "-o", "out", "--no-report", cwd=live_folder)
+    router = the_router_of(process.pid)
+    time.sleep(1.0)
+    theirs, ours = (Path(f"/proc/{who}/ns/user").readlink() for who in (router, "self"))
+    owner = "root" if theirs == ours else "user"
+    sender = subprocess.run(
+        [sys.executable, "-c", SENDER, str(router), str(JUNK), owner],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert sender.returncode == 0, sender.stderr
+    doors, sent = map(int, sender.stdout.split())
+    assert doors == 4, "two classes of two hosts each"
+    assert sent == JUNK
+    _, err = process.communicate(timeout=60)
+    # The books balance, or there would be no recording. It may be NOT FAITHFUL: the junk has taken its time.
+    assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
+    assert "Traceback" not in err
+    (run,) = load(live_folder / "out").runs
+    live = run.manifest["live"]
+    drops = live["drops"]
+    # All was read and refused, but for what happens to be a packet, or found the interface's queue full.
+    assert drops["malformed"] > 0.9 * (JUNK - drops["tun"])
+    assert drops["malformed"] <= JUNK
+    # Rubbish may be a packet with CE, which no host takes for its own.
+    assert live["marks"]["marked"] >= live["marks"]["ce_received"] > 0
+    (sent_packets,) = load(live_folder / "out").rows("run", "sent_packets", runs=[run])[0]
+    assert sent_packets > 1000, "and the flows went on"
