@@ -160,6 +160,8 @@ impl Ran<'_> {
             live["capture"] = Value::Object(report.ports.iter().map(port).collect());
         }
         live["capacity"] = json!({
+            "per_packet_ns": self.capacity.per_packet.as_ns(),
+            "per_wake_ns": self.capacity.per_wake.as_ns(),
             "packets_per_s": self.capacity.packets_per_s(),
             "limit_packets_per_s": self.capacity.limit(),
             "demand_packets_per_s": capacity::demand(self.plan),
