@@ -70,16 +70,16 @@ def interpreter(user):
     return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
 
 
-def begin_aqmlab(user, *words, cwd):
+def begin_aqmlab(user, *words, cwd, within=()):
     program, path = interpreter(user)
     environment = {**os.environ, "HOME": str(cwd), "PYTHONPATH": os.pathsep.join(path)}
-    command = [*as_user(user), program, "-m", "aqmlab", *map(str, words)]
+    command = [*as_user(user), *within, program, "-m", "aqmlab", *map(str, words)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=cwd, env=environment, **pipes)
 
 
-def run_aqmlab(user, *words, cwd):
-    process = begin_aqmlab(user, *words, cwd=cwd)
+def run_aqmlab(user, *words, cwd, within=()):
+    process = begin_aqmlab(user, *words, cwd=cwd, within=within)
     out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 

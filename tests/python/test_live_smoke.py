@@ -22,7 +22,9 @@ from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab,
 
 
 @pytest.mark.parametrize(
-    ("user", "ip"), [("ordinary user", 4), ("ordinary user", 6), ("root", 4)], indirect=["user"]
+    ("user", "ip"),
+    [("ordinary user", 4), ("root", 4), pytest.param("ordinary user", 6, marks=pytest.mark.slow)],
+    indirect=["user"],
 )
 def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     before = interfaces()
@@ -96,3 +98,53 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
     assert "arm `main`, seed 1: the live router was killed by SIGKILL" in err
     assert "Traceback" not in err
     assert not (live_folder / "out").exists()
+
+
+@pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
+@pytest.mark.parametrize(
+    ("changed", "to", "code", "message"),
+    [
+        ("count = 3", 'count = 3\nlive = { congestion = "nosuch" }', 3, "no congestion control `nosuch`"),
+        ('rate = "10Mbit"', 'rate = "1Tbit"', 3, "or run it all the same with `--force`"),
+        ("count = 3", "count = 65000", 2, "class `ftp` has 65000 flows, and a host has ports for 64512"),
+    ],
+    ids=["congestion control", "rate", "flows"],
+)
+def test_what_cannot_be_is_told_before_it_runs(user, live_folder, changed, to, code, message):
+    text = (live_folder / "live.toml").read_text()
+    assert changed in text
+    (live_folder / "live.toml").write_text(text.replace(changed, to), encoding="utf-8")
+    ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder)
+    assert ended.returncode == code, ended.stderr
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (live_folder / "out").exists()
+
+
+WITHOUT_TUN = 'mount -t tmpfs none /dev/net && exec "$@"'
+WITHOUT_NAMESPACES = (
+    "echo 0 > /proc/sys/user/max_user_namespaces &&"
+    ' exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"'
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "script", "remedy"),
+    [
+        (["-m"], WITHOUT_TUN, "modprobe tun"),
+        (["-U", "-r"], WITHOUT_NAMESPACES, "sysctl user.max_user_namespaces=1000"),
+    ],
+    ids=["no TUN", "no user namespaces"],
+)
+@pytest.mark.parametrize("user", ["root"], indirect=True)
+def test_what_a_machine_lacks_is_told_with_its_remedy(user, live_folder, flags, script, remedy):
+    within = ["unshare", *flags, "sh", "-c", script, "sh"]
+    ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
+    assert ended.returncode == 3, ended.stderr
+    assert remedy in ended.stderr
+    assert not (live_folder / "out").exists()
+    looked = run_aqmlab(user, "doctor", "--json", cwd=live_folder, within=within)
+    assert looked.returncode == 3, looked.stderr
+    answer = json.loads(looked.stdout)
+    assert answer["can_run"] is False
+    assert [f for f in answer["findings"] if f["severity"] == "fail" and remedy in f["remedy"]]
