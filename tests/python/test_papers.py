@@ -227,6 +227,20 @@ def test_one_finding_can_be_asked_for(store):
     assert done.tables == ()
 
 
+def test_what_is_only_drawn_does_not_count_as_seeds_of_the_score(store, tmp_path):
+    experiment = '[[experiment]]\nfile = "drawn.toml"\n[reading]\n'
+    folder = edited(tmp_path, "paper.toml", "[reading]\n", experiment)
+    text = (folder / "paper.toml").read_text()
+    (folder / "paper.toml").write_text(
+        text.replace('experiment = "loss.toml"', 'experiment = "drawn.toml"', 1)
+    )
+    scenario = (folder / "loss.toml").read_text()
+    (folder / "drawn.toml").write_text(scenario.replace("runs = 6", "runs = 2"))
+    done = reproduce(read_paper(folder), store=store, wanted=Wanted(findings=["T1"], figures=["1"]))
+    assert (done.seeds, len(done.results["drawn.toml"].seeds)) == (6, 2)
+    assert reproduce(read_paper(folder), store=store, wanted=Wanted(figures=["1"])).seeds == 2
+
+
 def test_the_small_version_leaves_out_what_it_has_not_got(store):
     done = reproduce(read_paper(TOY), quick=True, store=store)
     assert {f.finding.name: f.status for f in done.findings}["T3"] == "undecided"

@@ -58,7 +58,7 @@ class Reproduction:
     figures
         Those that were asked for.
     seeds
-        The least number of seeds of a cell.
+        The least number of seeds of a cell that is scored; of one that is drawn if none is.
     quick
         Whether this was the small version, which is not to be quoted.
     wall_s, runs
@@ -128,11 +128,9 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     """
     begin = time.monotonic()
     findings, tables, figures = choose(paper, wanted)
-    files = dict.fromkeys(
-        [part.experiment for finding in findings for part in finding.parts]
-        + [table.experiment for table in tables]
-        + [figure.experiment for figure in figures if figure.experiment]
-    )
+    scored_files = {part.experiment for finding in findings for part in finding.parts}
+    scored_files |= {table.experiment for table in tables}
+    files = scored_files | {figure.experiment for figure in figures if figure.experiment}
     chosen = [experiment for experiment in paper.experiments if experiment.file in files]
     thin = {e.file: e.quick if quick else Thinned() for e in chosen}
     whole = {e.file: names_of(paper, e) for e in chosen}
@@ -162,7 +160,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         tuple(scored),
         tuple(fill(table, results[table.experiment], lenient=quick) for table in tables),
         tuple(figures),
-        min((len(found.seeds) for found in results.values()), default=0),
+        min((len(results[file].seeds) for file in scored_files or files), default=0),
         quick,
         time.monotonic() - begin,
         runner.runs,
