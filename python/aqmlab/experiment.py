@@ -143,8 +143,11 @@ def prepare(
     seed: int | None = None,
     runs: int | None = None,
     arms: Sequence[str] | None = None,
+    instead: str = "run it with `aqmlab sweep`",
 ) -> Prepared:
     """Read a scenario, and tell what is wrong with it or with what is asked of it; nothing is written.
+
+    A scenario with a sweep is refused: ``instead`` is what to do.
 
     Raises
     ------
@@ -158,7 +161,7 @@ def prepare(
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
     if plan["axes"]:
-        raise UsageError(f"`{name}` has a [sweep] of {plan['cases']} cases; run it with `aqmlab sweep`")
+        raise UsageError(f"`{name}` has a [sweep] of {plan['cases']} cases; {instead}")
     check_metrics(plan["metrics"], name)
     _check_claims(plan, name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)

@@ -212,6 +212,10 @@ def load(path: Path | str) -> Experiment:
         return _load_experiment(path)
     if (path / "manifest.json").is_file():
         return _load_single(path)
+    if (path / "both.json").is_file():
+        raise RecordingError(
+            f"`{path}` is of two recordings: name `{path / 'simulated'}` or `{path / 'live'}`"
+        )
     sweeps = sorted(path.glob("sweeps/*/sweep.json"))
     if sweeps:
         raise RecordingError(f"`{path}` is a store: name one of its sweeps, such as `{sweeps[0].parent}`")

@@ -137,6 +137,8 @@ def test_runs_before_a_fault_are_kept(router, small, tmp_path):
         (["live", "{tiny}", "--runs", "0"], "`0` runs"),
         (["live", "{tiny}", "-o", "{tmp}"], "exists already"),
         (["run", "--both", "{tiny}", "-o", "{tmp}"], "exists already"),
+        (["live", "{swept}"], "has a [sweep] of 2 cases; live runs are of one case"),
+        (["run", "--both", "{swept}"], "has a [sweep] of 2 cases; live runs are of one case"),
         (["live"], "Missing argument"),
     ],
 )
@@ -144,7 +146,10 @@ def test_a_wrong_request_is_exit_2_before_anything_runs(
     aqmlab_cli, router, tiny_file, tmp_path, words, message
 ):
     router("killed")
-    ended = aqmlab_cli(*(word.format(tmp=tmp_path, tiny=tiny_file) for word in words))
+    swept = tmp_path / "swept.toml"
+    text = tiny_file.read_text(encoding="utf-8") + '[sweep]\n"topology.rate" = ["1Mbit", "2Mbit"]\n'
+    swept.write_text(text, encoding="utf-8")
+    ended = aqmlab_cli(*(word.format(tmp=tmp_path, tiny=tiny_file, swept=swept) for word in words))
     assert ended.returncode == 2
     assert message in ended.stderr
     assert ended.stdout == ""
@@ -196,6 +201,9 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     report = aqmlab_cli("report", tmp_path / "out", "-o", tmp_path / "again.html")
     assert report.returncode == 0, report.stderr
     assert (tmp_path / "again.html").is_file()
+    drawn = aqmlab_cli("plot", tmp_path / "out", "series")
+    assert drawn.returncode == 4
+    assert f"name `{tmp_path / 'out' / 'simulated'}` or `{tmp_path / 'out' / 'live'}`" in drawn.stderr
 
 
 def test_both_of_an_unfaithful_run_is_exit_5(aqmlab_cli, router, tiny_file, tmp_path):

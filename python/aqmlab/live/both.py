@@ -14,7 +14,7 @@ from aqmlab.experiment import Progress as SimulationProgress
 from aqmlab.experiment import free_directory, job_count, make_directory, prepare
 from aqmlab.experiment import run_prepared as simulate
 from aqmlab.figures import counted
-from aqmlab.live.experiment import Progress, Wishes, told_to_be_live
+from aqmlab.live.experiment import ONE_CASE, Progress, Wishes, told_to_be_live
 from aqmlab.live.experiment import run_prepared as run_live
 from aqmlab.live.verdict import Verdict, verdicts
 from aqmlab.recording import Experiment, load, read_json
@@ -138,7 +138,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     AqmlabError
         As of both.
     """
-    asked = prepare(scenario, seed=seed, runs=runs, arms=arms)
+    asked = prepare(scenario, seed=seed, runs=runs, arms=arms, instead=ONE_CASE)
     jobs = job_count(jobs)
     directory = free_directory(asked.about) if output is None else Path(output)
     make_directory(directory, {FILE: json.dumps({"format_version": 1, "title": asked.about["title"]}) + "\n"})

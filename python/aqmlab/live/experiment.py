@@ -20,6 +20,9 @@ Progress = Callable[[Mapping[str, Any]], object]
 """
 
 
+ONE_CASE = "live runs are of one case: leave the [sweep] out, or make arms of it"
+
+
 class Wishes(NamedTuple):
     """What is asked of each run besides its scenario.
 
@@ -81,7 +84,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
-    asked = told_to_be_live(prepare(scenario, seed=seed, runs=runs, arms=arms))
+    asked = told_to_be_live(prepare(scenario, seed=seed, runs=runs, arms=arms, instead=ONE_CASE))
     directory = asked.begin(output)
     run_prepared(asked, directory, wishes, progress, interrupted)
     experiment = load(directory)
@@ -178,4 +181,4 @@ def _sweep_up(out: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-__all__ = ["Progress", "Wishes", "lasts_s", "run_live", "run_prepared", "told_to_be_live"]
+__all__ = ["ONE_CASE", "Progress", "Wishes", "lasts_s", "run_live", "run_prepared", "told_to_be_live"]
