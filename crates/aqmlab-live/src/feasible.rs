@@ -5,6 +5,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::LiveError;
 use crate::host::{Addresses, client_port, descriptors_refused};
+use crate::router::FIRST_CLIENT_PORT;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
@@ -30,7 +31,7 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
                 "class `{}` has {} flows, and a host has ports for {}; make several classes of it",
                 class.name,
                 class.count,
-                u16::MAX - 1023
+                u16::MAX - FIRST_CLIENT_PORT + 1
             )));
         }
     }

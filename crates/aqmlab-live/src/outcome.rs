@@ -90,6 +90,11 @@ impl Ran<'_> {
             oversize: doors.iter().map(|door| door.oversize).sum(),
             no_room: doors.iter().map(|door| door.no_slot).sum(),
             hidden_drops: hidden,
+            handed_over: (
+                // A packet that was refused has left the network and reached nobody.
+                doors.iter().map(|door| door.left.packets).sum::<u64>() - self.report.write_errors,
+                self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
+            ),
             marks: doors
                 .iter()
                 .map(|door| door.left_ce)

@@ -58,6 +58,8 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
+    /// Packets that the router has handed to hosts, and those that their interfaces have counted.
+    pub handed_over: (u64, u64),
     /// Of each host, packets that the router has handed to it with the mark CE, and those that its kernel has counted.
     pub marks: Vec<(u64, u64)>,
 }
@@ -132,6 +134,7 @@ impl Verdict {
         ];
         checks.extend(traffic(observed));
         checks.push(hidden_drops(observed));
+        checks.push(handed_over(observed));
         checks.push(marks(observed));
         Verdict { checks, interrupted }
     }
@@ -258,6 +261,20 @@ fn hidden_drops(observed: &Observed) -> Check {
     }
 }
 
+fn handed_over(observed: &Observed) -> Check {
+    let (handed, counted) = observed.handed_over;
+    let amiss = handed.abs_diff(counted);
+    let received = if amiss == 0 { "as many".to_owned() } else { counted.to_string() };
+    Check {
+        name: "handed_over",
+        passed: amiss == 0,
+        sentence: format!("{handed} packets handed over, and {received} counted by the interfaces"),
+        value: amiss as f64,
+        limit: 0.0,
+        unit: "packets",
+    }
+}
+
 fn marks(observed: &Observed) -> Check {
     let delivered: u64 = observed.marks.iter().map(|(delivered, _)| delivered).sum();
     let received: u64 = observed.marks.iter().map(|(_, received)| received).sum();
@@ -324,7 +341,8 @@ mod tests {
     #[test]
     fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
         type Defect = fn(&mut Observed);
-        let defects: [(&str, &str, Defect); 9] = [
+        let defects: [(&str, &str, Defect); 10] = [
+            ("handed_over", "99 counted", |o| o.handed_over = (100, 99)),
             ("traffic", "12.0 ms", |o| o.traffic_lateness_p99 = Some(Span::ms(12))),
             ("lateness", "600 us", |o| o.lateness_p99 = Span::us(600)),
             ("stalls", "31.0 ms", |o| (o.stalls, o.longest_stall) = (2, Span::ms(31))),

@@ -77,7 +77,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     let marks = (&live["marks"]["marked"], &live["marks"]["ce_received"]);
     assert_eq!(marks.0, marks.1);
     assert!(marks.0.as_u64() > Some(0), "{live:#}");
-    for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops"] {
+    for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops", "handed_over"] {
         let check = run.verdict.checks.iter().find(|check| check.name == name).expect("it was checked");
         assert!(check.passed, "{}", check.sentence);
     }

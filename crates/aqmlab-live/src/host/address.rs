@@ -5,21 +5,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use aqmlab_scenario::IpVersion;
 
 use crate::entry::{End, Entry};
-
-/// Where servers listen, and where datagrams go to.
-pub const SERVER_PORT: u16 = 5001;
-
-/// The port of a class's first flow at the client: the least that takes no privilege.
-const FIRST_PORT: u16 = 1024;
+use crate::router::{FIRST_CLIENT_PORT, SERVER_PORT};
 
 /// The port at its client of flow `index` of a class; `None` if there are not so many.
 pub fn client_port(index: u32) -> Option<u16> {
-    u16::try_from(index).ok()?.checked_add(FIRST_PORT)
+    u16::try_from(index).ok()?.checked_add(FIRST_CLIENT_PORT)
 }
 
 /// The index of the flow with this port at its client.
 pub fn flow_of_port(port: u16) -> Option<u32> {
-    port.checked_sub(FIRST_PORT).map(u32::from)
+    port.checked_sub(FIRST_CLIENT_PORT).map(u32::from)
 }
 
 /// Addresses of hosts, from ranges that are set aside for benchmarks.

@@ -14,7 +14,7 @@ pub(crate) mod refusal;
 mod stack;
 mod sysctl;
 
-pub use address::{Addresses, SERVER_PORT, client_port, flow_of_port};
+pub use address::{Addresses, client_port, flow_of_port};
 pub use counters::Counters;
 pub use lay::{Host, Hosts, Tun, lay};
 pub use namespace::{Namespace, leave_host_namespace};

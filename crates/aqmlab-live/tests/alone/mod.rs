@@ -2,6 +2,7 @@
 //!
 //! The test binary calls itself once for each case and user. A machine that refuses namespaces skips the cases, and says why.
 
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -24,12 +25,17 @@ pub fn main(cases: &[Case]) -> ExitCode {
         return alone(cases, name);
     }
     let wanted = |name: &str| arguments.iter().filter(|a| !a.starts_with('-')).all(|a| name.contains(a));
-    let users = if rustix::process::geteuid().is_root() { &[None, Some(NOBODY)][..] } else { &[None] };
+    let is_root = rustix::process::geteuid().is_root();
     let mut failed = 0;
-    for (name, _) in cases.iter().filter(|(name, _)| wanted(name)) {
+    for (number, (name, _)) in cases.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
+        // Everything is for ordinary users; what needs no user namespace is the same but for that.
+        let users: &[Option<u32>] = match (is_root, number) {
+            (true, 0) => &[None, Some(NOBODY)],
+            (true, _) => &[Some(NOBODY)],
+            (false, _) => &[None],
+        };
         for user in users {
-            let who = user.map_or("this user", |_| "nobody");
-            let code = run(name, *user);
+            let (who, code) = run(name, *user);
             let what = match code {
                 Some(0) => "ok",
                 Some(SKIPPED) => "skipped",
@@ -42,14 +48,20 @@ pub fn main(cases: &[Case]) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a case in a process of its own.
-fn run(name: &str, user: Option<u32>) -> Option<i32> {
-    let mut command = Command::new(std::env::current_exe().expect("a process knows its program"));
+/// Runs a case in a process of its own, as another user if that one may run this program: as whom, and how it ended.
+fn run(name: &str, user: Option<u32>) -> (&'static str, Option<i32>) {
+    let program = std::env::current_exe().expect("a process knows its program");
+    let mut command = Command::new(&program);
     command.args(["--alone", name]);
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
-    command.status().expect("a program can be started again").code()
+    match (command.status(), user) {
+        (Ok(status), None) => ("this user", status.code()),
+        (Ok(status), Some(_)) => ("nobody", status.code()),
+        (Err(error), Some(_)) if error.kind() == ErrorKind::PermissionDenied => run(name, None),
+        (Err(error), _) => panic!("{}: {error}", program.display()),
+    }
 }
 
 fn alone(cases: &[Case], name: &str) -> ExitCode {
