@@ -193,7 +193,13 @@ def drawn_over_time(toy, name):
 
 def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch):
     whole, (queue, other, *_) = drawn_over_time(toy, "2a")
-    assert set(whole) == {("queue [packets]", "queue"), ("", "queue"), ("", "average"), ("", "p")}
+    assert set(whole) == {
+        ("", "queue"),
+        ("probability", "p"),
+        *(("queue [packets]", name) for name in ("queue", "average")),
+    }
+    # The last, DropTail, has no average, but RED has.
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["queue", "average"]
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()
     # Too few for the 80 samples of the run, not for what is shown of it.

@@ -141,11 +141,13 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
         for one, name in zip(plots, rows, strict=True):
             _draw(one, ROWS[name].lines(of_run, laws))
     fit(axes, (begin, end), bottom=0.0)
-    for first, last, name in zip(axes[:, 0], axes[:, -1], rows, strict=True):
-        first.set_ylabel(ROWS[name].label)
-        if len(last.lines) > 1:
+    for row, name in zip(axes, rows, strict=True):
+        row[0].set_ylabel(ROWS[name].label)
+        lines = {line.get_label(): line for one in row for line in one.lines}
+        if len(lines) > 1:
             # Over the plot, where it covers nothing.
-            last.legend(fontsize=6, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.1)
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
+            row[-1].legend(lines.values(), lines.keys(), fontsize=6, ncols=2, **place)
     title = f"{experiment.title} (seed {experiment.runs[0].seed})"
     drawn.suptitle(fill(title, round(LETTERS * size[0] / COLUMN)), fontsize=8)
     return drawn
