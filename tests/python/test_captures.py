@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -250,3 +253,49 @@ def test_the_command_line_captures_the_ports_it_is_told(small_file, tmp_path, aq
         assert head.startswith(bytes.fromhex("0a0d0d0a"))
         assert b"bottleneck" in head
         assert b"reverse" in head
+
+
+def begin_long_run(small_file, out):
+    """A captured run of hours, once its capture has begun."""
+    text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "20h"')
+    small_file.write_text(text, encoding="utf-8")
+    options = ["--pcap", "all", "--runs", "1", "-j", "1", "-o", str(out)]
+    command = [sys.executable, "-m", "aqmlab", "run", str(small_file), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not any(file.stat().st_size for file in out.glob("*/.seed-1.partial-*/packets.pcapng")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return process
+
+
+def test_an_interrupted_run_leaves_no_part_of_a_capture(small_file, tmp_path):
+    out = tmp_path / "out"
+    process = begin_long_run(small_file, out)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert not out.exists(), sorted(out.rglob("*"))
+
+
+def test_a_capture_that_fills_the_disk_ends_with_exit_3_and_leaves_nothing(small_file, tmp_path):
+    # No file may be larger than a megabyte: written 256 KiB at a time, that is in the middle of the run.
+    text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "10min"')
+    small_file.write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    limited = (
+        "import resource, signal, sys; from aqmlab.cli import main;"
+        " signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        " resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)); main()"
+    )
+    words = ["run", str(small_file), "--pcap", "all", "--runs", "1", "-j", "1", "-o", str(out)]
+    ended = subprocess.run(
+        [sys.executable, "-c", limited, *words], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert "cannot write" in ended.stderr
+    assert "packets.pcapng" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not out.exists(), sorted(out.rglob("*"))

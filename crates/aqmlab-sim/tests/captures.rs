@@ -277,3 +277,73 @@ fn a_full_disk_ends_the_run() {
     assert_eq!(error.to_string(), "cannot write `packets.pcapng`: the disk is full");
     assert!(bytes.len() <= 1 << 19);
 }
+
+/// Whatever a profile counts as header, what is captured is a packet, and its comment tells the length where headers
+/// cannot have it.
+#[test]
+fn headers_of_any_length_give_packets() {
+    for (header, expected) in
+        [(0, 40), (39, 40), (40, 40), (41, 40), (52, 52), (80, 80), (101, 100), (120, 120), (500, 120)]
+    {
+        let text = format!(
+            r#"
+            duration = "2s"
+            warmup = "0s"
+            [topology]
+            kind = "dumbbell"
+            rate = "4Mbit"
+            delay = "10ms"
+            queue = {{ kind = "droptail", limit = "20p" }}
+            [[traffic]]
+            name = "x"
+            kind = "bulk"
+            rtt = "40ms"
+            tcp = {{ profile = "rfc", mss = "1000B", header = "{header}B" }}
+            "#
+        );
+        let (_, bytes) = capture(&plan(&text), 1, &[0], 65_535, MUCH);
+        let (_, packets) = read(&bytes);
+        let full = packets.iter().filter(|packet| packet.len == 1000 + expected).count();
+        assert!(full > 100, "header {header}: {full} of {}", packets.len());
+        for packet in &packets {
+            let (ip, tcp) = (ip(packet), tcp(packet).expect("a segment"));
+            assert_eq!(u32::from(ip.total_len()), packet.len);
+            assert_eq!(ip.slice().len() + tcp.slice().len(), expected as usize, "header {header}");
+            let payload = &packet.head[expected as usize..];
+            assert_eq!(Ok(tcp.checksum()), tcp.calc_checksum_ipv4(&ip, payload));
+            assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
+            let told = packet.says(&format!("{} bytes at the network layer", payload.len() + header));
+            assert_eq!(told, header != expected as usize, "header {header}: {}", packet.comment);
+        }
+    }
+}
+
+/// More flows than a client has ports, and more classes than an octet counts: all are told apart.
+#[test]
+fn every_flow_has_addresses_and_ports_of_its_own() {
+    let traffic = |name: &str, count: u32| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"cbr\"\ncount = {count}\nrate = \"8kbit\"\nsize = \"100B\"\n\
+             start = {{ uniform = [\"0s\", \"900ms\"] }}\naccess_rate = \"none\"\n"
+        )
+    };
+    let small: String = (0..299).map(|n| traffic(&format!("c{n}"), 1)).collect();
+    let text = format!(
+        "duration = \"1s\"\nwarmup = \"0s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"1Gbit\"\ndelay = \"1ms\"\n\
+         queue = {{ kind = \"droptail\", limit = \"100000p\" }}\n{small}{}",
+        traffic("many", 66_000)
+    );
+    let (_, bytes) = capture(&plan(&text), 1, &[0], 28, MUCH);
+    let (_, packets) = read(&bytes);
+    let mut seen = BTreeMap::<_, usize>::new();
+    for packet in &packets {
+        let (ip, udp) = (ip(packet), UdpHeaderSlice::from_slice(&packet.head[20..]).expect("a UDP header"));
+        let (client, server) = (ip.source(), ip.destination());
+        assert_eq!((client[..2].to_vec(), server[..2].to_vec()), (vec![198, 18], vec![198, 19]));
+        assert_eq!(client[2..], server[2..]);
+        *seen.entry((client, udp.source_port(), udp.destination_port())).or_default() += 1;
+    }
+    assert_eq!(seen.len(), 299 + 66_000);
+    assert!(seen.contains_key(&([198, 18, 42, 2], 1024, 5001)), "class 298 = 256 + 42");
+    assert!(seen.contains_key(&([198, 18, 43, 2], 1024 + 1487, 5002)), "flow 65,999 of class 299");
+}
