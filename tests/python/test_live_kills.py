@@ -112,9 +112,13 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
         assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left
         assert wait_until(lambda theirs=theirs: not theirs & all_namespaces()), theirs
         assert interfaces() == before
+        if victims:
+            # The command lives to clean up after its router.
+            partial = live_folder / f"out-{kill}"
+            assert not list(partial.rglob(".*partial*")), sorted(partial.rglob("*"))
         caught.append(len(theirs))
-    # Most were caught with networks: each has two for a class, and one where none of them is.
-    assert sum(count >= 4 for count in caught) >= KILLS // 2, caught
+    # Most were caught while their hosts had namespaces, or were about to get them.
+    assert sum(count >= 3 for count in caught) >= KILLS // 2, caught
     # What ended whole is whole, and nothing else has the name of a recording.
     for path in live_folder.glob("out-*/*/seed-1"):
         assert load(path).runs
