@@ -71,7 +71,7 @@ impl Packet<'_> {
     }
 }
 
-/// A network for each shape of queue, with delays, losses and a class of another kind; the last has two queues in a row.
+/// A network for each shape of queue, with delays, losses and a class of another kind.
 const QUEUES: [&str; 6] = [
     r#"kind = "droptail", limit = "5p""#,
     r#"kind = "red", limit = "9p", min_th = "2p", max_th = "6p", w_q = 0.2, ecn = true"#,

@@ -128,7 +128,7 @@ impl Verdict {
             none(
                 "oversize",
                 observed.oversize,
-                "packets were larger than their interface allows: segmentation is off-loaded",
+                "packets were larger than their interface allows, as with off-loaded segmentation",
             ),
             none("no_room", observed.no_room, "packets found no room in the router's memory"),
         ];

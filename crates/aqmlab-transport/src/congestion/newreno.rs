@@ -124,6 +124,7 @@ impl Window {
         self.set_ssthresh(half, profile);
         self.cwnd = match profile.ecn_at_one {
             EcnAtOne::WaitForRto | EcnAtOne::Keep => half.max(1.0).min(self.cwnd),
+            EcnAtOne::Ssthresh => self.ssthresh,
             EcnAtOne::Ns2 => half,
         };
         self.credit = 0;

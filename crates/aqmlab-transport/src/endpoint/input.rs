@@ -278,7 +278,7 @@ impl Endpoint {
                 self.rto.arm(now, profile);
                 return;
             }
-            EcnAtOne::WaitForRto | EcnAtOne::Keep => {}
+            EcnAtOne::WaitForRto | EcnAtOne::Keep | EcnAtOne::Ssthresh => {}
         }
         self.window.marked(self.flight, profile);
         if self.window.is_shut() && !self.rto.is_running() {

@@ -158,6 +158,9 @@ words! {
         /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
         /// Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compares both).
         Keep = "keep",
+        /// The window never comes down to one segment, but to ssthresh, which is two at least (Linux,
+        /// `tcp_end_cwnd_reduction()`).
+        Ssthresh = "ssthresh",
         /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it
         /// or the timer fires; from the second such echo in a row the timer is backed off (ns-2).
         Ns2 = "ns2",
