@@ -32,7 +32,7 @@ const HIDDEN_DROPS: &[&str] = &[
     "TcpExt.ListenDrops",
     "TcpExt.TCPBacklogDrop",
     "TcpExt.TCPRcvQDrop",
-    "TcpExt.PruneCalled",
+    // `PruneCalled` is none: a receiver that is short of memory first moves its packets closer together.
     "TcpExt.RcvPruned",
     "TcpExt.OfoPruned",
     "TcpExt.TCPMinTTLDrop",
