@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use aqmlab_scenario::{Plan, Workload};
+use aqmlab_scenario::{ClassPlan, Plan, Sessions, Workload};
 use aqmlab_units::{Bytes, Instant, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -81,33 +81,43 @@ impl Capacity {
 
 /// Packets a second that the hosts of a plan send at most, acknowledgments included.
 ///
-/// Connections send no faster than the links let them at which their paths begin, nor than those let them at which they end;
-/// other sources send at their rate.
+/// Connections send no faster than the links let them at which the ways of their data begin, nor than those let them at which
+/// these end; other sources send at their rate, those that pause as if they did not: all of them may be on at once.
 pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
     for class in &plan.classes {
-        match (&class.workload, class.workload.mean_rate()) {
-            (Workload::Packets { sizes, .. }, Some(rate)) => {
+        match &class.workload {
+            Workload::Packets { rate, sizes, .. } => {
                 others += class.count as f64 * rate.packets_per_s(sizes.mean());
             }
-            (Workload::OnOff { size, .. }, Some(rate)) => {
-                others += class.count as f64 * rate.packets_per_s(*size);
-            }
-            (workload, _) => {
-                let tcp = workload.tcp().expect("whatever has no rate is a connection");
+            Workload::OnOff { rate, size, .. } => others += class.count as f64 * rate.packets_per_s(*size),
+            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
                 acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
                 let segment = Bytes::new(u64::from(tcp.mss + tcp.header));
-                first.extend(
-                    class.path.first().map(|&link| (link, plan.links[link].rate.packets_per_s(segment))),
-                );
-                last.extend(
-                    class.path.last().map(|&link| (link, plan.links[link].rate.packets_per_s(segment))),
-                );
+                let most = |&link: &usize| (link, plan.links[link].rate.packets_per_s(segment));
+                for way in ways_of_data(class) {
+                    first.extend(way.first().map(most));
+                    last.extend(way.last().map(most));
+                }
             }
         }
     }
     others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
+}
+
+/// The links on which a class has data, in order, one list for each direction in which it has any: of connections of a trace
+/// the servers may send too, and the clients need not.
+pub(crate) fn ways_of_data(class: &ClassPlan) -> impl Iterator<Item = &[usize]> {
+    let (there, back) = match &class.workload {
+        Workload::Sessions { sessions: Sessions::Trace(trace), .. } => (
+            trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
+            trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
+        ),
+        _ => (true, false),
+    };
+    let there = there.then_some(class.path.as_slice());
+    there.into_iter().chain(back.then_some(class.return_path.as_slice()))
 }
 
 /// The sum over different links, of each the most.
@@ -166,6 +176,16 @@ pub fn plan() -> Plan {
     experiment.arms.remove(0)
 }
 
+/// Tells [`carry`] when it is dropped that the traffic has ended, which may be by a panic.
+#[derive(Debug)]
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// What has been carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
@@ -182,9 +202,8 @@ fn drive(
     signals: &Signals,
     ended: &AtomicBool,
 ) -> Result<(), LiveError> {
-    let outcome = Generator::new(plan, 1, hosts, clock, signals).and_then(Generator::run);
-    ended.store(true, Ordering::Release);
-    outcome.map(|_| ())
+    let _ending = Ending(ended);
+    Generator::new(plan, 1, hosts, clock, signals).and_then(Generator::run).map(|_| ())
 }
 
 /// Carries packets from one device to the other, at once, until the traffic has ended.
@@ -268,6 +287,61 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
             "{DUMBBELL}\n[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\ncount = 3\nrate = \"8Mbit\"\nsize = \"1000B\"\n"
         );
         assert!((demand(&plan(&text)) - 4500.0).abs() < 1e-6, "{}", demand(&plan(&text)));
+    }
+
+    #[test]
+    fn sources_that_pause_count_as_if_they_were_on() {
+        let text = format!(
+            "{DUMBBELL}\n[[traffic]]\nname = \"voice\"\nkind = \"on_off_udp\"\ncount = 3\nrate = \"8Mbit\"\nsize = \"1000B\"\n\
+             on = \"100ms\"\noff = \"300ms\"\n"
+        );
+        assert!((demand(&plan(&text)) - 4500.0).abs() < 1e-6, "{}", demand(&plan(&text)));
+    }
+
+    /// A trace's only file.
+    struct Rows(&'static str);
+
+    impl aqmlab_scenario::Files for Rows {
+        fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
+            Ok(format!("start_s,request_bytes,response_bytes\n{}", self.0).into())
+        }
+    }
+
+    /// Connections of a trace, over links with twice the rate on the way back.
+    fn traced(rows: &'static str) -> Plan {
+        let text = DUMBBELL
+            .replace("delay =", "reverse_rate = \"24Mbit\", delay =")
+            .replace("kind = \"bulk\"\ncount = 7", "kind = \"trace\"\nfile = \"rows.csv\"");
+        aqmlab_scenario::parse_within(&text, "test", Default::default(), &Rows(rows))
+            .unwrap_or_else(|e| panic!("{e}"))
+            .arms
+            .remove(0)
+    }
+
+    #[test]
+    fn answers_are_data_of_the_way_back() {
+        for (rows, expected) in
+            [("0.1,300,0\n", 1500.0), ("0.1,0,300\n", 3000.0), ("0.1,300,0\n0.2,1,300\n", 4500.0)]
+        {
+            let demand = demand(&traced(rows));
+            assert!((demand - expected).abs() < 1e-6, "{rows}: {demand}");
+        }
+        // 1500 bytes at 12 and at 24 Mbit/s.
+        let pace = |rows| crate::verdict::Pace::of(&traced(rows), Span::ms(2)).packet_time;
+        assert_eq!((pace("0.1,300,0\n"), pace("0.1,1,300\n")), (Span::ms(1), Span::us(500)));
+    }
+
+    #[test]
+    fn a_panic_ends_the_traffic_too() {
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let generator = scope.spawn(|| {
+                let _ending = Ending(&ended);
+                std::panic::resume_unwind(Box::new("a defect"));
+            });
+            assert!(generator.join().is_err());
+        });
+        assert!(ended.load(Ordering::Acquire));
     }
 
     #[test]

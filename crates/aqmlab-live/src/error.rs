@@ -43,9 +43,6 @@ pub enum LiveError {
         /// how long it slept
         lost: Span,
     },
-    /// Somebody set the cancel flag.
-    #[error("the run was cancelled")]
-    Cancelled,
     /// The file of captured packets could not be written.
     #[error("{0}")]
     Capture(RecordingError),
@@ -75,7 +72,6 @@ impl LiveError {
             LiveError::Discipline(_) | LiveError::Unsupported(_) => "scenario",
             LiveError::Machine { .. } | LiveError::Io { .. } | LiveError::Capture(_) => "machine",
             LiveError::Suspended { .. } => "suspended",
-            LiveError::Cancelled => "cancelled",
             LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",
         }
     }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -34,9 +34,8 @@ pub fn measure() -> Result<Histogram, LiveError> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let pinger = scope.spawn(|| {
-            let times = ping_all(&hosts);
-            ended.store(true, Ordering::Release);
-            times
+            let _ending = capacity::Ending(&ended);
+            ping_all(&hosts)
         });
         capacity::carry(&mut tuns, &ended)?;
         pinger.join().expect("the pinger does not panic")

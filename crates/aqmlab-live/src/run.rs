@@ -160,7 +160,7 @@ fn run_live(
     }
     let (hosts, tuns) = host::lay(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
-    let room = Room::of(plan, largest);
+    let room = Room::of(plan, largest)?;
     let mut router = Router::new(plan, seed, registry, &room)?;
     let writer = capture.map(|capture| capture::tap(&mut router, capture, &room)).transpose()?;
     let run = Run { plan, seed, options, hosts: &hosts, cancel };

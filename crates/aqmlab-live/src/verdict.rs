@@ -9,7 +9,7 @@ use aqmlab_scenario::{Plan, Workload};
 use aqmlab_units::{Bytes, Span};
 use serde_json::{Value, json};
 
-use crate::capacity::MOST_DUTY;
+use crate::capacity::{MOST_DUTY, ways_of_data};
 
 /// One thing that a faithful run needs.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,11 +80,11 @@ pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl Pace {
     /// That of a plan whose flows have this base round-trip time at least. Packets are those that carry data, and their links
-    /// those of their classes' paths: acknowledgments are small, and nobody waits for each of them.
+    /// those on which their classes have data: acknowledgments are small, and nobody waits for each of them.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
-            class.path.iter().map(move |&link| (plan.links[link].rate.time_for(size), link))
+            ways_of_data(class).flatten().map(move |&link| (plan.links[link].rate.time_for(size), link))
         });
         let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
         let link = plan.links.get(link).map(|link| link.name.clone()).unwrap_or_default();

@@ -52,11 +52,20 @@ pub fn make(address: IpAddr, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveEr
         }
         other => other,
     })?;
-    // A kernel without traffic control has no queue there either.
-    let _ = ask("take the queue from", Request::no_queue(index));
+    // What `net.core.default_qdisc` names may be a discipline that drops and marks: a second one, in front of ours.
+    ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     ask("give an address to", Request::add_address(index, address))?;
     ask("route to", Request::add_default_route(index, ip, &stack.metrics))?;
     Ok(tun)
+}
+
+/// A kernel without traffic control (`CONFIG_NET_SCHED`) knows no such request; its interfaces have a FIFO, `pfifo_fast`, of
+/// the length that we have set. Whatever else it says, a queue is left there of which we do not know what it does.
+fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
+    match error {
+        LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+        other => Err(other),
+    }
 }
 
 fn open() -> Result<Tun, LiveError> {
@@ -73,6 +82,25 @@ fn open() -> Result<Tun, LiveError> {
                 thread::sleep(RETRY_AFTER);
             }
             Err(error) => return Err(refusal::tun_interface(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_may_stay_only_where_there_is_no_traffic_control() {
+        let answered = |errno| {
+            unless_without_traffic_control(LiveError::io("take the queue from", "it")(
+                io::Error::from_raw_os_error(errno),
+            ))
+        };
+        assert!(answered(libc::EOPNOTSUPP).is_ok());
+        for errno in [libc::ENOENT, libc::EPERM, libc::EINVAL, libc::EBUSY] {
+            let refusal = answered(errno).unwrap_err().to_string();
+            assert!(refusal.starts_with("cannot take the queue from it: "), "{refusal}");
         }
     }
 }

@@ -46,14 +46,10 @@ pub struct Hosts {
 ///
 /// # Errors
 /// If the plan cannot be laid out, or the machine refuses.
+///
+/// # Panics
+/// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
 pub fn lay(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
-    if plan.classes.len() > Addresses::MOST_CLASSES {
-        return Err(LiveError::Unsupported(format!(
-            "it has {} classes of traffic, and there are addresses for {}",
-            plan.classes.len(),
-            Addresses::MOST_CLASSES
-        )));
-    }
     let ip = plan.live.ip;
     let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
     let mut hosts =

@@ -4,6 +4,8 @@ use aqmlab_params::Value;
 use aqmlab_scenario::{LinkPlan, Plan};
 use aqmlab_units::text::Size;
 
+use crate::error::LiveError;
+
 /// How much room a router has for frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Room {
@@ -13,23 +15,51 @@ pub struct Room {
     pub largest: Vec<usize>,
 }
 
-/// Room for frames in any case, and the most that is taken: 96 MiB of packets of 1500 octets.
+/// Room for frames where their size allows it, and the most that is taken: 96 MiB of packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
+
+/// Memory for frames that nobody misses. All of it is touched and locked: more is taken only for what a plan needs.
+const AMPLE: u64 = 256 << 20;
+/// Memory for frames that is not taken even then.
+const MOST: u64 = 1 << 30;
 
 impl Room {
     /// Room for what the queues of a plan hold and twice what its links carry in the longest mean round-trip time, in
-    /// packets of the mean size; at least 8,192 frames and at most 65,536. Whether it was enough is on the books.
-    pub fn of(plan: &Plan, largest: Vec<usize>) -> Self {
-        let rtt =
-            plan.classes.iter().filter_map(|class| class.access.as_ref()).map(|access| access.rtt.mean());
-        let rtt = rtt.max().map_or(0.0, |rtt| rtt.as_secs_f64());
-        let of_link = |link: &LinkPlan| {
-            let per_s = link.rate.packets_per_s(link.queue.link.mean_packet);
-            queue_limit(link) + (2.0 * per_s * (rtt + link.delay.as_secs_f64())) as u64
-        };
-        let frames = plan.links.iter().map(of_link).fold(0u64, u64::saturating_add);
-        Room { frames: frames.clamp(*FRAMES.start(), *FRAMES.end()) as usize, largest }
+    /// packets of the mean size; at least 8,192 frames and at most 65,536. Where that takes more than 256 MiB, as with an MTU
+    /// of 65,535, there are fewer, but never fewer than the queues hold and the links carry once. Whether it was enough is on
+    /// the books.
+    ///
+    /// # Errors
+    /// If even these take more than 1 GiB.
+    pub fn of(plan: &Plan, largest: Vec<usize>) -> Result<Self, LiveError> {
+        let slot = largest.iter().copied().max().unwrap_or(0) as u64;
+        let (needed, wanted) = frames(plan);
+        let frames = wanted.min(needed.max(AMPLE / slot.max(1)));
+        if frames * slot > MOST {
+            return Err(LiveError::Unsupported(format!(
+                "its queues and links hold {frames} packets, and room for so many of up to {slot} bytes takes {} MiB, of at most \
+                 {}; choose shorter queues or smaller segments",
+                (frames * slot).div_ceil(1 << 20),
+                MOST >> 20
+            )));
+        }
+        Ok(Room { frames: frames as usize, largest })
     }
+}
+
+/// The least number of frames that a plan needs, and the number that it gets if they are small.
+fn frames(plan: &Plan) -> (u64, u64) {
+    let rtt = plan.classes.iter().filter_map(|class| class.access.as_ref()).map(|access| access.rtt.mean());
+    let rtt = rtt.max().map_or(0.0, |rtt| rtt.as_secs_f64());
+    let under_way = |link: &LinkPlan, round_trips: f64| {
+        let per_s = link.rate.packets_per_s(link.queue.link.mean_packet);
+        (round_trips * per_s * (rtt + link.delay.as_secs_f64())) as u64
+    };
+    let with = |round_trips| {
+        let of_link = |link| queue_limit(link).saturating_add(under_way(link, round_trips));
+        plan.links.iter().map(of_link).fold(0u64, u64::saturating_add)
+    };
+    (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
 }
 
 /// How many packets of mean size a link's queue holds.
@@ -38,5 +68,55 @@ fn queue_limit(link: &LinkPlan) -> u64 {
         Some(Value::Size(Size::Packets(packets))) => packets.get(),
         Some(Value::Size(Size::Bytes(bytes))) => bytes.get() / link.queue.link.mean_packet.get(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand data packets of 1500 bytes a second there, and as many acknowledgments of 40 bytes back: 125 under way each
+    /// in 124 ms of the flow and 1 ms of the link. Queues of `limit` and 10 packets.
+    fn room(limit: u64, largest: usize) -> Result<Room, LiveError> {
+        let text = format!(
+            "title = \"t\"\nduration = \"1s\"\n\
+             [topology]\nkind = \"dumbbell\"\nrate = \"12Mbit\"\nreverse_rate = \"320kbit\"\ndelay = \"1ms\"\n\
+             queue = {{ kind = \"droptail\", limit = \"{limit}p\" }}\n\
+             reverse_queue = {{ kind = \"droptail\", limit = \"10p\" }}\n\
+             [[traffic]]\nname = \"a\"\nkind = \"bulk\"\nrtt = \"124ms\"\ntcp = {{ mss = \"1460B\" }}\n"
+        );
+        let plan = aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+        Room::of(&plan, vec![576, largest])
+    }
+
+    fn frames(limit: u64, largest: usize) -> usize {
+        room(limit, largest).unwrap().frames
+    }
+
+    #[test]
+    fn small_frames_have_room_for_twice_what_is_under_way() {
+        assert_eq!(frames(10, 1500), 8_192);
+        assert_eq!(frames(20_000, 1500), 20_000 + 10 + 4 * 125);
+        assert_eq!(frames(70_000, 1500), 65_536);
+    }
+
+    #[test]
+    fn large_frames_have_room_for_what_the_plan_needs() {
+        // 256 MiB are 4096 frames of 65,535 octets.
+        assert_eq!(frames(10, 65_535), 4_096);
+        assert_eq!(frames(5_000, 65_535), 5_000 + 10 + 2 * 125);
+        // And 29,826 of 9000.
+        assert_eq!(
+            (frames(70_000, 9000), frames(20_000, 9000), frames(29_500, 9000)),
+            (65_536, 20_510, 29_826)
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_figure() {
+        let refusal = room(20_000, 65_535).unwrap_err();
+        assert!(matches!(refusal, LiveError::Unsupported(_)));
+        let refusal = refusal.to_string();
+        assert!(refusal.contains("65535 bytes") && refusal.contains("at most 1024"), "{refusal}");
     }
 }
