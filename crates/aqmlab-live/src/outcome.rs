@@ -79,6 +79,7 @@ impl Ran<'_> {
             }
         }
         Observed {
+            left: self.report.lateness.total(),
             lateness_p99: quantile(&self.report.lateness, 0.99),
             stalls: self.report.stalls,
             longest_stall: self.report.longest_stall,

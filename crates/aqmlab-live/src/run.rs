@@ -88,6 +88,8 @@ pub struct LiveRun {
 const TO_GET_READY: Span = Span::ms(50);
 /// Above ordinary threads and below the router.
 const GENERATOR_PRIORITY: i32 = 10;
+/// The longest drain of a run that somebody has cancelled.
+const LONGEST_LAST_DRAIN: Span = Span::s(1);
 /// How often somebody looks how far the run has come, and whether it has been cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The network counts as empty after this many looks in a row that found it so: a host may still be about to answer.
@@ -210,9 +212,11 @@ impl Run<'_> {
                 self.favour_this_thread();
                 traffic.run()
             });
-            let traffic = watch.watch(traffic, progress);
-            // Whatever has gone wrong, the router's thread ends.
-            control.finish();
+            let traffic = {
+                // Whatever goes wrong, a panic of the traffic's thread included, the router's thread ends.
+                let _at_last = Finish(&control);
+                watch.watch(traffic, progress)
+            };
             let plane = joined(plane);
             // If both have failed, the router did first: without it no host can do anything.
             let plane = plane?;
@@ -229,6 +233,15 @@ impl Run<'_> {
             // Who may not goes on as it is; how late sources were is on record.
             let _ = sys::set_fifo(GENERATOR_PRIORITY);
         }
+    }
+}
+
+/// Ends the router's thread when it is dropped.
+struct Finish<'a>(&'a PlaneControl);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
     }
 }
 
@@ -281,11 +294,15 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the network is empty, at most as long as the plan allows.
+    /// Waits until the network is empty, at most as long as the plan allows; not long if somebody waits for the end.
     fn drain(&self, progress: &mut dyn FnMut(&Progress)) {
-        let end = self.clock.now() + self.run.plan.live.drain;
+        let (begun, most) = (self.clock.now(), self.run.plan.live.drain);
+        let end = || {
+            let cancelled = self.run.cancel.load(Ordering::Relaxed);
+            begun + if cancelled { most.min(LONGEST_LAST_DRAIN) } else { most }
+        };
         let (mut looks, mut empty) = (0, 0);
-        while self.clock.now() < end && empty < LOOKS_EMPTY && !self.control.is_gone() {
+        while self.clock.now() < end() && empty < LOOKS_EMPTY && !self.control.is_gone() {
             thread::sleep(LOOK_EVERY);
             empty = if self.control.held() == 0 { empty + 1 } else { 0 };
             if looks % LOOKS_PER_REPORT == 0 {

@@ -40,6 +40,8 @@ pub struct Verdict {
 /// What was measured of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observed {
+    /// Packets that left the network in the measured interval.
+    pub left: u64,
     /// 99 % of what left the network was written no later than this after its instant.
     pub lateness_p99: Span,
     /// Times that the router did nothing for longer than it may, and the longest of them.
@@ -117,6 +119,7 @@ impl Verdict {
     /// On a run of this pace.
     pub fn of(observed: &Observed, pace: &Pace, interrupted: bool) -> Self {
         let mut checks = vec![
+            carried(observed),
             lateness(observed, pace),
             stalls(observed),
             duty(observed),
@@ -179,6 +182,17 @@ impl fmt::Display for Verdict {
         }
         if self.interrupted { f.write_str(" (interrupted)") } else { Ok(()) }
     }
+}
+
+/// Of nothing all the rest is true.
+fn carried(observed: &Observed) -> Check {
+    let passed = observed.left > 0;
+    let sentence = if passed {
+        format!("{} packets were carried while it was measured", observed.left)
+    } else {
+        "no packet was carried while it was measured".to_owned()
+    };
+    Check { name: "carried", passed, sentence, value: observed.left as f64, limit: 1.0, unit: "packets" }
 }
 
 fn lateness(observed: &Observed, pace: &Pace) -> Check {
@@ -317,6 +331,7 @@ mod tests {
 
     fn good() -> Observed {
         Observed {
+            left: 20_000,
             lateness_p99: Span::us(55),
             duty: 0.12,
             marks: vec![(0, 0), (31, 31)],
@@ -341,13 +356,14 @@ mod tests {
     #[test]
     fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
         type Defect = fn(&mut Observed);
-        let defects: [(&str, &str, Defect); 10] = [
+        let defects: [(&str, &str, Defect); 11] = [
             ("handed_over", "99 counted", |o| o.handed_over = (100, 99)),
             ("traffic", "12.0 ms", |o| o.traffic_lateness_p99 = Some(Span::ms(12))),
             ("lateness", "600 us", |o| o.lateness_p99 = Span::us(600)),
             ("stalls", "31.0 ms", |o| (o.stalls, o.longest_stall) = (2, Span::ms(31))),
             ("duty", "70.0 %", |o| o.duty = 0.7),
             ("write_errors", "3 packets", |o| o.write_errors = 3),
+            ("carried", "no packet was carried", |o| o.left = 0),
             ("oversize", "1 packets", |o| o.oversize = 1),
             ("no_room", "9 packets", |o| o.no_room = 9),
             ("hidden_drops", "dev.tx_dropped 4", |o| o.hidden_drops = vec![("dev.tx_dropped".into(), 4)]),

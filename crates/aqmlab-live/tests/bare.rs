@@ -14,7 +14,7 @@ use aqmlab_live::plane::Clock;
 use aqmlab_live::traffic::{FlowRow, Generator, Outcome, Signals};
 use aqmlab_recording::ColumnData;
 use aqmlab_scenario::{Files, Plan};
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 fn main() -> ExitCode {
     alone::main(&[
@@ -122,29 +122,16 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         assert_eq!(row.counts.sent.timeouts.unwrap_or(0), 0);
     }
     for row in &rows["endless"] {
-        assert!(row.counts.delivered_bytes > 1_000_000, "{:?}", row.counts);
-        let end = row.end.expect("it was told to stop").as_secs_f64();
-        assert!((0.6..1.0).contains(&end), "{end}");
+        assert!(row.end.is_some(), "it was told to stop");
         assert_eq!(row.start, Instant::from_ns(100_000_000));
     }
     for row in &rows["cbr"] {
-        // 200 packets a second for 0.8 s; what is sent is received.
+        // What is sent is received.
         let (sent, delivered) = (row.counts.sent.segments, row.counts.delivered_bytes);
-        assert!((155..=161).contains(&sent), "{sent}");
+        assert!((1..=161).contains(&sent), "{sent}");
         assert_eq!(delivered, sent * 500);
-        let measured = row.counts.since(&row.at_warmup);
-        assert!((115..=125).contains(&measured.sent.segments), "{measured:?}");
     }
-    for row in &rows["bursts"] {
-        let bursts = row.counts.delivered_bytes / 50_000;
-        assert!((3..=20).contains(&bursts), "an off period of 50 ms after each: {bursts}");
-    }
-    let samples = samples(&outcome, "delivered_bytes", rows["greedy"][0].number);
-    let gained = |from: u64, to: u64| samples[&to] - samples[&from];
-    // On, off, on, off. What the socket has taken when an off period begins still leaves: within its first half.
-    assert!(gained(50, 100) > 100_000 && gained(200, 300) > 100_000, "{samples:?}");
-    assert_eq!((gained(150, 200), gained(350, 400)), (0, 0), "{samples:?}");
-    let flight = self::samples(&outcome, "flight_bytes", rows["greedy"][0].number);
+    let flight = samples(&outcome, "flight_bytes", rows["greedy"][0].number);
     assert!(flight.values().all(|bytes| *bytes <= 32 * 1448), "a window of 32 segments: {flight:?}");
     let web: Vec<_> = rows["web"].iter().map(|row| row.counts.delivered_bytes).collect();
     assert_eq!(web, [20_300, 2, 70_000, 5_000]);
@@ -153,7 +140,43 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     let hidden: Vec<_> = counters.iter().flat_map(Counters::hidden_drops).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
     assert!(outcome.series.rows() > 60, "{} samples", outcome.series.rows());
+    let latest = outcome.lateness_ns.bins().map(|bin| bin.high).max().unwrap_or(0);
+    if latest < PUNCTUAL.as_ns() {
+        in_time(&outcome, &rows);
+    } else {
+        eprintln!(
+            "the machine was late by up to {} ms: when things happened is not looked at",
+            latest / 1_000_000
+        );
+    }
     Ok(())
+}
+
+/// A machine that keeps its times to this lets things happen when they should.
+const PUNCTUAL: Span = Span::ms(10);
+
+/// When things happened, on a machine that is not late.
+fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
+    for row in &rows["endless"] {
+        assert!(row.counts.delivered_bytes > 1_000_000, "{:?}", row.counts);
+        let end = row.end.expect("it was told to stop").as_secs_f64();
+        assert!((0.6..1.0).contains(&end), "{end}");
+    }
+    for row in &rows["cbr"] {
+        // 200 packets a second for 0.8 s.
+        assert!((155..=161).contains(&row.counts.sent.segments), "{:?}", row.counts);
+        let measured = row.counts.since(&row.at_warmup);
+        assert!((115..=125).contains(&measured.sent.segments), "{measured:?}");
+    }
+    for row in &rows["bursts"] {
+        let bursts = row.counts.delivered_bytes / 50_000;
+        assert!((3..=20).contains(&bursts), "an off period of 50 ms after each: {bursts}");
+    }
+    let samples = samples(outcome, "delivered_bytes", rows["greedy"][0].number);
+    let gained = |from: u64, to: u64| samples[&to] - samples[&from];
+    // On, off, on, off. What the socket has taken when an off period begins still leaves: within its first half.
+    assert!(gained(50, 100) > 100_000 && gained(200, 300) > 100_000, "{samples:?}");
+    assert_eq!((gained(150, 200), gained(350, 400)), (0, 0), "{samples:?}");
 }
 
 /// A column of a flow's samples, by milliseconds.

@@ -198,7 +198,11 @@ proptest! {
         // Behind a fragment header other extension headers are payload of the fragment.
         if !recipe.is_fragment() {
             prop_assert_eq!(headers.protocol, recipe.protocol);
-            prop_assert_eq!(Some(headers), read_by_the_other(&packet));
+            // The other reads on into ICMP, and finds fault with less than its header.
+            let cut_icmp = matches!(recipe.protocol, 1 | 58) && recipe.payload.len() < 8;
+            if !cut_icmp {
+                prop_assert_eq!(Some(headers), read_by_the_other(&packet));
+            }
         }
         if recipe.ipv6 {
             prop_assert_eq!(headers.source, IpAddr::from(recipe.source));
@@ -267,8 +271,10 @@ proptest! {
         prop_assert_eq!(ours.is_ok(), is_acceptable(&octets), "{:?}", ours);
         if let (Ok(ours), Some(theirs)) = (ours, read_by_the_other(&octets))
             && !ours.fragment && !theirs.fragment
+            // The other reader does not read on behind mobility, HIP and Shim6 headers.
+            && !matches!(theirs.protocol, 135 | 139 | 140)
         {
-            // The other reader follows any number of extension headers.
+            // It follows any number of extension headers.
             prop_assert_eq!(ours, theirs);
         }
     }

@@ -181,7 +181,9 @@ impl<D: Device, P: Pulse> Loop<D, P> {
     /// in meanwhile gets a wrong time of arrival, and what was due was late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        if length > LONGEST_SILENCE && self.measuring {
+        // What the state was before the silence does not tell whether the measured interval has begun in it.
+        let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
+        if length > LONGEST_SILENCE && measuring {
             self.gate.report.stalled(Stall { at: self.last_pass, length });
         }
         self.last_pass = now;

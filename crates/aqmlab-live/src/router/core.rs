@@ -371,6 +371,10 @@ impl Router {
 
     /// The run is over: what everything is now is what is recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
+        if at < self.course.t0 {
+            // It was ended in the warm-up: nothing is measured.
+            self.mark(at, Mark::WarmupEnd);
+        }
         self.course.end(at, why);
         self.ports.iter_mut().for_each(|port| port.settle(at));
         self.frozen = Some(Frozen::of(self));

@@ -59,7 +59,7 @@ pub struct Outcome {
     pub series: Table,
     /// What went wrong at sockets.
     pub trouble: Trouble,
-    /// How late datagrams left and sessions were woken, in nanoseconds.
+    /// How late flows started, datagrams left and sessions were woken, in nanoseconds.
     pub lateness_ns: Histogram,
     /// Processor time that the generator has used, with what the kernel did on its behalf.
     pub processor_time: Span,
@@ -259,6 +259,7 @@ impl<'a> Generator<'a> {
 
     /// The next flow of a class begins.
     fn start(&mut self, class: usize, at: Instant) -> Result<(), LiveError> {
+        self.lateness_ns.add(self.clock.now().saturating_since(at).as_ns(), 1);
         let (_, index) = self.classes[class].starts.pop().expect("a start that is due has a start");
         let number = self.classes[class].first + index;
         let plan = &self.plan.classes[class];
@@ -510,6 +511,10 @@ impl<'a> Generator<'a> {
     // --- the end ------------------------------------------------------------------------------------------------------
 
     fn finish(mut self, used: Span) -> Outcome {
+        if !self.measuring {
+            // It was ended in the warm-up: nothing is measured.
+            self.end_warmup();
+        }
         self.ended.extend(self.flows.iter().flatten().map(|flow| FlowRow::of(flow)));
         self.ended.sort_unstable_by_key(|row| row.number);
         for flow in self.flows.drain(..).flatten() {
