@@ -71,6 +71,14 @@ def test_an_unfaithful_run_is_exit_5_and_says_why_first(aqmlab_cli, router, tiny
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert 'class="verdict unfaithful"' in page
     assert "12.0 ms at 1.500 s" in page
+    assert "and 69 more, the longest of all 31.0 ms" in page
+    assert "other, hybrid, 12.5 % without spinning" in page
+    assert "fifo, hybrid<" in page
+    assert "70 (31.0 ms)" in ended.stdout
+    assert " 37 " in ended.stdout
+    for cell in ("<td>70</td>", "<td>37</td>", "<code>mtu</code>"):
+        assert cell in page
+    assert "<code>initial window</code>" not in page, "the kernel's default"
     # The recording is whole and can be read again, with the same verdict.
     again = aqmlab_cli("report", tmp_path / "out")
     assert "NOT FAITHFUL, seed 1" in again.stdout
@@ -299,6 +307,9 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = verdict.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
+    # Neither rubbish nor what is still on its way is lost, and the hidden drops have TUN's among them.
+    assert found[0].lost_unseen == 7 + 20 + 10
+    assert found[0].wait == "hybrid, 12.5 % without spinning"
     assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")
     assert found[0].lateness_s("p99") == 2.3e-3
     assert live.details["host"] == "live"

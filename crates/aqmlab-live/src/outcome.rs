@@ -2,23 +2,21 @@
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
-use aqmlab_recording::{LinkInfo, Manifest, Recording, StoppedBy};
-use aqmlab_scenario::Plan;
+use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy};
+use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 use serde_json::{Map, Value, json};
 
 use crate::capacity::{self, Capacity};
 use crate::entry::{End, Entry};
 use crate::feasible;
-use crate::host::{Counters, Hosts};
+use crate::frame::Malformed;
+use crate::host::{Counters, Hosts, Stack};
 use crate::plane::PlaneReport;
-use crate::router::RouterRecord;
+use crate::router::{DoorBooks, RouterRecord};
 use crate::run::LiveRun;
 use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
 use crate::verdict::{Observed, Pace, Verdict};
-
-/// Rises when the same plan and seed give a live run other draws than before. Numbers differ from run to run anyway.
-const RESULTS_VERSION: u32 = 1;
 
 /// All that is known of a run when it has ended.
 pub struct Ran<'a> {
@@ -135,22 +133,17 @@ impl Ran<'_> {
     /// The manifest's object `live`.
     fn live(&self, verdict: &Verdict) -> Value {
         let mut live = verdict.to_json();
-        let stalls = self.report.first_stalls.iter();
         live["lateness"] = distribution(&self.report.lateness);
-        live["stalls"] =
-            stalls.map(|s| json!({"at_ns": s.at.as_ns(), "length_ns": s.length.as_ns()})).collect();
-        live["duty_percent"] = json!(100.0 * self.report.duty);
-        live["policy"] = json!(if self.report.realtime { "fifo" } else { "other" });
-        live["wait"] = json!(self.plan.live.wait.name());
+        self.add_loop(&mut live);
+        live["frames"] = frames(&self.record.doors);
+        live["most_held"] = json!(self.record.most_held);
         live["drops"] = self.drops();
-        live["marks"] = json!({
-            "marked": self.record.doors.iter().map(|door| door.left_ce).sum::<u64>(),
-            "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
-        });
+        live["marks"] = self.marks();
         let remarks = self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan));
         live["remarks"] = remarks.chain(self.captured.as_ref().and_then(incomplete)).collect();
         live["stack"] =
             self.by_class(|class| json!(self.hosts.of(Entry { class, side: End::Client }).applied.values));
+        live["routes"] = self.by_class(|class| route(&self.hosts.stacks[class]));
         live["counters"] = self.by_class(|class| {
             let of = |side| {
                 let counters = &self.counters[Entry { class, side }.number()];
@@ -175,12 +168,39 @@ impl Ran<'_> {
         live
     }
 
+    /// How the router's loop kept up with the clock.
+    fn add_loop(&self, live: &mut Value) {
+        let report = &self.report;
+        let stalls = report.first_stalls.iter();
+        live["stalls"] =
+            stalls.map(|s| json!({"at_ns": s.at.as_ns(), "length_ns": s.length.as_ns()})).collect();
+        // The list has the first of them only.
+        live["stall_count"] = json!(report.stalls);
+        live["longest_stall_ns"] = json!(report.longest_stall.as_ns());
+        live["duty_percent"] = json!(100.0 * report.duty);
+        live["policy"] = json!(if report.realtime { "fifo" } else { "other" });
+        live["memory_locked"] = json!(report.locked);
+        live["wait"] = json!(self.plan.live.wait.name());
+        let measured = self.record.t1.saturating_since(self.record.t0);
+        live["without_spin_percent"] =
+            json!(percent_without_spin(self.plan.live.wait, report.without_spin, measured));
+    }
+
+    fn marks(&self) -> Value {
+        let doors = &self.record.doors;
+        json!({
+            "marked": doors.iter().map(|door| door.left_marked).sum::<u64>(),
+            "ce_delivered": doors.iter().map(|door| door.left_ce).sum::<u64>(),
+            "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
+        })
+    }
+
     /// Packets that the disciplines did not drop, and that did not arrive either.
     fn drops(&self) -> Value {
         let doors = &self.record.doors;
-        let sum = |of: fn(&crate::router::DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
         json!({
-            "malformed": sum(|door| door.malformed.iter().sum()),
+            "malformed": sum(DoorBooks::malformed),
             "oversize": sum(|door| door.oversize),
             "no_slot": sum(|door| door.no_slot),
             "write_error": self.report.write_errors,
@@ -202,6 +222,44 @@ impl Ran<'_> {
         let classes = self.plan.classes.iter().enumerate();
         classes.map(|(class, plan)| (plan.name.clone(), of(class))).collect::<Map<_, _>>().into()
     }
+}
+
+/// What came in by all doors, and what was odd about it.
+fn frames(doors: &[DoorBooks]) -> Value {
+    let sum = |of: fn(&DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
+    let malformed = |kind: &Malformed| {
+        let count: u64 = doors.iter().map(|door| door.malformed_as(*kind)).sum();
+        (kind.name().to_owned(), count.into())
+    };
+    json!({
+        "read": sum(|door| door.read.packets),
+        "let_in": sum(|door| door.accepted.packets),
+        "fragments": sum(|door| door.fragments),
+        "of_no_flow": sum(|door| door.of_no_flow),
+        "malformed": Malformed::ALL.iter().map(malformed).collect::<Map<_, _>>(),
+    })
+}
+
+/// What the interfaces and routes of a class's hosts were given; null is the kernel's default.
+fn route(stack: &Stack) -> Value {
+    let metrics = &stack.metrics;
+    json!({
+        "mtu": stack.mtu,
+        "initial_window": metrics.initial_window,
+        "initial_receive_window": metrics.initial_receive_window,
+        "receive_window": metrics.receive_window,
+        "min_rto_ms": metrics.min_rto_ms,
+        "quick_ack": metrics.quick_ack,
+    })
+}
+
+/// The share of the measured interval for which a loop that was to spin did not, in percent.
+fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
+    if wait != Wait::Hybrid || measured.is_zero() {
+        return 0.0;
+    }
+    // It is counted in whole windows, of which the first may have begun before the interval.
+    (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
 /// A capture that is not whole.
@@ -257,6 +315,28 @@ pub fn distribution(histogram: &Histogram) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_in_is_told_by_name_and_over_all_doors() {
+        let mut doors = [DoorBooks { fragments: 1, of_no_flow: 2, ..DoorBooks::default() }; 2];
+        doors[0].malformed = [1, 2, 3, 4, 5];
+        doors[1].malformed[Malformed::Checksum as usize] = 10;
+        let told = frames(&doors);
+        assert_eq!((&told["fragments"], &told["of_no_flow"]), (&json!(2), &json!(4)));
+        assert_eq!(
+            told["malformed"],
+            json!({"short": 1, "version": 2, "header length": 3, "total length": 4, "checksum": 15})
+        );
+        assert_eq!(doors.iter().map(DoorBooks::malformed).sum::<u64>(), 25);
+    }
+
+    #[test]
+    fn a_loop_that_gave_up_spinning_is_told_only_where_it_was_to_spin() {
+        let percent = |wait, without| percent_without_spin(wait, Span::ms(without), Span::s(2));
+        assert_eq!((percent(Wait::Hybrid, 500), percent(Wait::Epoll, 500)), (25.0, 0.0));
+        assert_eq!(percent(Wait::Hybrid, 2050), 100.0, "its first window began before the interval");
+        assert_eq!(percent_without_spin(Wait::Hybrid, Span::ZERO, Span::ZERO), 0.0);
+    }
 
     #[test]
     fn quantiles_are_those_of_the_bins() {

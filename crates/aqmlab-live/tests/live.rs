@@ -7,10 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use aqmlab_live::host::Stack;
 use aqmlab_live::{LiveError, LiveRun, Options, live, live_captured};
 use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
-use aqmlab_recording::{ColumnData, StoppedBy};
+use aqmlab_recording::{ColumnData, RESULTS_VERSION, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use serde_json::json;
@@ -70,18 +71,28 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     let head = format!("duration = \"3s\"\nwarmup = \"500ms\"\nlive = {{ ip = {ip} }}");
     let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 4\nrtt = \"40ms\"\ntcp = { profile = \"linux\", ecn = true }\n\
                    [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
-    let run = run(&plan(&head, RED, traffic), |_| false)?;
+    let plan = plan(&head, RED, traffic);
+    let run = run(&plan, |_| false)?;
     let live = run.recording.manifest.live.as_ref().expect("a live run tells of itself");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
+    assert_eq!(run.recording.manifest.results_version, RESULTS_VERSION);
     // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
-    let marks = (&live["marks"]["marked"], &live["marks"]["ce_received"]);
+    let marks = (&live["marks"]["ce_delivered"], &live["marks"]["ce_received"]);
     assert_eq!(marks.0, marks.1);
+    assert_eq!(marks.0, &live["marks"]["marked"], "no sender sets CE");
     assert!(marks.0.as_u64() > Some(0), "{live:#}");
     for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops", "handed_over"] {
         let check = run.verdict.checks.iter().find(|check| check.name == name).expect("it was checked");
         assert!(check.passed, "{}", check.sentence);
     }
     assert_eq!(live["drops"]["malformed"], 0);
+    let frames = &live["frames"];
+    assert_eq!(frames["read"], frames["let_in"]);
+    assert_eq!((&frames["fragments"], &frames["malformed"]["checksum"]), (&json!(0), &json!(0)));
+    assert!(live["most_held"].as_u64() > Some(5), "{live:#}");
+    let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
+    let route = &live["routes"]["tcp"];
+    assert_eq!((&route["mtu"], &route["quick_ack"]), (&json!(stack.mtu), &json!(stack.metrics.quick_ack)));
     // Four connections share 10 Mbit/s with the datagrams; even a busy machine gets half of it through.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((1_500_000..=3_200_000).contains(&delivered), "{delivered} bytes in 2.5 s");

@@ -43,6 +43,6 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("RESULTS_VERSION", aqmlab_sim::RESULTS_VERSION)
+        module.add("RESULTS_VERSION", aqmlab_recording::RESULTS_VERSION)
     }
 }

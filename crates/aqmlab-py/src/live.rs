@@ -51,8 +51,6 @@ pub(crate) fn live_run(
     });
     let written = outcome.map_err(|error| python_error(&error)).and_then(|run| {
         let LiveRun { mut recording, verdict } = run;
-        // The draws are the simulator's, and so seeds of both make pairs.
-        recording.manifest.results_version = aqmlab_sim::RESULTS_VERSION;
         if let Some(live) = &mut recording.manifest.live {
             live["machine"] = machine.facts(before);
         }

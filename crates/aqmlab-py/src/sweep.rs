@@ -60,6 +60,6 @@ impl Sweep {
 /// What names a run: SHA-256, in hexadecimal, of its plan's digest, its seed and the results version, a line each.
 #[pyfunction]
 pub(crate) fn run_digest(plan_digest: &str, seed: u64) -> String {
-    let text = format!("{plan_digest}\n{seed}\n{}\n", aqmlab_sim::RESULTS_VERSION);
+    let text = format!("{plan_digest}\n{seed}\n{}\n", aqmlab_recording::RESULTS_VERSION);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -31,7 +31,7 @@ pub use digest::{Digest, canonical_json, json_digest};
 pub use directory::Staged;
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};
-pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, StoppedBy};
+pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, RESULTS_VERSION, StoppedBy};
 pub use port_tables::{PortRecord, PortTables, samples_in};
 pub use recording::Recording;
 pub use schema::Schema;

@@ -33,4 +33,4 @@ pub use capture::captured_ports;
 pub use control::Control;
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
-pub use run::{RESULTS_VERSION, RunError, run, run_captured, run_plain, run_with};
+pub use run::{RunError, run, run_captured, run_plain, run_with};

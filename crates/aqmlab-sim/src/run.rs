@@ -6,7 +6,8 @@ use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Registry, books};
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{
-    Imbalance, LinkInfo, Manifest, Recording, RecordingError, StoppedBy as Stopped, run_table,
+    Imbalance, LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy as Stopped,
+    run_table,
 };
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
@@ -18,9 +19,6 @@ use crate::options::OptionImbalance;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{StoppedBy, World};
-
-/// Raised by one whenever the same plan and seed give other numbers than before.
-pub const RESULTS_VERSION: u32 = 3;
 
 /// Why a run gave no recording.
 #[derive(Debug, thiserror::Error)]

@@ -224,13 +224,19 @@ def print_lateness(found: Sequence[Verdict]) -> None:
     for verdict in found:
         late = (f"{1e6 * verdict.lateness_s(q):.1f}" for q in ("p50", "p99", "p999", "max"))
         live = verdict.live
-        lost = sum(int(count) for count in live["drops"].values())
         word = Text("faithful") if verdict.faithful else Text("NOT FAITHFUL", style="bold red")
         name = Text(f"{verdict.arm}, seed {verdict.seed}")
-        table.add_row(name, *late, str(len(live["stalls"])), f"{live['duty_percent']:.1f}", str(lost), word)
+        counts = (_stalls(live), f"{live['duty_percent']:.1f}", str(verdict.lost_unseen))
+        table.add_row(name, *late, *counts, word)
     console = answer_console()
     console.print()
     console.print(table)
+
+
+def _stalls(live: Mapping[str, Any]) -> str:
+    """``2 (31.0 ms)``: how many, and the longest."""
+    count = int(live["stall_count"])
+    return f"{count} ({live['longest_stall_ns'] / 1e6:.1f} ms)" if count else "0"
 
 
 def _verdicts_json(found: Sequence[Verdict]) -> dict[str, Any]:

@@ -74,6 +74,23 @@ class Verdict:
         """How late packets were written: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
         return int(self.live["lateness"][f"{quantile}_ns"]) / 1e9
 
+    @property
+    def lost_unseen(self) -> int:
+        """Packets that were lost and are on no queue's books.
+
+        Within the hosts, refused by them when they were written, too long, or without room in the
+        router. What is no IP packet is none of them, nor what is still on its way.
+        """
+        drops = self.live["drops"]
+        hidden = next(check["value"] for check in self.live["checks"] if check["name"] == "hidden_drops")
+        return int(hidden) + sum(int(drops[cause]) for cause in ("write_error", "no_slot", "oversize"))
+
+    @property
+    def wait(self) -> str:
+        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy for that long."""
+        without = float(self.live["without_spin_percent"])
+        return f"{self.live['wait']}, {without:.1f} % without spinning" if without else str(self.live["wait"])
+
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {
@@ -85,6 +102,10 @@ class Verdict:
             "checks": list(self.live["checks"]),
             "lateness": {k: v for k, v in self.live["lateness"].items() if k != "bins"},
             "stalls": list(self.live["stalls"]),
+            "stall_count": self.live["stall_count"],
+            "longest_stall_ns": self.live["longest_stall_ns"],
+            "lost_unseen": self.lost_unseen,
+            "without_spin_percent": self.live["without_spin_percent"],
             "duty_percent": self.live["duty_percent"],
             "drops": dict(self.live["drops"]),
             "remarks": list(self.live["remarks"]),

@@ -43,20 +43,26 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "run": _name(verdict),
         "faithful": verdict.faithful,
         "lateness_us": [f"{1e6 * verdict.lateness_s(quantile):.1f}" for quantile in _QUANTILES],
-        "stalls": len(live["stalls"]),
+        "stalls": live["stall_count"],
         "duty": f"{live['duty_percent']:.1f}",
-        "policy": f"{live['policy']}, {live['wait']}",
-        "marks": f"{live['marks']['marked']} / {live['marks']['ce_received']}",
+        "policy": f"{live['policy']}, {verdict.wait}",
+        "marks": f"{live['marks']['ce_delivered']} / {live['marks']['ce_received']}",
+        "lost_unseen": verdict.lost_unseen,
         "drops": live["drops"],
     }
 
 
 def _stalls(verdicts: Sequence[Verdict]) -> list[str]:
-    return [
-        f"{_name(verdict)}: {stall['length_ns'] / 1e6:.1f} ms at {stall['at_ns'] / 1e9:.3f} s"
-        for verdict in verdicts
-        for stall in verdict.live["stalls"]
-    ]
+    return [line for verdict in verdicts for line in _stalls_of(verdict)]
+
+
+def _stalls_of(verdict: Verdict) -> list[str]:
+    """Those that are listed, and how many are not."""
+    live, name = verdict.live, _name(verdict)
+    lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in live["stalls"]]
+    if more := live["stall_count"] - len(lines):
+        lines.append(f"{name}: and {more} more, the longest of all {live['longest_stall_ns'] / 1e6:.1f} ms")
+    return lines
 
 
 def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
@@ -71,10 +77,12 @@ def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
 def _stack(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str]]:
     """Class, setting and value of what was set in the namespaces of a class, each once."""
     rows = dict.fromkeys(
-        (str(name), str(key), str(value))
+        (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts
-        for name, settings in verdict.live["stack"].items()
+        for told in ("routes", "stack")
+        for name, settings in verdict.live[told].items()
         for key, value in settings.items()
+        if value is not None
     )
     return list(rows)
 

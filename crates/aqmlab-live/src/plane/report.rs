@@ -14,7 +14,7 @@ pub struct PlaneReport {
     pub stalls: u64,
     /// The longest of these.
     pub longest_stall: Span,
-    /// The first of these.
+    /// The first of these, 64 at most: how many there were is `stalls`.
     pub first_stalls: Vec<Stall>,
     /// Share of the time for which the thread had a processor.
     pub duty: f64,

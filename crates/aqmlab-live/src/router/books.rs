@@ -52,7 +52,17 @@ impl DoorBooks {
 
     /// Not let in, for whatever reason.
     pub fn refused(&self) -> u64 {
-        self.malformed.iter().sum::<u64>() + self.oversize + self.no_slot
+        self.malformed() + self.oversize + self.no_slot
+    }
+
+    /// Refused as malformed, of all kinds.
+    pub fn malformed(&self) -> u64 {
+        self.malformed.iter().sum()
+    }
+
+    /// Refused as malformed in this way.
+    pub const fn malformed_as(&self, kind: Malformed) -> u64 {
+        self.malformed[kind as usize]
     }
 }
 
