@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -132,9 +133,22 @@ def _answer(
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     for table, found in files.items():
         _make_view(connection, table, found, known, mixed=mixed)
-    result = connection.execute(sql)
-    columns = tuple(str(column[0]) for column in result.description)
-    return columns, tuple(tuple(map(_plain, row)) for row in result.fetchall())
+
+    def ask() -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+        result = connection.execute(sql)
+        columns = tuple(str(column[0]) for column in result.description)
+        return columns, tuple(tuple(map(_plain, row)) for row in result.fetchall())
+
+    # DuckDB looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in
+    # Python, which always hears them.
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        try:
+            return answer.result()
+        except BaseException:
+            if not answer.done():
+                connection.interrupt()
+            raise
 
 
 def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
