@@ -265,6 +265,12 @@ def test_figures_are_the_same_bytes_twice(kind, ending, magic, experiment, tmp_p
     assert first == second
 
 
+def test_the_help_has_the_exit_codes():
+    said = " ".join(aqmlab_process("--help").stdout.split())
+    for code in ("0 on success", "1 if a check", "2 on", "3 if", "4 if", "5 if", "130 if interrupted"):
+        assert code in said
+
+
 def test_help_answers_at_once():
     times = []
     for _ in range(3):

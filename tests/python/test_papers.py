@@ -72,6 +72,16 @@ def test_findings_are_scored(toy):
     )
     soft = replace(toy, findings=tuple(f for f in toy.findings if f.finding.strength == "soft"), tables=())
     assert headline(soft) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds a cell)."
+    assert headline(replace(soft, most_seeds=40)).endswith("(6 to 40 seeds a cell).")
+
+
+def test_figures_stand_in_the_order_of_their_numbers(toy, tmp_path):
+    (tmp_path / "figures").mkdir()
+    for name in ("10", "9a", "B2", "7"):
+        (tmp_path / "figures" / f"figure-{name}.svg").write_text("<svg/>")
+    made = {"version": "0", "results_version": "0", "commit": "0", "date": "0"}
+    shown = re.findall(r"!\[figure-(\w+)\]", as_markdown(toy, tmp_path, made))
+    assert shown == ["7", "9a", "10", "B2"]
 
 
 def test_a_failure_is_scored_again_under_the_reading_that_is_its_cause(toy):

@@ -40,7 +40,6 @@ from aqmlab.cli.words import read_quickly
 
 app = typer.Typer(
     name="aqmlab",
-    help="A laboratory for active queue management: run scenarios, read what came out.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

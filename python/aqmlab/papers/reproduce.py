@@ -57,8 +57,8 @@ class Reproduction:
         Scored; filled.
     figures
         Those that were asked for.
-    seeds
-        The least number of seeds of a cell that is scored; of one that is drawn if none is.
+    seeds, most_seeds
+        The least and the greatest number of seeds of a cell that is scored; of one that is drawn if none is.
     quick
         Whether this was the small version, which is not to be quoted.
     wall_s, runs
@@ -76,6 +76,7 @@ class Reproduction:
     quick: bool
     wall_s: float
     runs: int = 0
+    most_seeds: int = 0
     whole: Mapping[str, Names] = field(default_factory=dict)
 
     def counts(self, strength: str) -> dict[str, int]:
@@ -154,16 +155,18 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     scored = [score_finding(f, results, names, smaller) for f in findings]
     if not quick:
         scored = [_explained(finding, runner, names) for finding in scored]
+    seeds_of = [len(results[file].seeds) for file in scored_files or files]
     return Reproduction(
         paper,
         results,
         tuple(scored),
         tuple(fill(table, results[table.experiment], lenient=quick) for table in tables),
         tuple(figures),
-        min((len(results[file].seeds) for file in scored_files or files), default=0),
+        min(seeds_of, default=0),
         quick,
         time.monotonic() - begin,
         runner.runs,
+        max(seeds_of, default=0),
         whole if quick else {},
     )
 

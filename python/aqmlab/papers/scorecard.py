@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -55,7 +56,8 @@ def headline(done: Reproduction) -> str:
     if scored:
         said.append(f"{sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance")
     small = ", the quick version: not to be quoted" if done.quick else ""
-    return f"{'; '.join(said) or 'nothing was to be scored'} ({done.seeds} seeds a cell{small})."
+    seeds = f"{done.seeds} to {done.most_seeds}" if done.most_seeds > done.seeds else str(done.seeds)
+    return f"{'; '.join(said) or 'nothing was to be scored'} ({seeds} seeds a cell{small})."
 
 
 def _counts_text(strength: str, found: Mapping[str, int]) -> str:
@@ -88,7 +90,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
     lines += _markdown_notes(done.findings)
     for table in done.tables:
         lines += ["", *_markdown_table(table)]
-    figures = sorted((folder / "figures").glob("*.svg"))
+    figures = _drawn(folder)
     if figures:
         lines += ["", "## Figures", ""]
         lines += [f"![{file.stem}](figures/{file.name})" for file in figures]
@@ -100,6 +102,15 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         if not s.test
     ]
     return "\n".join(lines) + "\n"
+
+
+def _drawn(folder: Path) -> list[Path]:
+    """The figures of a folder; 9 comes before 10."""
+
+    def place(file: Path) -> list[str | int]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", file.stem)]
+
+    return sorted((folder / "figures").glob("*.svg"), key=place)
 
 
 def _reading_head(paper: Paper) -> str:
@@ -189,7 +200,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "path": paper.key,
         "findings": [_finding_context(scored) for scored in done.findings],
         "tables": [_table_context(filled) for filled in done.tables],
-        "figures": [_figure_context(file) for file in sorted((folder / "figures").glob("*.svg"))],
+        "figures": [_figure_context(file) for file in _drawn(folder)],
         "settings": [setting for setting in paper.settings if not setting.test],
         "reading_head": _reading_head(paper),
         "duration": _duration(done),
