@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +12,13 @@ from aqmlab.metrics import Measured, measure
 from aqmlab.recording import Experiment, Run
 
 RUNS_READ_TOGETHER = 500
-"""Runs whose tables one query reads."""
+"""Runs whose tables one query reads at most."""
+FLOWS_READ_TOGETHER = 200_000
+"""The same in flows: a row that is being read takes a kilobyte."""
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
-"""Runs of which counts and distributions are kept in memory."""
+"""Runs of which counts and distributions are kept in memory at most."""
+FLOWS_KEPT = 4_000_000
+"""The same in flows, with what is of one query: half a gigabyte."""
 
 
 class Reader:
@@ -29,26 +33,31 @@ class Reader:
     def __init__(self, whole: Experiment | None = None) -> None:
         self._whole = whole
         self._kept: OrderedDict[Path, Measured] = OrderedDict()
+        self._flows_kept = 0
 
     def measured(self, run: Run, then: Sequence[Run]) -> Measured:
         """The counts of one run; if it was not read before, then of others with it that will be asked for."""
         if run.path not in self._kept:
-            self.read([run, *(other for other in then if other.path != run.path)])
+            others = (other for other in then if other.path != run.path and other.path not in self._kept)
+            self._read(next(_batches([run, *others])))
         found = self._kept[run.path]
         return found if found.run is run else replace(found, run=run)
 
     def read(self, runs: Sequence[Run]) -> None:
         """Read runs, unless they are kept."""
-        runs = [run for run in runs if run.path not in self._kept]
-        if not runs:
-            return
+        for batch in _batches([run for run in runs if run.path not in self._kept]):
+            self._read(batch)
+
+    def _read(self, runs: Sequence[Run]) -> None:
         experiment = self._whole
         if experiment is None or list(experiment.runs) != runs:
             experiment = Experiment(Path(), "", "", (), (), tuple(runs))
         for run, found in zip(runs, measure(experiment), strict=True):
             self._kept[run.path] = found
-        while len(self._kept) > max(RUNS_KEPT, len(runs)):
-            self._kept.popitem(last=False)
+            self._flows_kept += len(found.flows)
+        while len(self._kept) > len(runs) and (len(self._kept) > RUNS_KEPT or self._flows_kept > FLOWS_KEPT):
+            _, oldest = self._kept.popitem(last=False)
+            self._flows_kept -= len(oldest.flows)
 
     def unreadable(self, runs: Sequence[Run]) -> dict[Path, str]:
         """Which of some runs cannot be read, and why."""
@@ -61,4 +70,28 @@ class Reader:
         return found
 
 
-__all__ = ["RUNS_KEPT", "RUNS_READ_TOGETHER", "Reader"]
+def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Runs in their order, as many together as one query reads."""
+    batch: list[Run] = []
+    flows = 0
+    for run in runs:
+        own = _flows_of(run)
+        if batch and (len(batch) == RUNS_READ_TOGETHER or flows + own > FLOWS_READ_TOGETHER):
+            yield batch
+            batch, flows = [], 0
+        batch.append(run)
+        flows += own
+    if batch:
+        yield batch
+
+
+def _flows_of(run: Run) -> int:
+    """How many flows a run has, as its manifest tells."""
+    try:
+        return int(run.manifest["tables"]["flows"]["rows"])
+    except (KeyError, TypeError, ValueError):
+        # What is wrong is told by who reads the table.
+        return 0
+
+
+__all__ = ["FLOWS_KEPT", "FLOWS_READ_TOGETHER", "RUNS_KEPT", "RUNS_READ_TOGETHER", "Reader"]

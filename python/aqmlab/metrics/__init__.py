@@ -8,9 +8,9 @@ from aqmlab.metrics import queue as _queue
 from aqmlab.metrics import scaling as _scaling
 from aqmlab.metrics import thresholds as _thresholds
 from aqmlab.metrics.flow import flow_goodput, jain_index
+from aqmlab.metrics.flow_totals import Flows, FlowTotals
 from aqmlab.metrics.measured import (
     EVERY_CLASS,
-    FlowTotals,
     Histogram,
     Measured,
     QueueTotals,
@@ -23,6 +23,7 @@ from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
 __all__ = [
     "EVERY_CLASS",
     "FlowTotals",
+    "Flows",
     "Histogram",
     "Measured",
     "Metric",

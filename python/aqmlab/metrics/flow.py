@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured, Window
+from aqmlab.metrics.flow_totals import FlowTotals
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
 
 

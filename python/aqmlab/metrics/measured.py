@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
+
 if TYPE_CHECKING:
     # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
     import numpy as np
@@ -117,27 +119,6 @@ class QueueTotals:
     def sum_over_reasons(self, fate: str, unit: str = "packets") -> int:
         """Sum over all reasons of ``"dropped"`` or ``"marked"``, in ``"packets"`` or ``"bytes"``."""
         return sum(self[f"{fate}_{reason}_{unit}"] for reason in REASONS)
-
-
-@dataclass(frozen=True)
-class FlowTotals:
-    """A row of ``flows`` as far as metrics need it; ``None`` is what its host was not told by the kernel."""
-
-    flow: int
-    class_name: str
-    base_rtt_ns: int
-    start_ns: int
-    end_ns: int | None
-    measured_delivered_bytes: int
-    measured_sent_bytes: int
-    measured_timeouts: int | None
-    measured_retransmitted_segments: int | None
-    measured_fast_retransmits: int | None
-    measured_ecn_reductions: int | None
-    measured_ce_received: int | None
-    measured_spurious_retransmissions: int | None
-    measured_multiple_loss_windows: int | None
-    measured_lost_packets: int | None
 
 
 @dataclass(frozen=True)
@@ -355,21 +336,14 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
             histograms.get((index, queue, class_name, "sojourn_ns"), EMPTY_HISTOGRAM),
             histograms.get((index, queue, class_name, "backlog_packets"), EMPTY_HISTOGRAM),
         )
-    flows: list[list[FlowTotals]] = [[] for _ in experiment.runs]
-    for index, *values in experiment.rows("flows", f"run, {_FLOW_COLUMNS}", "ORDER BY run, flow"):
-        flows[index].append(FlowTotals(*values))
+    flows: list[list[Sequence[Any]]] = [[] for _ in experiment.runs]
+    for index, *values in experiment.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
+        flows[index].append(values)
     return tuple(
-        Measured(run, queues[i], flows[i], responsive_classes(run.plan), experiment)
+        Measured(run, queues[i], Flows(flows[i]), responsive_classes(run.plan), experiment)
         for i, run in enumerate(experiment.runs)
     )
 
-
-_FLOW_COLUMNS = (
-    "flow, class, base_rtt_ns, start_ns, end_ns, measured_delivered_bytes, measured_sent_bytes,"
-    " measured_timeouts, measured_retransmitted_segments, measured_fast_retransmits, measured_ecn_reductions,"
-    " measured_ce_received, measured_spurious_retransmissions, measured_multiple_loss_windows,"
-    " measured_lost_packets"
-)
 
 _TOTALS = (
     "backlog_packets_integral_ns",

@@ -6,7 +6,8 @@ The figures themselves are computed in :mod:`aqmlab.metrics.together`; here is w
 from __future__ import annotations
 
 from aqmlab.metrics.flow import flow_goodput, goodput
-from aqmlab.metrics.measured import EVERY_CLASS, FlowTotals, Measured, Window
+from aqmlab.metrics.flow_totals import FlowTotals
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
 
 

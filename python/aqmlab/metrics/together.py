@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.metrics.measured import FlowTotals, Measured, Window
+from aqmlab.metrics.flow_totals import FlowTotals
+from aqmlab.metrics.measured import Measured, Window
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,0 +1,75 @@
+"""Reading the counts of many runs: in batches of bounded size, of which the last few stay in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+import aqmlab
+from aqmlab import reader as reader_module
+from aqmlab.metrics import Flows, FlowTotals
+from aqmlab.reader import Reader
+
+
+def row(number, class_name="ftp", end_ns=None, delivered=0):
+    return [number, class_name, 80_000_000, 0, end_ns, delivered, delivered, 1, *[None] * 7]
+
+
+def test_flows_are_the_rows_that_were_put_in():
+    rows = [row(0, end_ns=7), row(1, "cbr", delivered=2**62), row(2)]
+    flows = Flows(rows)
+    assert list(flows) == [FlowTotals(*fields) for fields in rows]
+    assert (flows[1].class_name, flows[-1].flow, flows[1].measured_delivered_bytes) == ("cbr", 2, 2**62)
+    assert list(flows[1:]) == list(flows)[1:]
+    assert flows[0].measured_lost_packets is None
+    assert len(flows) == 3
+    assert (len(Flows([])), list(Flows([]))) == (0, [])
+
+
+def test_flows_are_equal_if_all_their_rows_are():
+    assert Flows([row(0), row(1)]) == Flows([row(0), row(1)])
+    assert Flows([row(0), row(1)]) != Flows([row(0)])
+    assert Flows([row(0)]) != Flows([row(0, delivered=1)])
+    assert Flows([row(0)]) != Flows([row(0, end_ns=1)])
+
+
+@pytest.fixture
+def queries(monkeypatch):
+    """How many runs each query of `flows` has read."""
+    asked = []
+    rows = aqmlab.Experiment.rows
+
+    def counted(experiment, table, *words):
+        if table == "flows":
+            asked.append(len(experiment.runs))
+        return rows(experiment, table, *words)
+
+    monkeypatch.setattr(aqmlab.Experiment, "rows", counted)
+    return asked
+
+
+def test_a_query_reads_as_many_flows_as_fit(experiment, queries, monkeypatch):
+    runs = experiment.runs
+    flows = [run.manifest["tables"]["flows"]["rows"] for run in runs]
+    assert len(runs) == 4
+    assert len(set(flows)) == 1
+    monkeypatch.setattr(reader_module, "FLOWS_READ_TOGETHER", 3 * flows[0])
+    Reader().read(runs)
+    assert queries == [3, 1]
+    monkeypatch.setattr(reader_module, "FLOWS_READ_TOGETHER", 1)
+    found = Reader()
+    assert [found.measured(run, runs).run for run in runs] == list(runs)
+    assert queries[2:] == [1, 1, 1, 1], "a run is read however many flows it has"
+
+
+def test_of_too_many_flows_the_first_that_were_read_are_let_go(experiment, queries, monkeypatch):
+    runs = experiment.runs
+    flows = runs[0].manifest["tables"]["flows"]["rows"]
+    monkeypatch.setattr(reader_module, "FLOWS_READ_TOGETHER", flows)
+    monkeypatch.setattr(reader_module, "FLOWS_KEPT", 2 * flows)
+    reader = Reader()
+    reader.read(runs)
+    assert reader.measured(runs[3], runs).run is runs[3]
+    assert reader.measured(runs[2], runs).run is runs[2]
+    assert queries == [1, 1, 1, 1]
+    assert list(reader.measured(runs[0], runs).flows) == list(Reader().measured(runs[0], ()).flows)
+    assert queries == [1, 1, 1, 1, 1, 1]
