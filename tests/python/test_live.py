@@ -231,6 +231,21 @@ def test_both_leaves_nothing_where_live_cannot(aqmlab_cli, router, tiny_file, tm
     assert not (tmp_path / "out").exists()
 
 
+def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_are(
+    router, tiny_file, tmp_path, aqmlab_cli, monkeypatch
+):
+    router("leaves-a-part")
+    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    live = tmp_path / "out" / "live"
+    ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 130
+    assert ended.stderr.endswith(f"interrupted; finished runs are kept in `{live}`\n")
+    ended = aqmlab_cli("report", tmp_path / "out")
+    assert ended.returncode == 4
+    assert f"was ended before it was simulated; `aqmlab report {live}` has the live runs" in ended.stderr
+    assert aqmlab_cli("report", live).returncode == 0
+
+
 def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     router("faithful")
     small["duration"] = "3s"

@@ -103,9 +103,11 @@ def test_a_second_interrupt_ends_it_at_once():
     assert took_s < 5
 
 
-def test_who_does_not_end_when_asked_is_ended(monkeypatch):
+@pytest.mark.parametrize("mode", ["silent", "deaf"])
+def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
+    """Whether it says nothing any more, or says on and on how far it is."""
     monkeypatch.setattr(supervisor, "PATIENCE_S", 0.5)
-    asked, took_s = interrupted_after_progress("silent")
+    asked, took_s = interrupted_after_progress(mode)
     assert asked == 1
     assert took_s < 5
 

@@ -31,6 +31,7 @@ from aqmlab.cli.options import (
     Runs,
     ScenarioFile,
     Seed,
+    ports_of,
 )
 from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
@@ -118,7 +119,7 @@ def run(
             runs=runs,
             arms=arm,
             jobs=jobs,
-            pcap=pcap.split(",") if pcap else (),
+            pcap=ports_of(pcap),
             pcap_bytes=pcap_bytes,
             progress=line.update,
             report=False,

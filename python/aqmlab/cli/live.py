@@ -10,7 +10,7 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
-from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed
+from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed, ports_of
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.selftest import tell_selftest
 
@@ -103,7 +103,7 @@ def chosen_packets(ports: str | None, kept_bytes: int | None) -> Capture:
     """What ``--pcap`` and ``--pcap-bytes`` mean."""
     from aqmlab.experiment import Capture
 
-    return Capture.chosen(ports.split(",") if ports else (), kept_bytes)
+    return Capture.chosen(ports_of(ports), kept_bytes)
 
 
 def both(

@@ -59,3 +59,8 @@ StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
 ]
+
+
+def ports_of(text: str | None) -> tuple[str, ...]:
+    """The ports that ``--pcap`` names; none if it is not given."""
+    return () if text is None else tuple(port.strip() for port in text.split(","))

@@ -176,6 +176,10 @@ def load_both(path: Path | str) -> Both:
     if not is_both(path):
         raise RecordingError(f"no recording at `{path}`: `{FILE}` is not there")
     read_json(path / FILE)
+    if not (path / SIMULATED).exists() and (path / LIVE).exists():
+        raise RecordingError(
+            f"`{path}` was ended before it was simulated; `aqmlab report {path / LIVE}` has the live runs"
+        )
     simulated, live = load(path / SIMULATED), load(path / LIVE)
     return Both(path, simulated, live, compared(simulated, live))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import signal
@@ -23,7 +24,7 @@ SILENCE_S = 60.0
 """A process that says nothing for so long hangs: in a run it says something ten times a second."""
 
 PATIENCE_S = 20.0
-"""What an interrupted run gets to forward what is under way and to end by itself."""
+"""What an interrupted run gets to forward what is under way and to end by itself, whatever it says."""
 
 _TIME_TO_GO_S = 5.0
 """What a process gets to end that has said its last word."""
@@ -86,10 +87,10 @@ def _heard(
 ) -> Mapping[str, Any]:
     """The last message of a process, those of progress passed on; Ctrl-C is passed on to it."""
     stopping: KeyboardInterrupt | None = None
-    patience = SILENCE_S
+    until = math.inf
     while True:
         try:
-            for message in process.messages(patience):
+            for message in process.messages(until):
                 if message["event"] != "progress":
                     if stopping is not None:
                         raise stopping
@@ -99,7 +100,7 @@ def _heard(
         except KeyboardInterrupt as signalled:
             if stopping is not None:
                 raise stopping from None
-            stopping, patience = signalled, PATIENCE_S
+            stopping, until = signalled, time.monotonic() + PATIENCE_S
             process.interrupt()
             if interrupted is not None:
                 interrupted()
@@ -144,16 +145,18 @@ class _Process:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
 
-    def messages(self, patience_s: float) -> Iterator[Mapping[str, Any]]:
-        """Its messages as they come.
+    def messages(self, until: float) -> Iterator[Mapping[str, Any]]:
+        """Its messages as they come, up to this time of the monotonic clock.
 
         Raises
         ------
         RunError
-            If it has ended, says nothing for ``patience_s`` seconds, or says what is no message.
+            If it has ended, says nothing for ``SILENCE_S`` seconds, has not ended by then, or says what is no
+            message.
         """
-        while True:
-            yield self._message(self._line(patience_s))
+        while (left_s := until - time.monotonic()) > 0:
+            yield self._message(self._line(min(left_s, SILENCE_S)))
+        raise RunError("the live router did not end in time; it was ended")
 
     def _line(self, patience_s: float) -> bytes:
         assert self._process.stdout is not None
