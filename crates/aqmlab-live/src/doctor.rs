@@ -16,6 +16,7 @@ use crate::host::refusal;
 use crate::host::{Namespace, leave_host_namespace};
 use crate::machine::{Machine, descriptor_limit, processors};
 use crate::plane::Clock;
+use crate::priority;
 use crate::sys;
 use crate::verdict::told;
 
@@ -176,7 +177,7 @@ fn descriptors(limit: Option<u64>) -> Finding {
         limit.is_some_and(|limit| limit < DESCRIPTORS),
         "file descriptors",
         told,
-        "for a thousand flows, `ulimit -n 4096`",
+        "for a thousand flows, `YOU - nofile 4096` in /etc/security/limits.conf and a new login",
     )
 }
 
@@ -192,17 +193,14 @@ fn governor(name: Option<&str>) -> Finding {
     Finding::unless(slow, "processor frequency", told, "cpupower frequency-set -g performance")
 }
 
-/// Any will do: ordinary threads have none.
-const PRIORITY: i32 = 1;
-
 fn real_time(machine: &Machine) -> Finding {
     let share = machine.real_time_share_percent();
     let limit = share.map_or_else(String::new, |share| format!(", {share:.0} % of each second at most"));
-    match sys::set_fifo(PRIORITY) {
-        Ok(()) => Finding::ok("SCHED_FIFO", format!("allowed{limit}")),
-        Err(error) => Finding::warning(
+    match priority::favour_router() {
+        Some(priority) => Finding::ok("SCHED_FIFO", format!("allowed, priority {priority}{limit}")),
+        None => Finding::warning(
             "SCHED_FIFO",
-            format!("refused ({error}): whatever else runs makes packets late"),
+            "refused: whatever else runs makes packets late",
             "`YOU - rtprio 50` in /etc/security/limits.conf and a new login; or run as root",
         ),
     }

@@ -33,6 +33,8 @@ mod outcome;
 mod ping;
 #[cfg(target_os = "linux")]
 pub mod plane;
+#[cfg(target_os = "linux")]
+mod priority;
 pub mod router;
 #[cfg(target_os = "linux")]
 mod run;

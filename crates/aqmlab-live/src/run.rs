@@ -20,8 +20,8 @@ use crate::host::{self, Hosts, Tun};
 use crate::machine;
 use crate::outcome::Ran;
 use crate::plane::{Clock, Plane, PlaneControl, PlaneOutcome, PlaneSettings};
+use crate::priority;
 use crate::router::{Room, Router};
-use crate::sys;
 use crate::traffic::{Generator, Outcome, Signals};
 use crate::verdict::Verdict;
 
@@ -86,8 +86,6 @@ pub struct LiveRun {
 
 /// So much time the threads have to get ready before the run's time begins.
 const TO_GET_READY: Span = Span::ms(50);
-/// Above ordinary threads and below the router.
-const GENERATOR_PRIORITY: i32 = 10;
 /// The longest drain of a run that somebody has cancelled.
 const LONGEST_LAST_DRAIN: Span = Span::s(1);
 /// How often somebody looks how far the run has come, and whether it has been cancelled.
@@ -209,7 +207,7 @@ impl Run<'_> {
             // Hosts send nothing before somebody listens.
             watch.wait_until_ready();
             let traffic = scope.spawn(|| {
-                self.favour_this_thread();
+                favour_this_thread(&control);
                 traffic.run()
             });
             let traffic = {
@@ -225,14 +223,14 @@ impl Run<'_> {
     }
 }
 
-impl Run<'_> {
-    /// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other hosts. It never
-    /// spins, so that it takes no more than its packets need; with a single processor it would take that from the router.
-    fn favour_this_thread(&self) {
-        if self.options.realtime && machine::processors().is_some_and(|processors| processors > 1) {
-            // Who may not goes on as it is; how late sources were is on record.
-            let _ = sys::set_fifo(GENERATOR_PRIORITY);
-        }
+/// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other hosts. It never
+/// spins, so that it takes no more than its packets need; with a single processor it would take that from the router. A
+/// router that is an ordinary thread has no traffic before it.
+fn favour_this_thread(control: &PlaneControl) {
+    if let Some(router) = control.priority()
+        && machine::processors().is_some_and(|processors| processors > 1)
+    {
+        priority::favour_traffic(router);
     }
 }
 

@@ -125,7 +125,9 @@ pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
 pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     machine(
         format!("{needed} sockets and files are needed at a time, and the process may have {allowed}"),
-        format!("allow more: `ulimit -n {needed}`, or choose fewer flows"),
+        format!(
+            "allow more: `YOU - nofile {needed}` in /etc/security/limits.conf and a new login, or choose fewer flows"
+        ),
     )
 }
 
@@ -133,7 +135,7 @@ pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
 pub fn too_few_descriptors(error: &io::Error) -> LiveError {
     machine(
         format!("the process may not have another socket ({error})"),
-        "allow more: `ulimit -n`, or choose fewer flows at a time",
+        "allow more: `YOU - nofile 65536` in /etc/security/limits.conf and a new login, or choose fewer flows at a time",
     )
 }
 

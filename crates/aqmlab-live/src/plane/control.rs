@@ -1,6 +1,6 @@
 //! What other threads tell a data plane and learn of it, without locks.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 
 use aqmlab_recording::StoppedBy;
 use aqmlab_units::{Instant, Span};
@@ -15,6 +15,8 @@ pub struct PlaneControl {
     ended: Ending,
     held: AtomicU64,
     lateness_max: AtomicU64,
+    /// Zero where it has none.
+    priority: AtomicI32,
 }
 
 impl Default for PlaneControl {
@@ -27,6 +29,7 @@ impl Default for PlaneControl {
             ended: Ending::never(),
             held: AtomicU64::new(0),
             lateness_max: AtomicU64::new(0),
+            priority: AtomicI32::new(0),
         }
     }
 }
@@ -65,6 +68,11 @@ impl PlaneControl {
         Span::ns(self.lateness_max.load(Ordering::Relaxed))
     }
 
+    /// The real-time priority of a plane that is at work, if it has one.
+    pub fn priority(&self) -> Option<i32> {
+        Some(self.priority.load(Ordering::Acquire)).filter(|&priority| priority > 0)
+    }
+
     /// The plane shall close its books and end.
     pub fn finish(&self) {
         self.finish.store(true, Ordering::Release);
@@ -74,6 +82,10 @@ impl PlaneControl {
 
     pub(super) fn set_ready(&self) {
         self.ready.store(true, Ordering::Release);
+    }
+
+    pub(super) fn set_priority(&self, priority: Option<i32>) {
+        self.priority.store(priority.unwrap_or(0), Ordering::Release);
     }
 
     pub(super) fn set_gone(&self) {

@@ -14,8 +14,8 @@ use super::looping::Loop;
 use super::pulse::SystemPulse;
 use super::report::PlaneReport;
 use crate::error::LiveError;
+use crate::priority;
 use crate::router::{Router, RouterRecord};
-use crate::sys;
 
 /// How a plane waits and how it is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,9 +45,6 @@ pub struct PlaneOutcome<D> {
     pub devices: Vec<D>,
 }
 
-/// Above all threads that are not real-time ones, and half-way among those that are.
-const PRIORITY: i32 = 50;
-
 impl<D: Device> Plane<D> {
     /// A plane whose devices are the router's doors, by [`crate::Entry::number`]. Takes all the memory that it will
     /// need while the measured interval lasts.
@@ -76,17 +73,19 @@ impl<D: Device> Plane<D> {
     pub fn run(mut self, control: &PlaneControl) -> Result<PlaneOutcome<D>, LiveError> {
         // Whoever watches learns that it has ended, whatever ends it.
         let _gone = Gone(control);
-        self.prepare_thread();
+        self.prepare_thread(control);
         let (router, devices, report) = self.looping.run(control)?;
         Ok(PlaneOutcome { router: router.finish()?, report, devices })
     }
 
-    fn prepare_thread(&mut self) {
+    fn prepare_thread(&mut self, control: &PlaneControl) {
         // Without it the kernel lets timers of ordinary threads come 50 us late, to save wake-ups. It is no privilege.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let report = self.looping.report_mut();
         if self.realtime {
-            report.realtime = sys::set_fifo(PRIORITY).is_ok();
+            let priority = priority::favour_router();
+            report.realtime = priority.is_some();
+            control.set_priority(priority);
             report.locked = mlockall(MlockAllFlags::CURRENT).is_ok();
         }
     }

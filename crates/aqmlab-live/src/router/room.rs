@@ -1,7 +1,8 @@
 //! How much room a router needs.
 
 use aqmlab_params::Value;
-use aqmlab_scenario::{LinkPlan, Plan};
+use aqmlab_scenario::{Edge, LinkPlan, Plan};
+use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 
 use crate::error::LiveError;
@@ -49,8 +50,8 @@ impl Room {
 
 /// The least number of frames that a plan needs, and the number that it gets if they are small.
 fn frames(plan: &Plan) -> (u64, u64) {
-    let rtt = plan.classes.iter().filter_map(|class| class.access.as_ref()).map(|access| access.rtt.mean());
-    let rtt = rtt.max().map_or(0.0, |rtt| rtt.as_secs_f64());
+    let rtt = (0..plan.classes.len()).map(|class| own_round_trip(plan, class)).max();
+    let rtt = rtt.map_or(0.0, |rtt| rtt.as_secs_f64());
     let under_way = |link: &LinkPlan, round_trips: f64| {
         let per_s = link.rate.packets_per_s(link.queue.link.mean_packet);
         (round_trips * per_s * (rtt + link.delay.as_secs_f64())) as u64
@@ -60,6 +61,15 @@ fn frames(plan: &Plan) -> (u64, u64) {
         plan.links.iter().map(of_link).fold(0u64, u64::saturating_add)
     };
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
+}
+
+/// The mean round-trip time of a class, path and own links, and what its delay stages add to it.
+fn own_round_trip(plan: &Plan, class: usize) -> Span {
+    let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());
+    let edges =
+        [0, 1].into_iter().flat_map(|direction| [Edge::Entry, Edge::Exit].map(|edge| (direction, edge)));
+    let stages = edges.filter_map(|(direction, edge)| plan.delay_stage(class, direction, edge));
+    stages.fold(access, |sum, stage| sum + stage.mean_pipe().delay())
 }
 
 /// How many packets of mean size a link's queue holds.
@@ -78,12 +88,16 @@ mod tests {
     /// A thousand data packets of 1500 bytes a second there, and as many acknowledgments of 40 bytes back: 125 under way each
     /// in 124 ms of the flow and 1 ms of the link. Queues of `limit` and 10 packets.
     fn room(limit: u64, largest: usize) -> Result<Room, LiveError> {
+        room_with(limit, largest, "rtt = \"124ms\"")
+    }
+
+    fn room_with(limit: u64, largest: usize, delays: &str) -> Result<Room, LiveError> {
         let text = format!(
             "title = \"t\"\nduration = \"1s\"\n\
              [topology]\nkind = \"dumbbell\"\nrate = \"12Mbit\"\nreverse_rate = \"320kbit\"\ndelay = \"1ms\"\n\
              queue = {{ kind = \"droptail\", limit = \"{limit}p\" }}\n\
              reverse_queue = {{ kind = \"droptail\", limit = \"10p\" }}\n\
-             [[traffic]]\nname = \"a\"\nkind = \"bulk\"\nrtt = \"124ms\"\ntcp = {{ mss = \"1460B\" }}\n"
+             [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ntcp = {{ mss = \"1460B\" }}\n{delays}\n"
         );
         let plan = aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
         Room::of(&plan, vec![576, largest])
@@ -98,6 +112,18 @@ mod tests {
         assert_eq!(frames(10, 1500), 8_192);
         assert_eq!(frames(20_000, 1500), 20_000 + 10 + 4 * 125);
         assert_eq!(frames(70_000, 1500), 65_536);
+    }
+
+    #[test]
+    fn what_is_under_way_in_delay_stages_needs_room_too() {
+        let stage = |delay| {
+            format!(
+                "rtt = \"24ms\"\n[[delay]]\nclass = \"a\"\ndelay = \"{delay}\"\ndirection = \"to_receiver\"\n"
+            )
+        };
+        let frames = |delay| room_with(20_000, 1500, &stage(delay)).unwrap().frames;
+        assert_eq!(frames("100ms"), 20_000 + 10 + 4 * 125);
+        assert_eq!(frames("600ms"), 20_000 + 10 + 4 * 625);
     }
 
     #[test]

@@ -222,7 +222,12 @@ impl<'a> Generator<'a> {
             for event in events.drain(..) {
                 self.on_event(Whose::of(event.data), event.flags, &mut scratch)?;
                 // A burst of events takes milliseconds; what is due meanwhile does not wait for its end.
-                self.do_what_is_due(self.clock.now().min(self.signals.end()))?;
+                let (now, end) = (self.clock.now(), self.signals.end());
+                self.do_what_is_due(now.min(end))?;
+                if now >= end {
+                    // What comes after the end is none of the run's.
+                    break;
+                }
             }
         }
         Ok(self.finish(used))

@@ -1,0 +1,49 @@
+//! Who comes first on a processor: the router, then the traffic, then all that is ordinary.
+
+use crate::machine;
+use crate::sys;
+
+/// The router's: above all threads that are not real-time ones, and half-way among those that are.
+const ROUTER: i32 = 50;
+/// The traffic's.
+const TRAFFIC: i32 = 10;
+
+/// The calling thread is the router's: it gets real-time scheduling with the highest priority that is permitted, up to 50.
+/// With which; `None` if with none.
+pub fn favour_router() -> Option<i32> {
+    for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
+}
+
+/// The calling thread is the traffic's, which comes next after a router of this priority, if anything does.
+pub fn favour_traffic(router: i32) {
+    if let Some(priority) = below(router) {
+        // Who may not goes on as it is; how late sources were is on record.
+        let _ = sys::set_fifo(priority);
+    }
+}
+
+/// What to try, one after the other. Root and who has `CAP_SYS_NICE` may do anything, whatever the limit of others is.
+fn for_router(limit: Option<u64>) -> impl Iterator<Item = i32> {
+    let permitted = limit.map_or(ROUTER, |limit| limit.min(ROUTER as u64) as i32);
+    [ROUTER, permitted].into_iter().filter(|&priority| priority > 0)
+}
+
+/// There is nothing below the least, which is 1, but what is ordinary.
+fn below(router: i32) -> Option<i32> {
+    Some(TRAFFIC.min(router - 1)).filter(|&priority| priority > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_router_takes_what_it_may_and_traffic_stays_below_it() {
+        let tried = |limit| for_router(limit).collect::<Vec<_>>();
+        assert_eq!(tried(Some(0)), [50], "an ordinary user is refused, root is not");
+        assert_eq!(tried(Some(20)), [50, 20]);
+        assert_eq!((tried(Some(99)), tried(None)), (vec![50, 50], vec![50, 50]));
+        assert_eq!([50, 11, 10, 2].map(below), [Some(10), Some(10), Some(9), Some(1)]);
+        assert_eq!([1, 0].map(below), [None, None]);
+    }
+}
