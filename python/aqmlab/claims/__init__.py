@@ -1,12 +1,18 @@
 """Claims: statements about metrics and arms in a small grammar of our own, scored by the runs.
 
-``docs/claims.md`` has the grammar, and how a claim is scored.
+``docs/claims.md`` has the grammar, and how a claim is scored. On its way from a text to a verdict it passes
+
+* :mod:`~aqmlab.claims.parse`, into a :mod:`~aqmlab.claims.tree`, and :mod:`~aqmlab.claims.check`, before a run;
+* :mod:`~aqmlab.claims.decide`, which decides conditions of many comparisons,
+  :mod:`~aqmlab.claims.measure`, which says what one comparison is about, and :mod:`~aqmlab.claims.seeds`, by
+  which that has an interval over the seeds;
+* :mod:`~aqmlab.claims.score` and :mod:`~aqmlab.claims.text`, into ``claims.json`` and sentences.
 """
 
 from aqmlab.claims.claim import Claim, check_claims, read_claims
-from aqmlab.claims.decide import Part, Side
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
+from aqmlab.claims.parts import Part, Side
 from aqmlab.claims.score import Scored, counts, score, to_json, write_claims
 from aqmlab.claims.text import sentence
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.claims.claim import Claim
-from aqmlab.claims.decide import Decider, Part
+from aqmlab.claims.decide import Decider
 from aqmlab.claims.names import Names
+from aqmlab.claims.parts import Part
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import sentence
 from aqmlab.claims.units import PURE, Unit

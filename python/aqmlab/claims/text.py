@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from aqmlab.claims.decide import Part, Side
+from aqmlab.claims.parts import Part, Side
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.figures import number
 from aqmlab.stats import Interval
