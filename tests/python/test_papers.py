@@ -12,10 +12,11 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
 from aqmlab.papers.evidence import comparisons, evidence
 from aqmlab.papers.figures import draw_figure, numbers, one_of_each
-from aqmlab.papers.folder import PaperFigure, Part, Thinned, find_paper, read_paper
+from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
+from aqmlab.papers.paper import PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.scoring import score_finding

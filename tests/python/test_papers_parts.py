@@ -9,11 +9,12 @@ import pytest
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.reach import cell_of
 from aqmlab.errors import ScenarioError
-from aqmlab.papers.folder import Part, find_paper, read_paper
+from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.left_out import left_out
 from aqmlab.papers.multiverse import multiverse
 from aqmlab.papers.names import names_of
 from aqmlab.papers.needed import needed
+from aqmlab.papers.paper import Part
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.results import Cell
 from claim_worlds import BUFFER, COUNT

@@ -16,8 +16,8 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
 
 if TYPE_CHECKING:
-    from aqmlab.papers.folder import Paper, PaperFigure
     from aqmlab.papers.needed import Needed
+    from aqmlab.papers.paper import Paper, PaperFigure
     from aqmlab.papers.reproduce import Reproduction
     from aqmlab.sweeps.progress import Progress
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.folder import Paper, PaperExperiment, PaperFigure, PublishedTable
 from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
+from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable
 from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant

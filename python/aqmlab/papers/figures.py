@@ -15,9 +15,9 @@ from aqmlab.claims.units import written
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
-from aqmlab.papers.folder import PaperFigure
 from aqmlab.papers.measured import Asking
 from aqmlab.papers.over_time import COLUMN, LETTERS, over_time, shown
+from aqmlab.papers.paper import PaperFigure
 from aqmlab.recording import Experiment, Run
 from aqmlab.results import Cell, Results, axis_named
 from aqmlab.stats import Estimate, estimate

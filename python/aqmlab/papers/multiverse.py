@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 
 from aqmlab.errors import AqmlabError, RecordingError, RunError
-from aqmlab.papers.folder import Finding, Paper, Thinned
 from aqmlab.papers.names import names_of
 from aqmlab.papers.needed import needed
+from aqmlab.papers.paper import Finding, Paper, Thinned
 from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose, claims_of
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding

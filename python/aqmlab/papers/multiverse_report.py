@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab.papers.folder import Paper
 from aqmlab.papers.multiverse import STATUSES, MultiverseTable, Universe
+from aqmlab.papers.paper import Paper
 from aqmlab.papers.scorecard import markdown_cell
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from aqmlab.claims import Names
-from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.plan import network
 from aqmlab.results import Axis

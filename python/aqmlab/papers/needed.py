@@ -11,8 +11,8 @@ from aqmlab.claims.asked import Asked
 from aqmlab.claims.reach import asked_by, cell_of
 from aqmlab.errors import AqmlabError
 from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.folder import PaperFigure, PublishedTable
 from aqmlab.papers.measured import of_each_seed
+from aqmlab.papers.paper import PaperFigure, PublishedTable
 from aqmlab.papers.tables import cell_expression
 from aqmlab.results import Cell, axis_named
 

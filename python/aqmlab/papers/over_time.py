@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import ScenarioError, unknown
-from aqmlab.papers.folder import PaperFigure
+from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment

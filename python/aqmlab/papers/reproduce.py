@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
-from aqmlab.papers.folder import Finding, Paper, PaperFigure, PublishedTable, Thinned
 from aqmlab.papers.names import names_of
 from aqmlab.papers.needed import Needed, Question, needed
+from aqmlab.papers.paper import Finding, Paper, PaperFigure, PublishedTable, Thinned
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_finding
 from aqmlab.papers.tables import FilledTable, fill

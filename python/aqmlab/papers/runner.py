@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Cell, Results
 from aqmlab.sweeps.progress import Progress

@@ -12,7 +12,7 @@ from aqmlab.claims.text import placed_sentence
 from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
 from aqmlab.papers.evidence import comparisons, evidence, explanation
-from aqmlab.papers.folder import STRENGTHS, Paper
+from aqmlab.papers.paper import STRENGTHS, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
 from aqmlab.papers.scoring import ScoredFinding

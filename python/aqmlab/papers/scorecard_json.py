@@ -8,7 +8,7 @@ from typing import Any
 
 from aqmlab.claims.score import scored_json
 from aqmlab.papers.evidence import evidence, explanation
-from aqmlab.papers.folder import STRENGTHS
+from aqmlab.papers.paper import STRENGTHS
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scoring import ScoredFinding
 from aqmlab.papers.tables import FilledTable, TableCell

@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from aqmlab.claims import Claim, Names, Scored, score
 from aqmlab.errors import ScenarioError
-from aqmlab.papers.folder import Finding, Part
 from aqmlab.papers.left_out import left_out
+from aqmlab.papers.paper import Finding, Part
 from aqmlab.results import Results
 from aqmlab.stats.verdict import Verdict, all_of, undecided
 

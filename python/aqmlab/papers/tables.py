@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.papers.folder import SCORED_MARKS, PublishedTable
 from aqmlab.papers.measured import Asking
+from aqmlab.papers.paper import SCORED_MARKS, PublishedTable
 from aqmlab.results import Results
 from aqmlab.stats import Estimate, estimate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import ScenarioError, UsageError, unknown
-from aqmlab.papers.folder import Paper, PaperExperiment, Thinned
+from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 
 Reading = Mapping[str, str]
 """A candidate's label by the name of its setting; settings that are left out are as chosen."""

@@ -1,0 +1,255 @@
+"""A paper as data: experiments, settings that it leaves open, findings, tables, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.claims.scan import Origin
+
+MARKS = ("given", "inferred", "recalled", "unknown")
+"""How well a value is known; ``papers/README.md`` says what each means."""
+SCORED_MARKS = ("given", "inferred")
+STRENGTHS = ("firm", "soft")
+DESIGNS = ("one_at_a_time", "product")
+CAUSE_SEEDS = ("multiverse", "scored")
+SCENARIO_ENDING = ".toml"
+"""By which a scenario file is told from a scenario key among what a candidate changes."""
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """A smaller version of an experiment.
+
+    Attributes
+    ----------
+    runs
+        Seeds a cell; as in the scenario if 0.
+    keep
+        Labels that stay, by axis.
+    """
+
+    runs: int = 0
+    keep: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PaperExperiment:
+    """One scenario of a paper.
+
+    Attributes
+    ----------
+    file
+        Its name in the folder.
+    title
+        For headings.
+    figures, tables
+        The paper's numbers of what it redraws.
+    quick
+        What ``--quick`` makes of it.
+    """
+
+    file: str
+    title: str
+    figures: tuple[str, ...]
+    tables: tuple[str, ...]
+    quick: Thinned
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something that the paper, as far as it is known, does not state.
+
+    Attributes
+    ----------
+    name
+        Unique in the paper.
+    mark
+        How well it is known, of :data:`MARKS`.
+    why
+        What is known, and why the chosen candidate was chosen.
+    experiments
+        Files it is about; all if empty.
+    arms
+        Arms it is about; all if empty.
+    chosen
+        The candidate that the scenario files hold.
+    candidates
+        By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario file are for
+        that experiment.
+    test
+        Whether what is given contradicts the others: they are run where one of them is a cause, and are no
+        readings of the multiverse.
+    """
+
+    name: str
+    mark: str
+    why: str
+    experiments: tuple[str, ...]
+    arms: tuple[str, ...]
+    chosen: str
+    candidates: Mapping[str, Mapping[str, Any]]
+    test: bool = False
+
+    def keys(self, file: str, label: str) -> dict[str, Any]:
+        """What a candidate changes in an experiment: scenario keys and values."""
+        if self.experiments and file not in self.experiments:
+            return {}
+        changed: dict[str, Any] = {}
+        for key, value in self.candidates[label].items():
+            if not key.endswith(SCENARIO_ENDING):
+                changed[key] = value
+            elif key == file:
+                changed.update(value)
+        return changed
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statement of a finding about one experiment; ``origin`` is where it stands, for messages."""
+
+    experiment: str
+    expect: str
+    where: Mapping[str, str]
+    origin: Origin = field(default_factory=Origin, compare=False)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper says of its results.
+
+    Attributes
+    ----------
+    name
+        Its number.
+    text
+        In words.
+    strength
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a figure.
+    source
+        Where in the paper.
+    threshold
+        Whose the numbers are that the statements compare with.
+    parts
+        Statements that must all hold.
+    causes
+        For one that fails: readings with which it holds, candidates by setting. They are the experiments that
+        explain it.
+    note
+        What a reader has to know of the score: why it fails, what was tried.
+    """
+
+    name: str
+    text: str
+    strength: str
+    source: str
+    threshold: str
+    parts: tuple[Part, ...]
+    causes: tuple[Mapping[str, str], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of the paper, with how ours is computed.
+
+    Attributes
+    ----------
+    name, title, source
+        The paper's number, and what it shows.
+    experiment
+        The scenario file.
+    mark
+        How well the numbers are known.
+    value
+        A claim's expression; ``{row.x}`` and ``{column.x}`` stand for entries of rows and columns.
+    unit
+        Of the numbers, for the heading.
+    tolerance
+        ``"15 %"``, ``"factor 2"``, or empty where nothing is scored.
+    both_below
+        With a factor: two values below this agree, whatever their ratio.
+    branches
+        A condition by which seeds are told apart where the system has two ways to go; empty where not.
+    rows, columns
+        ``label`` and what the expression asks for.
+    published
+        A number for each row and column; ``None`` where the paper has none.
+    """
+
+    name: str
+    title: str
+    source: str
+    experiment: str
+    mark: str
+    value: str
+    unit: str
+    tolerance: str
+    both_below: float
+    branches: str
+    rows: tuple[Mapping[str, str], ...]
+    columns: tuple[Mapping[str, str], ...]
+    published: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure drawn again: ``content`` is what its ``kind`` asks for; a law has no ``experiment``."""
+
+    name: str
+    title: str
+    experiment: str
+    kind: str
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """How the readings of a paper are gone through.
+
+    Attributes
+    ----------
+    design
+        Of :data:`DESIGNS`.
+    thinned
+        A smaller version of each experiment.
+    cause_seeds
+        How many seeds the readings that are causes of failures have: as many as those of the multiverse, or
+        as the scored one, where findings that are close take so many.
+    """
+
+    design: str = "one_at_a_time"
+    thinned: Thinned = field(default_factory=Thinned)
+    cause_seeds: str = "multiverse"
+
+    @property
+    def for_causes(self) -> Thinned:
+        """What is run of an experiment under a reading that is a cause, of the cells that are asked about."""
+        return Thinned(self.thinned.runs if self.cause_seeds == "multiverse" else 0)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A folder of a paper."""
+
+    path: Path
+    key: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    published: str
+    summary: str
+    fixed: str
+    cost: Mapping[str, str]
+    experiments: tuple[PaperExperiment, ...]
+    settings: tuple[Setting, ...]
+    findings: tuple[Finding, ...]
+    tables: tuple[PublishedTable, ...]
+    figures: tuple[PaperFigure, ...]
+    multiverse: Multiverse
+
+    def experiment(self, file: str) -> PaperExperiment:
+        """The experiment of a scenario file."""
+        return next(e for e in self.experiments if e.file == file)
