@@ -7,63 +7,9 @@ use aqmlab_traffic::{Distribution, Pareto, Probability, Quantity};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
-use crate::field::{Absent, Form, OURS};
-use crate::language::{ANY_TIME, CHANCE, RATE, TRANSFER};
+use crate::field::{Absent, Drawn, Form, OURS};
 use crate::pass::{Pass, Section};
 use crate::tree::{Entry, Node, Table, Tree};
-
-/// What a key holds that holds a distribution.
-#[derive(Clone, Copy, Debug)]
-pub struct Drawn {
-    /// One value of it.
-    pub kind: Kind,
-    /// What one value is called: `time`.
-    pub noun: &'static str,
-    /// One, as it is written.
-    pub example: &'static str,
-    /// The forms of distribution that it may have.
-    pub forms: &'static [&'static str],
-}
-
-/// Times over the flows of a class.
-pub const TIMES: Drawn = Drawn {
-    kind: ANY_TIME,
-    noun: "time",
-    example: "\"80ms\"",
-    forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical"],
-};
-
-/// Times that are drawn again and again.
-pub const PERIODS: Drawn = Drawn {
-    kind: ANY_TIME,
-    noun: "time",
-    example: "\"500ms\"",
-    forms: &["exponential", "pareto", "uniform", "list", "empirical"],
-};
-
-/// Amounts of data that are drawn again and again.
-pub const TRANSFERS: Drawn = Drawn {
-    kind: TRANSFER,
-    noun: "size",
-    example: "\"12kB\"",
-    forms: &["exponential", "pareto", "uniform", "list", "empirical"],
-};
-
-/// Probabilities over flows.
-pub const CHANCES: Drawn = Drawn {
-    kind: CHANCE,
-    noun: "probability",
-    example: "0.01",
-    forms: &["uniform", "spread", "list", "empirical"],
-};
-
-/// Rates over flows.
-pub const RATES: Drawn = Drawn {
-    kind: RATE,
-    noun: "rate",
-    example: "\"1Mbit\"",
-    forms: &["uniform", "spread", "list", "empirical"],
-};
 
 /// Every form, with what it looks like and the keys beside it.
 const FORMS: &[(&str, &str, &[&str])] = &[

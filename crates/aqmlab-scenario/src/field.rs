@@ -5,8 +5,6 @@
 
 use aqmlab_params::{Alias, Default, Kind, Param};
 
-use crate::drawn::Drawn;
-
 /// One key of a section of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
@@ -60,6 +58,19 @@ pub enum Form {
     Sweep,
     /// A table of labels by axis.
     Labels,
+}
+
+/// What a key holds that holds a distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct Drawn {
+    /// One value of it.
+    pub kind: Kind,
+    /// What one value is called: `time`.
+    pub noun: &'static str,
+    /// One, as it is written.
+    pub example: &'static str,
+    /// The forms of distribution that it may have.
+    pub forms: &'static [&'static str],
 }
 
 /// The keys of a table of one `kind`.

@@ -48,11 +48,10 @@ mod tree;
 mod warnings;
 
 pub use describe::{ClassView, LinkView, NetworkView};
-pub use drawn::Drawn;
 pub use draws::FlowSource;
 pub use elaborate::{Limits, parse, parse_within};
 pub use error::{Problem, ScenarioError};
-pub use field::{Absent, Field, Form, Variant};
+pub use field::{Absent, Drawn, Field, Form, Variant};
 pub use own_links::base_rtt;
 pub use plan::*;
 pub use reference::reference;

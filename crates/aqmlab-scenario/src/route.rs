@@ -6,10 +6,6 @@ use aqmlab_units::Span;
 
 use crate::topology::LinkDraft;
 
-/// Links on one path: the time to live of an IP packet is one octet (RFC 791, section 3.1), and access links need
-/// some of it.
-pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
-
 /// The links from node `from` to node `to`, in order: fewest hops, among those the least propagation delay,
 /// among those the links that stand first in the file. `None` if there is no way.
 pub(crate) fn shortest(links: &[LinkDraft<'_>], nodes: usize, from: usize, to: usize) -> Option<Vec<usize>> {

@@ -3,8 +3,7 @@
 use aqmlab_params::{Default, Kind, Param, Value};
 use serde_json::{Map, Value as Json, json};
 
-use crate::drawn::Drawn;
-use crate::field::{Absent, Field, Form, Variant};
+use crate::field::{Absent, Drawn, Field, Form, Variant};
 use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 

@@ -7,10 +7,10 @@ use aqmlab_traffic::{Distribution, Spacing};
 use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
 
-use crate::language::{RATE, TRAFFIC_KINDS};
+use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, Sessions, Workload};
-use crate::route::{self, MOST_LINKS_OF_A_PATH};
+use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
 use crate::tree::{At, Node, Tree};

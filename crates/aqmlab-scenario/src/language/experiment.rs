@@ -1,0 +1,37 @@
+//! An experiment: the arms, what is swept, and the claims about it.
+
+use aqmlab_params::{Default, Kind};
+
+use crate::field::{Field, Form, default, required, ruled};
+
+/// The keys of an `[[arm]]` besides the dotted paths.
+pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];
+
+/// The keys of a `[[sweep.zip]]` besides the dotted paths.
+pub const ZIP: &[Field] = &[
+    required("name", Form::One(Kind::Text), "the axis' name"),
+    ruled("labels", Form::Names("values"), "the values of the first path", "what the values are called"),
+];
+
+/// The keys of a `[[sweep.case]]` besides the dotted paths.
+pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "what the case is called")];
+
+/// The keys of a `[[claim]]`.
+pub const CLAIM: &[Field] = &[
+    required("name", Form::One(Kind::Text), "the claim's name"),
+    ruled("text", Form::One(Kind::Text), "empty", "the claim in words"),
+    required("expect", Form::One(Kind::Text), "the claim as an expression over metrics, arms and axes"),
+    ruled(
+        "where",
+        Form::Labels,
+        "every axis is named in the expression",
+        "labels of axes, `arm`, `queue` or `class` that hold in the whole expression",
+    ),
+    default(
+        "strength",
+        Form::One(Kind::Choice(&["firm", "soft"])),
+        Default::Choice("firm"),
+        "a firm claim that fails makes the command fail",
+    ),
+    ruled("source", Form::One(Kind::Text), "empty", "where the claim comes from"),
+];

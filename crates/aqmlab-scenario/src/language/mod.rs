@@ -1,0 +1,101 @@
+//! The language: every section of a scenario file and every key in it.
+
+mod experiment;
+mod network;
+mod quantity;
+mod run;
+mod traffic;
+
+use aqmlab_params::{Default, Kind};
+use aqmlab_units::Span;
+
+pub use experiment::*;
+pub use network::*;
+use quantity::{MOMENT, RUN_TIME};
+pub(crate) use quantity::{MOST_LINKS_OF_A_PATH, MOST_PACKETS, PACKET, RATE};
+pub use run::*;
+pub use traffic::*;
+
+use crate::field::{Field, Form, default, required, ruled};
+
+/// The keys of a file.
+pub const FILE: &[Field] = &[
+    ruled(
+        "title",
+        Form::One(Kind::Text),
+        "the file's name without its ending",
+        "what the experiment is called",
+    ),
+    ruled("question", Form::One(Kind::Text), "empty", "the question that it answers; heads the report"),
+    ruled(
+        "metrics",
+        Form::Names("metrics"),
+        "none",
+        "metrics that the table has besides those of every experiment; `aqmlab metrics` lists them all",
+    ),
+    ruled(
+        "duration",
+        Form::One(RUN_TIME),
+        "`at` of [stop]",
+        "when a run ends at the latest; short for `at` of [stop]",
+    ),
+    default(
+        "warmup",
+        Form::One(MOMENT),
+        Default::Span(Span::ZERO),
+        "measurement begins here; before, the network warms up",
+    ),
+    default(
+        "seed",
+        // 2^53 - runs: every JSON reader keeps such a number exactly.
+        Form::One(Kind::Integer { min: 0, max: 9_007_199_254_640_991 }),
+        Default::Integer(1),
+        "the first run's seed; the others follow it",
+    ),
+    default(
+        "runs",
+        Form::One(Kind::Integer { min: 1, max: 100_000 }),
+        Default::Integer(1),
+        "runs of each arm, each with a seed of its own, the same seeds for every arm",
+    ),
+    required("topology", Form::Kinds(TOPOLOGIES), "routers and the links between them"),
+    ruled("node", Form::Tables(NODE), "none", "routers of a graph"),
+    ruled("link", Form::Tables(LINK), "none", "links of a graph"),
+    required("traffic", Form::TablesOfKinds(TRAFFIC_KINDS), "classes of flows that are alike"),
+    ruled(
+        "delay",
+        Form::Tables(DELAY_RULE),
+        "none",
+        "delay stages at the edge of the network, outside the queues: delay, loss and rate of each flow by rule",
+    ),
+    ruled(
+        "stop",
+        Form::Table(STOP),
+        "at `duration`",
+        "when a run ends: at the first of these that comes true",
+    ),
+    ruled("record", Form::Table(RECORD), "its defaults", "what to record, how often"),
+    ruled(
+        "live",
+        Form::Table(LIVE),
+        "its defaults",
+        "how `aqmlab live` runs it; the simulator does not care",
+    ),
+    ruled(
+        "arm",
+        Form::Arms,
+        "one arm called \"main\"",
+        "variations of the above, each run with the same seeds",
+    ),
+    ruled(
+        "sweep",
+        Form::Sweep,
+        "one case",
+        "dotted paths with lists of values: every arm is run with every combination of them",
+    ),
+    ruled("claim", Form::Tables(CLAIM), "none", "what will come out, to be scored when it has"),
+];
+
+/// Keys that hold for the experiment and cannot differ between arms.
+pub(crate) const COMMON_TO_ARMS: &[&str] =
+    &["title", "question", "metrics", "seed", "runs", "arm", "sweep", "claim"];

@@ -1,0 +1,163 @@
+//! The network: topologies, routers, links and their faults, delay stages.
+
+use aqmlab_params::{Default, Kind};
+use aqmlab_units::Span;
+
+use super::quantity::{CHANCES, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TIMES};
+use crate::field::{Field, Form, Variant, default, required, ruled};
+
+/// The key that is not a parameter of a discipline but names it.
+pub(crate) const QUEUE_KIND: &str = "kind";
+
+/// The default queue when none is written.
+pub(crate) const DEFAULT_QUEUE: &str = "droptail";
+
+/// The kinds of topology.
+pub const TOPOLOGIES: &[Variant] = &[
+    Variant {
+        kind: "dumbbell",
+        help: "two routers, `left` and `right`, with the links `bottleneck` and `reverse` between them",
+        fields: &[ONE_LINK, BACK, ACCESS],
+    },
+    Variant {
+        kind: "parking_lot",
+        help: "routers `r0` to `rN` in a row, with the links `hop1` to `hopN` and `hop1-reverse` to `hopN-reverse`; \
+               a table `hop2` in the topology overrides keys of that hop",
+        fields: &[HOPS, ONE_LINK, BACK, ACCESS],
+    },
+    Variant { kind: "graph", help: "any graph, made of [[node]] and [[link]]", fields: &[ACCESS] },
+];
+
+const HOPS: &[Field] = &[required(
+    "hops",
+    Form::One(Kind::Integer { min: 1, max: MOST_LINKS_OF_A_PATH as u64 }),
+    "the number of bottlenecks in a row",
+)];
+
+const ONE_LINK: &[Field] = &[
+    required("rate", Form::One(RATE), "the bottleneck's rate"),
+    required("delay", Form::One(DELAY), "its one-way propagation delay"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "the queue from left to right"),
+    default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link from left to right"),
+];
+
+const BACK: &[Field] = &[
+    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate from right to left"),
+    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay from right to left"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue from right to left"),
+    ruled(
+        "reverse_faults",
+        Form::Table(FAULTS),
+        "none",
+        "deterministic accidents on the link from right to left",
+    ),
+];
+
+const ACCESS: &[Field] = &[ruled(
+    "access_rate",
+    Form::OrWord(RATE, "none"),
+    "ten times the slowest link of the flow's path",
+    "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+)];
+
+/// The keys of a hop of a parking lot.
+pub const HOP: &[&[Field]] = &[
+    &[
+        ruled("rate", Form::One(RATE), "as the topology's", "this hop's rate"),
+        ruled("delay", Form::One(DELAY), "as the topology's", "its one-way propagation delay"),
+        ruled("queue", Form::Queue, "as the topology's", "its queue from left to right"),
+        ruled(
+            "overhead",
+            Form::One(OVERHEAD),
+            "as the topology's",
+            "bytes that the link adds to each packet",
+        ),
+        ruled("faults", Form::Table(FAULTS), "as the topology's", "accidents on its link from left to right"),
+    ],
+    BACK,
+];
+
+/// The keys of a `[[node]]`.
+pub const NODE: &[Field] = &[required("name", Form::Name, "the router's name")];
+
+/// The keys of a `[[link]]`.
+pub const LINK: &[Field] = &[
+    ruled(
+        "name",
+        Form::Name,
+        "`from`-`to`",
+        "the link's name, also of its queue; \
+        the way back is called `to`-`from`, or the name with `-reverse`",
+    ),
+    required("from", Form::Name, "the node that it leaves"),
+    required("to", Form::Name, "the node that it reaches"),
+    required("rate", Form::One(RATE), "its rate"),
+    required("delay", Form::One(DELAY), "its one-way propagation delay"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of it"),
+    default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link"),
+    default("duplex", Form::One(Kind::Flag), Default::Flag(true), "is there a link back as well?"),
+    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate of the way back"),
+    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay of the way back"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the way back"),
+    ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic accidents on the way back"),
+];
+
+/// The keys of `faults`.
+pub const FAULTS: &[Field] = &[
+    ruled("drop", Form::Arrivals, "none", "arrivals that are lost before the queue sees them"),
+    ruled("mark", Form::Arrivals, "none", "arrivals that are marked CE, if ECN-capable"),
+];
+
+/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at the place where it enters the network,
+/// and the first at the place where it leaves.
+pub const DELAY_RULE: &[Field] = &[
+    ruled("name", Form::Name, "`delay` and its number", "what the rule is called"),
+    ruled("class", Form::Name, "all", "packets of flows of this class"),
+    ruled("from", Form::Name, "any", "packets that enter the network at this router"),
+    ruled("to", Form::Name, "any", "packets that leave it at this router"),
+    default(
+        "direction",
+        Form::One(Kind::Choice(DIRECTIONS)),
+        Default::Choice("both"),
+        "packets to the end that accepts the connection, packets back, or both",
+    ),
+    default(
+        "at",
+        Form::One(Kind::Choice(EDGES)),
+        Default::Choice("entry"),
+        "where it works: between the flow's own link and the first router, or between the last router and the flow's own \
+         link",
+    ),
+    default(
+        "delay",
+        Form::Drawn(&TIMES),
+        Default::Span(Span::ZERO),
+        "added to each packet; one draw a flow and direction",
+    ),
+    default(
+        "jitter",
+        Form::One(DELAY),
+        Default::Span(Span::ZERO),
+        "each packet is delayed up to so much more, uniformly drawn; packets of a flow keep their order",
+    ),
+    default(
+        "loss",
+        Form::Drawn(&CHANCES),
+        Default::Number(0.0),
+        "probability that a packet is lost here; one draw of it a flow and direction",
+    ),
+    ruled(
+        "rate",
+        Form::Drawn(&RATES),
+        "unlimited",
+        "rate at which the packets of a flow leave, behind a buffer without limit; one draw a flow and direction",
+    ),
+];
+
+/// Which way packets go.
+pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
+
+/// At which edge of the network.
+pub(crate) const EDGES: &[&str] = &["entry", "exit"];

@@ -1,0 +1,74 @@
+//! The quantities of a scenario: within which bounds a value lies, and how one may be drawn.
+
+use aqmlab_params::Kind;
+use aqmlab_units::{Packets, Rate, Span};
+
+use crate::field::Drawn;
+
+/// A year: longer runs are mistakes.
+const YEAR: Span = Span::s(365 * 24 * 3600);
+const HOUR: Span = Span::s(3600);
+
+pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
+pub(super) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
+/// Propagation: an hour is beyond Saturn.
+pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
+pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
+pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
+pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
+const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
+/// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
+pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
+/// Sampling faster than a microsecond would record more than the simulation does.
+pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
+pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
+
+/// No distribution of times goes beyond a year.
+const ANY_TIME: Kind = MOMENT;
+
+/// Times over the flows of a class.
+pub(super) const TIMES: Drawn = Drawn {
+    kind: ANY_TIME,
+    noun: "time",
+    example: "\"80ms\"",
+    forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical"],
+};
+
+/// Times that are drawn again and again.
+pub(super) const PERIODS: Drawn = Drawn {
+    kind: ANY_TIME,
+    noun: "time",
+    example: "\"500ms\"",
+    forms: &["exponential", "pareto", "uniform", "list", "empirical"],
+};
+
+/// Amounts of data that are drawn again and again.
+pub(super) const TRANSFERS: Drawn = Drawn {
+    kind: TRANSFER,
+    noun: "size",
+    example: "\"12kB\"",
+    forms: &["exponential", "pareto", "uniform", "list", "empirical"],
+};
+
+/// Probabilities over flows.
+pub(super) const CHANCES: Drawn = Drawn {
+    kind: CHANCE,
+    noun: "probability",
+    example: "0.01",
+    forms: &["uniform", "spread", "list", "empirical"],
+};
+
+/// Rates over flows.
+pub(super) const RATES: Drawn = Drawn {
+    kind: RATE,
+    noun: "rate",
+    example: "\"1Mbit\"",
+    forms: &["uniform", "spread", "list", "empirical"],
+};
+
+/// Links on one path: the time to live of an IP packet is one octet (RFC 791, section 3.1), and access links need
+/// some of it.
+pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
+
+/// Unused buffers cost nothing, but no sum over them may overflow.
+pub(crate) const MOST_PACKETS: Packets = Packets::new(1_000_000_000_000);

@@ -1,0 +1,149 @@
+//! Traffic: the kinds of classes of flows.
+
+use aqmlab_params::{Default, Kind};
+use aqmlab_units::Span;
+
+use super::quantity::{COUNT, MOMENT, PACKET, PERIODS, RATE, TIMES, TRANSFER, TRANSFERS};
+use crate::field::{Field, Form, Variant, default, required, ruled};
+
+/// The kinds of traffic.
+pub const TRAFFIC_KINDS: &[Variant] = &[
+    Variant {
+        kind: "bulk",
+        help: "TCP connections that send a number of bytes and close, or send for ever",
+        fields: &[CLASS, MANY, BULK],
+    },
+    Variant {
+        kind: "on_off_tcp",
+        help: "TCP connections that send while they are on, greedily or a burst of bytes, and stay open while they are off",
+        fields: &[CLASS, MANY, ON_OFF_TCP],
+    },
+    Variant {
+        kind: "trace",
+        help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers",
+        fields: &[CLASS, TRACE],
+    },
+    Variant { kind: "cbr", help: "UDP packets at a constant bit rate", fields: &[CLASS, MANY, PACKETS] },
+    Variant { kind: "poisson", help: "UDP packets with exponential gaps", fields: &[CLASS, MANY, PACKETS] },
+    Variant {
+        kind: "on_off_udp",
+        help: "UDP packets at a constant bit rate while on, none while off",
+        fields: &[CLASS, MANY, ON_OFF_UDP],
+    },
+];
+
+const CLASS: &[Field] = &[
+    ruled("name", Form::Name, "`traffic` and its number", "the class's name in recordings"),
+    ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
+    ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
+    ruled(
+        "rtt",
+        Form::Drawn(&TIMES),
+        "what the path itself takes",
+        "base round-trip time: twice the propagation delay of path and access links; what the path leaves of it is \
+         shared evenly by the four access links",
+    ),
+    ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
+    ruled(
+        "access_rate",
+        Form::OrWord(RATE, "none"),
+        "as the topology's",
+        "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+    ),
+    default(
+        "loss",
+        Form::One(Kind::Number { min: 0.0, max: 0.99 }),
+        Default::Number(0.0),
+        "probability that a data packet is lost on its access link",
+    ),
+];
+
+const MANY: &[Field] = &[
+    default("count", Form::One(COUNT), Default::Integer(1), "the number of flows"),
+    default("start", Form::Drawn(&TIMES), Default::Span(Span::ZERO), "when each flow starts"),
+];
+
+const BULK: &[Field] = &[
+    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
+    TCP,
+    CLASS_LIVE,
+];
+
+const PACKETS: &[Field] = &[
+    required("rate", Form::One(RATE), "network-layer rate of each flow"),
+    default("size", Form::Sizes, Default::Bytes(1000), "packet size, headers included"),
+];
+
+/// What a source on and off begins with.
+pub(crate) const BEGINS: &[&str] = &["on", "off", "stationary"];
+
+const OFF: &[Field] = &[
+    required("off", Form::Drawn(&PERIODS), "lengths of off periods"),
+    default(
+        "begin",
+        Form::One(Kind::Choice(BEGINS)),
+        Default::Choice("on"),
+        "the first period; \"stationary\": in the middle of one, as if it had gone on for ever",
+    ),
+];
+
+const ON_OFF_TCP: &[Field] = &[
+    ruled(
+        "on",
+        Form::Drawn(&PERIODS),
+        "`burst` says how much",
+        "lengths of on periods, in which the sender always has something to send; what has not left at the end of one is \
+         withdrawn",
+    ),
+    ruled(
+        "burst",
+        Form::Drawn(&TRANSFERS),
+        "`on` says how long",
+        "bytes of each burst; the off period begins when all of them are acknowledged",
+    ),
+    OFF[0],
+    OFF[1],
+    TCP,
+    CLASS_LIVE,
+];
+
+const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
+
+const CLASS_LIVE: Field = ruled(
+    "live",
+    Form::Table(LIVE_CLASS),
+    "its defaults",
+    "what `aqmlab live` asks of the kernel besides what `tcp` says",
+);
+
+const TRACE: &[Field] = &[
+    required(
+        "file",
+        Form::One(Kind::Text),
+        "a CSV or Parquet file beside the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
+         `response_bytes` and, where wanted, `class`: a connection a row",
+    ),
+    ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
+    TCP,
+    CLASS_LIVE,
+];
+
+const ON_OFF_UDP: &[Field] = &[
+    required("rate", Form::One(RATE), "network-layer rate of each flow while it is on"),
+    default("size", Form::One(PACKET), Default::Bytes(1000), "packet size, headers included"),
+    required(
+        "on",
+        Form::Drawn(&PERIODS),
+        "lengths of on periods; each is the nearest whole number of packets, at least one",
+    ),
+    OFF[0],
+    OFF[1],
+];
+
+/// The keys of `live` in a class of TCP connections.
+pub const LIVE_CLASS: &[Field] = &[default(
+    "congestion",
+    Form::Name,
+    Default::Choice("reno"),
+    "the kernel's congestion control, by its name: `reno`, `cubic`, `bbr`; whether the kernel has it is known when it runs",
+)];
