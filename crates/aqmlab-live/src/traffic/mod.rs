@@ -8,11 +8,14 @@ mod datagrams;
 mod flow;
 mod generator;
 mod info;
+mod interest;
+mod signals;
 pub(crate) mod sockets;
 mod stream;
 mod tables;
 mod timers;
 
 pub use counts::{FlowCounts, Trouble};
-pub use generator::{Generator, Outcome, Signals};
+pub use generator::{Generator, Outcome};
+pub use signals::Signals;
 pub use tables::{FlowRow, PathCounts, flow_table};
