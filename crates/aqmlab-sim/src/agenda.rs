@@ -4,8 +4,8 @@ use aqmlab_qdisc::Packet;
 use aqmlab_recording::Tally;
 use aqmlab_units::Instant;
 
+use crate::access::{AccessLink, AccessLinks, Tempi};
 use crate::event::{End, EventQueue, FlowRef, Key, Notice, Rank};
-use crate::flow::{AccessLink, AccessLinks, Tempi};
 use crate::packet::SimPacket;
 
 /// Events to come.

@@ -4,7 +4,7 @@ use aqmlab_qdisc::{Loss, Passage, Pipe};
 use aqmlab_scenario::{Edge, Plan};
 use aqmlab_units::{Bytes, Instant, Span};
 
-use crate::flow::AccessLink;
+use crate::access::AccessLink;
 
 /// A flow's losses and delay stages. A stage lies between the flow's own link and the network: behind a link that leads
 /// into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is

@@ -7,11 +7,15 @@
 //! The physics lives elsewhere: queues and access links in `aqmlab-qdisc`, endpoints in
 //! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and keeps time.
 
+mod access;
 mod agenda;
 mod capture;
+mod connection;
 mod control;
+mod counts;
 mod event;
 mod flow;
+mod flow_table;
 mod hazards;
 mod headers;
 mod later;

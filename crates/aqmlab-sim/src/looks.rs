@@ -6,8 +6,10 @@
 use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Span};
 
+use crate::connection::Connection;
+use crate::counts::FlowCounts;
 use crate::event::End;
-use crate::flow::{Body, Connection, Flow, FlowCounts};
+use crate::flow::{Body, Flow};
 
 /// What has been kept of a flow for looks to come.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use aqmlab_qdisc::{Cause, Observer, Packet};
 use aqmlab_recording::Fates;
 use aqmlab_units::Instant;
 
-use crate::flow::FlowTable;
+use crate::flow_table::FlowTable;
 use crate::options::OptionTable;
 use crate::packet::SimPacket;
 use crate::routes::Routes;

@@ -6,8 +6,8 @@ use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, Workload, base_rtt};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Span, Tempo};
 
+use crate::access::{AccessLinks, Tempi};
 use crate::event::Turns;
-use crate::flow::{AccessLinks, Tempi};
 use crate::hazards::Hazards;
 use crate::packet::{PortPacket, SimPacket};
 use crate::routes::Place;

@@ -4,7 +4,9 @@ use aqmlab_recording::{PortTables, Table, schema};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
-use crate::flow::{Flow, FlowCounts, FlowTable};
+use crate::counts::FlowCounts;
+use crate::flow::Flow;
+use crate::flow_table::FlowTable;
 use crate::network::Link;
 
 /// What a run puts into its recording.

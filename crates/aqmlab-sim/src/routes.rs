@@ -2,8 +2,8 @@
 
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
+use crate::access::AccessLink;
 use crate::event::End;
-use crate::flow::AccessLink;
 use crate::watch::is_watched;
 
 /// Where a packet goes next.

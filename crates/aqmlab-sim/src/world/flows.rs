@@ -6,9 +6,11 @@ use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
+use crate::access::{AccessLink, AccessLinks};
 use crate::agenda::FlowObject;
+use crate::connection::Connection;
 use crate::event::{End, EventQueue, FlowRef, Notice};
-use crate::flow::{AccessLink, AccessLinks, Body, Connection, Datagrams, Flow};
+use crate::flow::{Body, Datagrams, Flow};
 use crate::network;
 use crate::packet::{FlowId, SimPacket, Toward};
 

@@ -14,7 +14,7 @@ use aqmlab_units::{Instant, Span};
 use crate::agenda::Agenda;
 use crate::control::Control;
 use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
-use crate::flow::FlowTable;
+use crate::flow_table::FlowTable;
 use crate::moving::Moving;
 use crate::network::{self, Class, Link};
 use crate::options::{OptionImbalance, OptionTable};

@@ -3,8 +3,8 @@
 use aqmlab_qdisc::Packet;
 
 use super::World;
+use crate::access::AccessLink;
 use crate::event::{End, EventQueue};
-use crate::flow::AccessLink;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::Next;
 

@@ -6,9 +6,11 @@ use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
+use crate::access::{AccessLink, AccessLinks, Tempi};
 use crate::agenda::{Agenda, FlowObject};
+use crate::connection::Connection;
 use crate::event::{End, EventQueue, FlowRef, Notice};
-use crate::flow::{AccessLink, AccessLinks, Body, Connection, Flow, Tempi};
+use crate::flow::{Body, Flow};
 use crate::network::Class;
 use crate::options::OptionTable;
 use crate::packet::{FlowId, SimPacket, Toward};

@@ -1,0 +1,113 @@
+//! A connection: two endpoints, the timer that each waits for, and what the applications do.
+
+use aqmlab_traffic::{Act, Progress, Session, Step};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
+use aqmlab_units::Instant;
+
+use crate::counts::FlowCounts;
+use crate::event::End;
+
+/// The two endpoints of a connection and the timer event that each waits for.
+pub struct Connection {
+    /// Opens and sends.
+    pub sender: Endpoint,
+    /// Accepts and receives.
+    pub receiver: Endpoint,
+    /// The instant of each endpoint's one valid timer event; far future if there is none.
+    pub armed: [Instant; 2],
+    /// Which endpoints have closed.
+    pub closed: [bool; 2],
+    /// The end at which the last of the data arrives.
+    pub last: End,
+    /// What the applications do, where that depends on more than the beginning.
+    pub session: Option<Box<Session>>,
+}
+
+impl Connection {
+    /// Two endpoints that have not begun, and nothing to say but what is told them.
+    pub fn new(tcp: &Profile, session: Option<Session>) -> Self {
+        let last = match &session {
+            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Sender,
+            _ => End::Receiver,
+        };
+        Connection {
+            sender: Endpoint::new(Role::Active, tcp),
+            receiver: Endpoint::new(Role::Passive, tcp),
+            armed: [Instant::FAR_FUTURE; 2],
+            closed: [false; 2],
+            last,
+            session: session.map(Box::new),
+        }
+    }
+
+    /// The applications do what they are about to do.
+    pub fn act(&mut self, step: &Step) {
+        for (endpoint, act) in [(&mut self.sender, step.client), (&mut self.receiver, step.server)] {
+            match act {
+                Some(Act::Write(bytes)) => endpoint.write(bytes),
+                Some(Act::WriteLast(bytes)) => {
+                    endpoint.write(bytes);
+                    endpoint.close();
+                }
+                Some(Act::WriteEndlessly) => endpoint.write(ENDLESS),
+                Some(Act::Withdraw) => endpoint.withdraw(),
+                None => {}
+            }
+        }
+    }
+
+    /// How far its streams have come.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            acked: self.sender.acked().get(),
+            at_server: self.receiver.delivered().get(),
+            at_client: self.sender.delivered().get(),
+        }
+    }
+
+    /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.
+    pub fn counts(&self, end: End) -> FlowCounts {
+        let answers = self.last == End::Sender;
+        let (endpoint, counts_sent, counts_received) = match end {
+            End::Sender => (&self.sender, true, answers),
+            End::Receiver => (&self.receiver, answers, true),
+        };
+        let mut counts = FlowCounts::default();
+        let c = endpoint.counters();
+        if counts_sent {
+            counts.sent_segments = u64::from(c.data_segments_sent);
+            counts.sent_bytes = c.bytes_sent;
+            counts.retransmitted_segments = u64::from(c.retransmitted);
+            counts.timeouts = u64::from(c.timeouts);
+            counts.fast_retransmits = u64::from(c.fast_retransmits);
+            counts.ecn_reductions = u64::from(c.ecn_reductions);
+            counts.multiple_loss_windows = u64::from(c.multiple_loss_windows);
+        }
+        if counts_received {
+            counts.delivered_bytes = endpoint.delivered().get();
+            counts.ce_received = u64::from(c.ce_received);
+            counts.spurious_retransmissions = u64::from(c.duplicates_received);
+        }
+        counts
+    }
+
+    /// Does nothing happen at this end up to `due` but the arrival of packets? Its timer is not due, and it is neither
+    /// opening nor closing.
+    #[inline]
+    pub fn is_quiet(&self, end: End, due: Instant) -> bool {
+        let endpoint = match end {
+            End::Sender => &self.sender,
+            End::Receiver => &self.receiver,
+        };
+        endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
+    }
+
+    /// One endpoint.
+    #[inline]
+    pub fn endpoint(&mut self, end: End) -> &mut Endpoint {
+        match end {
+            End::Sender => &mut self.sender,
+            End::Receiver => &mut self.receiver,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The table of flows: slots that are used again, and never mistaken for an earlier tenant's.
+
+use crate::event::FlowRef;
+use crate::flow::Flow;
+
+/// Slots for living flows. A flow keeps its slot until its last packet has left the network, so that packets
+/// find their flow by slot alone. A freed slot is used again under the next generation, so that a late timer of
+/// a dead flow never hits its successor.
+#[derive(Default)]
+pub struct FlowTable {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Flows that are over and have no packet left, to be taken out.
+    finished: Vec<u32>,
+}
+
+struct Slot {
+    generation: u32,
+    flow: Option<Flow>,
+}
+
+impl FlowTable {
+    /// Puts a flow in, which `make` makes for its slot; how its timers find it.
+    pub fn insert(&mut self, make: impl FnOnce(u32) -> Flow) -> FlowRef {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, flow: None });
+            (self.slots.len() - 1) as u32
+        });
+        let place = &mut self.slots[slot as usize];
+        place.flow = Some(make(slot));
+        FlowRef { slot, generation: place.generation }
+    }
+
+    /// The flow of a timer, unless it is gone.
+    #[inline]
+    pub fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Flow> {
+        let slot = &mut self.slots[flow.slot as usize];
+        if slot.generation == flow.generation { slot.flow.as_mut() } else { None }
+    }
+
+    /// The flow of a packet that is in the network.
+    ///
+    /// # Panics
+    /// If there is none: a flow stays while it has packets.
+    #[inline]
+    pub fn of_packet(&mut self, slot: u32) -> &mut Flow {
+        self.tenant(slot).1
+    }
+
+    /// The flow of a packet that is in the network, and the generation in which its timers find it.
+    ///
+    /// # Panics
+    /// If there is none: a flow stays while it has packets.
+    #[inline]
+    pub fn tenant(&mut self, slot: u32) -> (u32, &mut Flow) {
+        let slot = &mut self.slots[slot as usize];
+        let flow = slot.flow.as_mut().expect("a flow stays while it has packets in the network");
+        (slot.generation, flow)
+    }
+
+    /// A packet of the flow has left the network, delivered or lost.
+    #[inline]
+    pub fn packet_gone(&mut self, slot: u32) {
+        self.of_packet(slot).in_flight -= 1;
+        self.look_whether_finished(slot);
+    }
+
+    /// After each change of a flow: is it over, and has its last packet gone?
+    #[inline]
+    pub fn look_whether_finished(&mut self, slot: u32) {
+        let flow = self.of_packet(slot);
+        if flow.over && flow.in_flight == 0 {
+            self.finished.push(slot);
+        }
+    }
+
+    /// Is there a flow to [`FlowTable::reap`]?
+    #[inline]
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Takes out a flow that is over and has no packet left; `None` if there is none.
+    pub fn reap(&mut self) -> Option<Flow> {
+        let number = self.finished.pop()?;
+        let slot = &mut self.slots[number as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(number);
+        slot.flow.take()
+    }
+
+    /// All living flows, by slot.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
+        self.slots.iter_mut().filter_map(|s| s.flow.as_mut())
+    }
+
+    /// Bytes that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>()
+    }
+
+    /// Takes out all that still live.
+    pub fn drain(&mut self) -> impl Iterator<Item = Flow> {
+        self.slots.iter_mut().filter_map(|s| s.flow.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Pending;
+    use crate::flow::{Body, Datagrams};
+    use crate::packet::FlowId;
+    use aqmlab_random::Stream;
+    use aqmlab_traffic::{PacketSizes, PacketSource, Spacing};
+    use aqmlab_units::{Bytes, Instant, Rate, Span};
+
+    fn flow(slot: u32, number: u32) -> Flow {
+        let draws = Stream::new(1, "test");
+        let sizes = PacketSizes::Fixed(Bytes::new(100));
+        let source = PacketSource::new(Rate::mbit(1), sizes, Spacing::Constant, Instant::ZERO, draws, draws);
+        let body = Body::Packets(Box::new(Datagrams::new(source)));
+        Flow {
+            id: FlowId { slot, number, class: 0 },
+            index: number,
+            in_flight: 0,
+            over: false,
+            pending: Pending::default(),
+            start: Instant::ZERO,
+            completed: Instant::FAR_FUTURE,
+            base_rtt: Span::ZERO,
+            access: None,
+            body,
+            kept: None,
+        }
+    }
+
+    #[test]
+    fn a_timer_of_a_dead_flow_never_finds_its_successor() {
+        let mut table = FlowTable::default();
+        let first = table.insert(|slot| flow(slot, 1));
+        table.of_packet(first.slot).over = true;
+        table.look_whether_finished(first.slot);
+        assert_eq!(table.reap().map(|f| f.id.number), Some(1));
+        let second = table.insert(|slot| flow(slot, 2));
+        assert_eq!(first.slot, second.slot, "the slot is used again");
+        assert!(table.get_mut(first).is_none());
+        assert_eq!(table.get_mut(second).map(|f| f.id.number), Some(2));
+    }
+
+    #[test]
+    fn a_flow_stays_until_its_last_packet_has_gone() {
+        let mut table = FlowTable::default();
+        let slot = table.insert(|slot| flow(slot, 1)).slot;
+        table.of_packet(slot).in_flight = 2;
+        table.of_packet(slot).over = true;
+        table.packet_gone(slot);
+        assert!(table.reap().is_none());
+        table.packet_gone(slot);
+        assert_eq!(table.reap().map(|f| f.id.number), Some(1));
+        assert!(table.reap().is_none());
+    }
+}
