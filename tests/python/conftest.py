@@ -55,6 +55,22 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
     return aqmlab.run(copy.deepcopy(SMALL), output=tmp_path_factory.mktemp("runs") / "small", jobs=2)
 
 
+@pytest.fixture(scope="session")
+def grid():
+    """240 runs: 2 arms x 4 rates x 3 numbers of flows x 10 seeds, three of them lost."""
+    from synthetic_sweep import synthetic
+
+    lost = {(3, 4): "it needs more than 1 GiB of memory", (3, 7): "it needs more than 2 GiB of memory"}
+    return synthetic(lost=lost | {(20, 1): "the worker was ended by signal 9"})
+
+
+@pytest.fixture(scope="session")
+def grid_report(grid, tmp_path_factory):
+    from aqmlab.reports import write_sweep_report
+
+    return write_sweep_report(grid, tmp_path_factory.mktemp("report") / "report.html")
+
+
 @pytest.fixture
 def small_file(tmp_path: Path) -> Path:
     import tomli_w

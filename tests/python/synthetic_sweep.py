@@ -20,6 +20,7 @@ from aqmlab.recording import Run
 from aqmlab.results import Axis, Cell, Missing, Results
 
 QUEUE = "bottleneck"
+DELAY = "queueing_delay_p95_s"
 T0_NS, T1_NS = 10**10, 11 * 10**10
 PACKET = 1000
 RATES = ("5Mbit", "10Mbit", "20Mbit", "50Mbit")

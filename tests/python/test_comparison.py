@@ -13,9 +13,7 @@ from aqmlab.comparison import compare_sides
 from aqmlab.errors import RecordingError, UsageError
 from aqmlab.sides import side, side_of
 from aqmlab.stats.unpaired import unpaired_difference
-from synthetic_sweep import RATES, synthetic
-
-DELAY = "queueing_delay_p95_s"
+from synthetic_sweep import DELAY, RATES, synthetic
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,112 @@
+"""What the report over a sweep computes: its answer, differences that stand, distributions, the best arms."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from aqmlab.cells import Cells, cells_of
+from aqmlab.metrics import EVERY_CLASS, find
+from aqmlab.reports.best import best_arms
+from aqmlab.reports.sweep.answer import answer
+from aqmlab.reports.sweep.differences import comparisons, differences
+from aqmlab.reports.sweep.distributions import delay_cdf
+from aqmlab.stats import Estimate
+from synthetic_sweep import DELAY, QUEUE, synthetic
+
+
+def test_the_answer_counts_the_cases(grid):
+    cells = cells_of(grid)
+    assert answer(cells, [differences(cells, metric) for metric in cells.metrics]) == (
+        "P95 queueing delay is lower in 8 of 12 cases with PI than with RED; in 4 they cannot be told apart."
+        " Goodput is lower in 12 of 12 cases with PI than with RED."
+    )
+
+
+def test_the_answer_of_many_arms_says_how_often_each_is_ahead():
+    cells = cells_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
+    said = answer(cells, [differences(cells, metric) for metric in cells.metrics])
+    assert re.match(r"Of 12 cases, the shortest p95 queueing delay has PI in \d+ \(8 for certain\)", said)
+    assert said.endswith("Of 12 cases, the highest goodput has DropTail in 12 (12 for certain).")
+
+
+def test_the_answer_of_one_arm_is_a_range():
+    cells = cells_of(synthetic(arms=["RED"], seeds=5))
+    said = answer(cells, [])
+    assert "(rate 50Mbit, count 5) to" in said
+    assert "(rate 5Mbit, count 80)." in said
+
+
+def test_differences_are_paired_and_stand_by_holm_over_the_cases(grid):
+    cells = cells_of(grid)
+    found = differences(cells, find(DELAY))
+    assert found.pairs == (("PI", "RED"),)
+    p_values = []
+    for contrast in found.contrasts[0]:
+        a, b = (grid.values(DELAY, cell) for cell in (contrast.cell, contrast.other))
+        seeds = sorted(a.keys() & b.keys())
+        test = scipy_stats.ttest_rel([a[s] for s in seeds], [b[s] for s in seeds])
+        assert contrast.found.p_value == pytest.approx(test.pvalue)
+        p_values.append(test.pvalue)
+    # Holm by hand: the smallest p against alpha / 12, the next against alpha / 11, until one is larger.
+    order = np.argsort(p_values)
+    passed = [p_values[i] <= 0.05 / (12 - rank) for rank, i in enumerate(order)]
+    first_kept_back = passed.index(False)
+    standing = {int(i) for i in order[:first_kept_back]}
+    assert {i for i, contrast in enumerate(found.contrasts[0]) if contrast.stands} == standing
+    assert 0 < len(standing) < 12
+    assert comparisons([found]).count == 12
+
+
+def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
+    cells = cells_of(synthetic(arms=["RED", "PI"], seeds=10), ["goodput_bps"])
+    spread = np.array([-1.0, 1.0] * 5)
+    values = {}
+    for i, (_, (red, pi)) in enumerate(cells.cases):
+        # In one case the mean is 0.85 of the standard deviation, in the others as good as nothing.
+        shift = 0.85 if i == 3 else 0.01
+        values[red] = dict.fromkeys(range(10), 1.0)
+        values[pi] = dict(enumerate(1.0 + shift + spread))
+    made = Cells(cells.results, cells.metrics, {"goodput_bps": values})
+    p_value = scipy_stats.ttest_1samp(0.85 + spread, 0).pvalue
+    assert 0.05 / 12 < p_value < 0.05
+    contrast = differences(made, cells.metrics[0]).contrasts[0][3]
+    assert contrast.found.p_value == pytest.approx(p_value)
+    assert contrast.found.seen
+    assert not contrast.stands
+
+
+def test_the_distribution_is_the_mean_of_the_seeds_with_its_interval(grid):
+    cell = grid.cells[5]
+    found = delay_cdf(grid, cell)
+    assert found.n == 10
+    for place in (1, 20, 40, len(found.delay_ms) - 1):
+        shares = []
+        for run in grid.measured(cell):
+            bins = run.queues[QUEUE, EVERY_CLASS].sojourn
+            below = sum(
+                w
+                for high, w in zip(bins.high, bins.weight, strict=True)
+                if high <= found.delay_ms[place] * 1e6
+            )
+            shares.append(below / bins.total)
+        assert found.share[place] == pytest.approx(np.mean(shares))
+        half = scipy_stats.t.ppf(0.975, 9) * np.std(shares, ddof=1) / np.sqrt(10)
+        assert found.low[place] == pytest.approx(max(0, np.mean(shares) - half))
+        assert found.high[place] == pytest.approx(min(1, np.mean(shares) + half))
+    assert found.share[0] == 0
+    assert found.share[-1] == 1
+
+
+def test_the_best_arms_are_the_first_and_those_that_cannot_be_told_from_it():
+    apart = {("b", "a"): Estimate(1.0, 0.5, 10), ("c", "a"): Estimate(1.0, 2.0, 10)}
+
+    def difference(arm, other):
+        return apart.get((arm, other), Estimate(0.0, 0.0, 10))
+
+    assert best_arms({"a": 1.0, "b": 2.0, "c": 2.0}, "less", difference) == {"a", "c"}
+    assert best_arms({"a": 1.0, "c": 2.0}, "less", difference) == frozenset()
+    assert best_arms({"a": 1.0, "b": 2.0}, "", difference) == frozenset()
