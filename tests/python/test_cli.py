@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import tomli_w
 
+from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
 
 
@@ -328,6 +329,16 @@ def test_closed_output_is_no_error():
     command = f"{sys.executable} -m aqmlab aqm list >&-"
     ended = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_ctrl_c_before_any_command_is_no_traceback(monkeypatch, capsys):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aqmlab.cli.app.execute", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, *capsys.readouterr()) == (130, "", "")
 
 
 def started_with_all_signals(command):

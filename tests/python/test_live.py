@@ -123,6 +123,14 @@ def test_each_fault_is_a_sentence_and_an_exit_code_and_leaves_nothing(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_command_line_says_where_runs_before_a_fault_are(aqmlab_cli, router, small_file, tmp_path):
+    router("second-killed")
+    ended = aqmlab_cli("live", small_file, "-o", tmp_path / "out")
+    assert ended.returncode == 4
+    assert "seed 2: the live router was killed" in ended.stderr
+    assert ended.stderr.endswith(f"; finished runs are kept in `{tmp_path / 'out'}`\n")
+
+
 def test_runs_before_a_fault_are_kept(router, small, tmp_path):
     router("second-killed")
     with pytest.raises(aqmlab.RunError) as told:

@@ -8,6 +8,7 @@ import os
 __all__ = ["main"]
 
 _COLLECT_AFTER = 100_000
+_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -17,6 +18,10 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What is imported stays to the end: looking through it for garbage again and again finds none.
     gc.set_threshold(_COLLECT_AFTER)
-    from aqmlab.cli.app import execute
+    try:
+        from aqmlab.cli.app import execute
 
-    raise SystemExit(execute())
+        raise SystemExit(execute())
+    except KeyboardInterrupt:
+        # Before any command has begun; those say themselves what they leave.
+        raise SystemExit(_INTERRUPTED) from None

@@ -58,6 +58,11 @@ def complain(text: str) -> None:
     print(f"{head}: {text}", file=sys.stderr)
 
 
+def with_notes(text: str, error: BaseException) -> str:
+    """A text and the notes of an error: what was kept."""
+    return "; ".join([text, *getattr(error, "__notes__", [])])
+
+
 class _Ended(KeyboardInterrupt):
     """Another signal than that of Ctrl-C asks us to end: what is half done is put away all the same."""
 
@@ -92,7 +97,7 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        print("; ".join(["interrupted", *getattr(stop, "__notes__", [])]), file=sys.stderr)
+        print(with_notes("interrupted", stop), file=sys.stderr)
         raise typer.Exit(128 + stop.number if isinstance(stop, _Ended) else Exit.INTERRUPTED) from None
     finally:
         for number, handler in before.items():
@@ -122,7 +127,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except AqmlabError as error:
-        complain(str(error))
+        complain(with_notes(str(error), error))
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return Exit.INTERRUPTED

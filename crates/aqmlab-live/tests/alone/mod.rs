@@ -69,6 +69,9 @@ fn alone(cases: &[Case], name: &str) -> ExitCode {
     match case() {
         Ok(()) => ExitCode::SUCCESS,
         Err(LiveError::Machine { what, remedy }) => {
+            // Or a defect by which no run begins at all would pass for a machine's.
+            let diagnosis = aqmlab_live::doctor::examine();
+            assert!(!diagnosis.can_run(), "the doctor finds no fault here, and yet: {what}; {remedy}");
             println!("{name}: skipped, for {what}; {remedy}");
             ExitCode::from(SKIPPED as u8)
         }
