@@ -134,5 +134,8 @@ def live_folder(tmp_path):
     tmp_path.chmod(0o777)
     import tomli_w
 
-    (tmp_path / "live.toml").write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
+    file = tmp_path / "live.toml"
+    file.write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
+    # Whatever our umask is.
+    file.chmod(0o644)
     return tmp_path
