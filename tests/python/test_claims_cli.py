@@ -131,8 +131,9 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
     [
         ("", "there is no [[claim]] in it"),
         ("claim = 5", "there is no [[claim]] in it"),
-        ("[[claim", "c.toml: "),
+        ("[[claim", "c.toml:1: Expected ']]'"),
         ("claim = [5]", "claim 1: it is no table"),
+        ("[[claim]]\nexpect = 5 %\n", "c.toml:2:12: Expected newline"),
         ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or no text"),
         ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or no text"),
         (

@@ -138,8 +138,9 @@ def test_scorecards_tell_everything(toy, tmp_path):
     for figure in toy.figures:
         assert draw_figure(figure, toy.results.get(figure.experiment), tmp_path / "figures", "0.0").is_file()
     markdown = as_markdown(toy, tmp_path, MADE)
-    assert "| T2 | **fails** | firm | RED loses nothing. | drop_percent{arm=RED, limit=8p} = " in markdown
-    assert "RED's queue is shorter than DropTail's. | limit " in markdown
+    assert "| T2 | **fails** | firm | RED loses nothing. | ours: " in markdown
+    assert " | drop_percent{arm=RED, limit=8p} = " in markdown
+    assert "RED's queue is shorter than DropTail's. | given | limit " in markdown
     assert "It is wrong. With another reading (least RTO: 200 ms), all else the same, it fails." in markdown
     assert "](figures/figure-1.svg)" in markdown
     page = as_html(toy, tmp_path, MADE)
@@ -282,7 +283,7 @@ def test_every_reading_is_gone_through(store):
     table = multiverse(paper, wanted=Wanted(findings=["T1", "T2"]), store=store)
     assert table.share(1, "fails") == 1.0
     assert table.best() in table.universes
-    assert "| the fixed reading | 1 of 2 | nothing |" in multiverse_markdown(table, MADE)
+    assert "| the fixed reading |  | 1 of 2 | nothing |" in multiverse_markdown(table, MADE)
 
 
 def test_what_is_contradicted_is_no_reading(tmp_path, toy):
@@ -330,8 +331,28 @@ def test_a_finding_says_whether_it_is_firm(tmp_path):
     folder = edited(tmp_path, "expected.toml", 'strength = "soft"\n', "")
     with pytest.raises(ScenarioError) as refused:
         read_paper(folder)
-    place = f"{folder / 'expected.toml'}:15: finding `T3`"
+    place = f"{folder / 'expected.toml'}:16: finding `T3`"
     assert str(refused.value) == f'{place}: `strength` is missing; write "firm" or "soft"'
+
+
+@pytest.mark.parametrize("file", ["paper.toml", "expected.toml"])
+@pytest.mark.parametrize(
+    ("wrong", "place", "what"),
+    [
+        (b"number = 5 %\n", "2:12", "Expected newline or end of document"),
+        (b"title = 1\ntitle = 2\n", "3:10", "Cannot overwrite a value"),
+        (b'text = """\nand on\n', "3", "Unterminated string"),
+        (b"text = '\xff'\n", "2", "this is no UTF-8 text"),
+    ],
+)
+def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place, what):
+    shutil.copytree(TOY, tmp_path / "toy")
+    broken = tmp_path / "toy" / file
+    broken.write_bytes(b"# first\n" + wrong)
+    with pytest.raises(ScenarioError) as refused:
+        read_paper(tmp_path / "toy")
+    assert str(refused.value).startswith(f"{broken}:{place}: {what}")
+    assert "(at " not in str(refused.value)
 
 
 def test_a_line_that_cannot_be_told_is_not_named(tmp_path):

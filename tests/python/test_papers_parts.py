@@ -8,14 +8,14 @@ import pytest
 
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.reach import cell_of
-from aqmlab.errors import ScenarioError
+from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.left_out import left_out
 from aqmlab.papers.multiverse import multiverse
 from aqmlab.papers.names import names_of
 from aqmlab.papers.needed import needed
 from aqmlab.papers.paper import Part
-from aqmlab.papers.reproduce import Wanted, reproduce
+from aqmlab.papers.reproduce import Wanted, choose, reproduce
 from aqmlab.results import Cell
 from claim_worlds import BUFFER, COUNT
 
@@ -140,6 +140,34 @@ def test_tables_and_figures_run_the_cells_that_they_show(store):
     assert count(figures=["2a"]) == [2]
     assert count(figures=["3"]) == []
     assert count(findings=["T3"], tables=["I"]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (["III"], ["III, 72", "III, 300"]),
+        (["iii"], ["III, 72", "III, 300"]),
+        (["III, 72"], ["III, 72"]),
+        # What is called just so is meant alone.
+        (["I"], ["I"]),
+        (["III, 300", "III"], ["III, 300", "III, 72"]),
+        (["9"], ["9a", "9b"]),
+        (["con"], None),
+        (["II"], None),
+        (["III, 7"], None),
+        (["1"], None),
+        ([""], None),
+    ],
+)
+def test_a_number_stands_for_all_its_parts(asked, found):
+    (table,) = read_paper(TOY).tables
+    names = ("I", "I, difference", "III, 72", "III, 300", "9a", "9b", "10", "12a", "convergence")
+    paper = replace(read_paper(TOY), tables=tuple(replace(table, name=name) for name in names))
+    if found is None:
+        with pytest.raises(UsageError, match="there is no table"):
+            choose(paper, Wanted(tables=asked))
+        return
+    assert [of.name for of in choose(paper, Wanted(tables=asked))[1]] == found
 
 
 def test_readings_run_the_cells_too(store):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from aqmlab.claims.reach import asked_by
 from aqmlab.claims.scan import MisplacedError, Origin, place_in
 from aqmlab.claims.tree import Condition, label
 from aqmlab.errors import ScenarioError, UsageError, unknown
+from aqmlab.toml_files import read_toml
 
 STRENGTHS = ("firm", "soft")
 KEYS = ("name", "text", "expect", "where", "strength", "source")
@@ -155,12 +155,10 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
     """
     path = Path(file)
     try:
-        text = path.read_text(encoding="utf-8")
-        entries = tomllib.loads(text).get("claim")
+        content, text = read_toml(path)
     except OSError as error:
         raise UsageError(f"cannot read `{path}`: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: {error}") from error
+    entries = content.get("claim")
     if not isinstance(entries, list) or not entries:
         raise ScenarioError(f"{path}: there is no [[claim]] in it")
     if len(entries) > MOST_CLAIMS:

@@ -69,7 +69,10 @@ def reproduce(
         str, typer.Argument(metavar="KEY", help="A paper, as `aqmlab papers` lists it, or its folder.")
     ],
     table: Annotated[
-        Names, typer.Option("--table", help="Only this table, of the cells it shows; again for more.")
+        Names,
+        typer.Option(
+            "--table", help="Only this table (III: also `III, 72`), of the cells it shows; again for more."
+        ),
     ] = None,
     figure: Annotated[
         Names, typer.Option("--figure", help="Only this figure, of the cells it shows; again for more.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aqmlab import toml_files
 from aqmlab.claims.scan import Origin, place_in
 from aqmlab.errors import ScenarioError, unknown
 
@@ -129,9 +129,7 @@ def read_toml(file: Path) -> Entry:
         If it cannot be read, or is no TOML.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-        return Entry(tomllib.loads(text), str(file), text)
+        content, text = toml_files.read_toml(file)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{file}: {error}") from error
+    return Entry(content, str(file), text)

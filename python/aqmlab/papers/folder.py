@@ -14,6 +14,7 @@ from aqmlab.papers.paper import (
     SCENARIO_ENDING,
     SCORED_MARKS,
     STRENGTHS,
+    THRESHOLD_BASES,
     Finding,
     Multiverse,
     Paper,
@@ -23,6 +24,7 @@ from aqmlab.papers.paper import (
     PublishedTable,
     Setting,
     Thinned,
+    Threshold,
 )
 
 
@@ -161,7 +163,8 @@ def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Se
         *("id", "text", "strength", "source", "mark", "threshold"),
         *("experiment", "where", "expect", "part", "cause", "note"),
     )
-    if entry.choice("mark", MARKS, "given") not in SCORED_MARKS:
+    mark = entry.choice("mark", MARKS, "given")
+    if mark not in SCORED_MARKS:
         raise entry.error("what is only recalled, or unknown, is never scored")
     stated = entry.get("part", list, [])
     if bool(stated) == entry.has("expect"):
@@ -173,11 +176,26 @@ def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Se
         entry.need("text", str),
         entry.choice("strength", STRENGTHS),
         entry.get("source", str, ""),
-        entry.get("threshold", str, ""),
+        _threshold(entry, mark),
         tuple(_part(part, expected, name, files, whole=part is entry) for part in parts),
         _causes(entry, settings),
         entry.get("note", str, ""),
+        mark,
     )
+
+
+_STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
+
+
+def _threshold(entry: Entry, mark: str) -> Threshold:
+    """``ours: 95 %``; what the paper says as it stands, if nothing is written."""
+    if not entry.has("threshold"):
+        return Threshold(mark)
+    text = entry.need("threshold", str)
+    basis, _, what = (part.strip() for part in text.partition(":"))
+    if basis not in THRESHOLD_BASES or not what:
+        raise entry.error(f"`threshold` is `{text}`; write whose it is, and what: {_STATED}")
+    return Threshold(basis, what)
 
 
 def _part(entry: Entry, expected: Entry, name: str, files: list[str], *, whole: bool) -> Part:

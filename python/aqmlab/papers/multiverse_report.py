@@ -55,7 +55,7 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
         shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
         fixed = table.status(table.universes[0], i)
         lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
-    lines += ["", "| reading | firm findings that hold | changed by it |", "|---|---|---|"]
+    lines += ["", "| reading | known as | firm findings that hold | changed by it |", "|---|---|---|---|"]
     lines += [_universe_row(table, universe, firm) for universe in table.universes]
     return "\n".join(lines) + "\n"
 
@@ -69,7 +69,7 @@ def _thinned(paper: Paper) -> str:
 
 
 def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
-    label = markdown_cell(universe.label)
+    label = f"{markdown_cell(universe.label)} | {_marks(table.paper, universe)}"
     if universe.failure:
         return f"| {label} | could not be run | {markdown_cell(universe.failure.splitlines()[0])} |"
     fixed = table.universes[0]
@@ -79,3 +79,8 @@ def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
         if table.status(universe, i) != table.status(fixed, i)
     ]
     return f"| {label} | {table.held(universe)} of {firm} | {', '.join(changed) or 'nothing'} |"
+
+
+def _marks(paper: Paper, universe: Universe) -> str:
+    """How well the settings are known that a reading changes."""
+    return ", ".join(dict.fromkeys(s.mark for s in paper.settings if s.name in universe.reading))

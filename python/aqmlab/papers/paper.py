@@ -12,6 +12,8 @@ from aqmlab.claims.scan import Origin
 MARKS = ("given", "inferred", "recalled", "unknown")
 """How well a value is known; ``papers/README.md`` says what each means."""
 SCORED_MARKS = ("given", "inferred")
+THRESHOLD_BASES = ("given", "inferred", "ours")
+"""Whose a threshold is: the paper's, one that follows from what it gives, or one that we had to choose."""
 STRENGTHS = ("firm", "soft")
 DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
@@ -117,6 +119,25 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Threshold:
+    """What the numbers rest on that the statements of a finding compare with.
+
+    Attributes
+    ----------
+    basis
+        Of :data:`THRESHOLD_BASES`.
+    what
+        The numbers, in words; empty where the paper's own words are compared as they stand.
+    """
+
+    basis: str
+    what: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.basis}: {self.what}" if self.what else self.basis
+
+
+@dataclass(frozen=True)
 class Finding:
     """What the paper says of its results.
 
@@ -126,12 +147,14 @@ class Finding:
         Its number.
     text
         In words.
+    mark
+        How well it is known, of :data:`SCORED_MARKS`.
     strength
         ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a figure.
     source
         Where in the paper.
     threshold
-        Whose the numbers are that the statements compare with.
+        What the numbers rest on that the statements compare with.
     parts
         Statements that must all hold.
     causes
@@ -145,10 +168,11 @@ class Finding:
     text: str
     strength: str
     source: str
-    threshold: str
+    threshold: Threshold
     parts: tuple[Part, ...]
     causes: tuple[Mapping[str, str], ...]
     note: str = ""
+    mark: str = "given"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Wanted:
     Attributes
     ----------
     tables, figures, findings
-        The paper's numbers.
+        The paper's numbers. ``III`` stands for ``III, 72`` and ``III, 300`` too, if none is called just so.
     """
 
     tables: Sequence[str] = ()
@@ -211,13 +211,22 @@ def choose(
 
 
 def _named(what: str, names: Sequence[str], known: Sequence[Named]) -> list[Named]:
-    found = []
+    found: list[Named] = []
     for name in names:
-        match = next((item for item in known if item.name.lower() == name.lower()), None)
-        if match is None:
+        matches = [item for item in known if item.name.lower() == name.lower()]
+        matches = matches or [item for item in known if _is_part_of(item.name, name)]
+        if not matches:
             raise unknown(what, name, [item.name for item in known])
-        found.append(match)
+        found += [item for item in matches if item not in found]
     return found
+
+
+def _is_part_of(name: str, whole: str) -> bool:
+    """Whether ``III, 72`` is a part of ``III``, and ``9a`` of ``9``; ``12`` is none of ``1``."""
+    if not whole or not name.lower().startswith(whole.lower()):
+        return False
+    last, following = whole[-1], name[len(whole)]
+    return not (last.isdigit() and following.isdigit()) and not (last.isalpha() and following.isalpha())
 
 
 def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:

@@ -12,7 +12,7 @@ from aqmlab.claims.text import placed_sentence
 from aqmlab.figures import NO_VALUE, number
 from aqmlab.files import save
 from aqmlab.papers.evidence import comparisons, evidence, explanation
-from aqmlab.papers.paper import STRENGTHS, Paper
+from aqmlab.papers.paper import STRENGTHS, THRESHOLD_BASES, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
 from aqmlab.papers.scoring import ScoredFinding
@@ -45,6 +45,18 @@ _HOW_SCORED = (
     " failures of a finding that fails, those nearest to failing of one that holds. Differences of"
     " percentages are in percentage points."
 )
+
+
+def _thresholds(done: Reproduction) -> str:
+    """``Of the thresholds 2 are given by the paper, 1 is inferred and 29 are ours``: how free we were."""
+    bases = [scored.finding.threshold.basis for scored in done.findings]
+    counts = {basis: bases.count(basis) for basis in THRESHOLD_BASES}
+    said = [f"{count} {'is' if count == 1 else 'are'} {basis}" for basis, count in counts.items() if count]
+    return (
+        f" A threshold is given by the paper, inferred from what it gives, or ours: {', '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def headline(done: Reproduction) -> str:
@@ -81,10 +93,10 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         "",
         f"Made on {made['date']} by aqmlab {made['version']} (results version {made['results_version']},"
         f" commit {made['commit']}) with `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
-        f" {_HOW_SCORED} All comparisons are in `scorecard.json`.",
+        f" {_HOW_SCORED}{_thresholds(done)} All comparisons are in `scorecard.json`.",
         "",
-        "| finding | score | strength | what the paper says | what was measured |",
-        "|---|---|---|---|---|",
+        "| finding | score | strength | what the paper says | threshold | what was measured |",
+        "|---|---|---|---|---|---|",
     ]
     lines += [_markdown_row(scored) for scored in done.findings]
     lines += _markdown_notes(done.findings)
@@ -125,6 +137,7 @@ def _markdown_row(scored: ScoredFinding) -> str:
         f"**{scored.status}**" if scored.status != "holds" else scored.status,
         finding.strength,
         markdown_cell(finding.text),
+        markdown_cell(str(finding.threshold)),
         "<br>".join(map(markdown_cell, evidence(scored))),
     ]
     return f"| {' | '.join(cells)} |"
@@ -204,7 +217,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "settings": [setting for setting in paper.settings if not setting.test],
         "reading_head": _reading_head(paper),
         "duration": _duration(done),
-        "how_scored": _HOW_SCORED,
+        "how_scored": _HOW_SCORED + _thresholds(done),
         "command": f"aqmlab reproduce {paper.key}",
     }
     return page("scorecard.html.j2", [], context, styles=("scorecard.css",))
@@ -220,6 +233,7 @@ def _finding_context(scored: ScoredFinding) -> dict[str, Any]:
         "strength": scored.finding.strength,
         "text": scored.finding.text,
         "source": scored.finding.source,
+        "threshold": str(scored.finding.threshold),
         "expect": "\nand ".join(part.expect for part in scored.finding.parts),
         "evidence": shown,
         "comparisons": [

@@ -8,7 +8,7 @@ from typing import Any
 
 from aqmlab.claims.score import scored_json
 from aqmlab.papers.evidence import evidence, explanation
-from aqmlab.papers.paper import STRENGTHS
+from aqmlab.papers.paper import STRENGTHS, Setting
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scoring import ScoredFinding
 from aqmlab.papers.tables import FilledTable, TableCell
@@ -35,6 +35,7 @@ def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
         "counts": {strength: done.counts(strength) for strength in STRENGTHS},
         "findings": [_finding_json(scored) for scored in done.findings],
         "tables": [_table_json(filled) for filled in done.tables],
+        "reading": [_setting_json(setting) for setting in done.paper.settings if not setting.test],
     }
 
 
@@ -44,6 +45,8 @@ def _finding_json(scored: ScoredFinding) -> dict[str, Any]:
         "name": scored.finding.name,
         "text": scored.finding.text,
         "strength": scored.finding.strength,
+        "mark": scored.finding.mark,
+        "threshold": {"basis": scored.finding.threshold.basis, "what": scored.finding.threshold.what},
         "status": scored.status,
         "evidence": list(evidence(scored)),
         "explanation": explanation(scored),
@@ -55,9 +58,14 @@ def _finding_json(scored: ScoredFinding) -> dict[str, Any]:
     }
 
 
+def _setting_json(setting: Setting) -> dict[str, str]:
+    return {"setting": setting.name, "chosen": setting.chosen, "mark": setting.mark, "why": setting.why}
+
+
 def _table_json(filled: FilledTable) -> dict[str, Any]:
     return {
         "name": filled.table.name,
+        "mark": filled.table.mark,
         "columns": [column["label"] for column in filled.table.columns],
         "rows": [
             {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}

@@ -1,0 +1,77 @@
+"""What a scorecard says: whose thresholds are, and how well settings are known."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from aqmlab.errors import ScenarioError
+from aqmlab.papers.folder import read_paper
+from aqmlab.papers.multiverse import multiverse
+from aqmlab.papers.multiverse_report import multiverse_markdown
+from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.scorecard import as_html, as_markdown, making
+from aqmlab.papers.scorecard_json import as_json
+
+TOY = Path(__file__).parents[1] / "papers" / "toy"
+MADE = making("0.0", 1, "abc1234")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def toy(store):
+    return reproduce(read_paper(TOY), seeds=5, store=store, jobs=2)
+
+
+def edited(tmp_path: Path, file: str, old: str, new: str) -> Path:
+    folder = tmp_path / "toy"
+    shutil.copytree(TOY, folder)
+    text = (folder / file).read_text()
+    assert text.count(old) == 1, old
+    (folder / file).write_text(text.replace(old, new))
+    return folder
+
+
+def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
+    markdown = as_markdown(toy, tmp_path, MADE)
+    assert "| T1 | holds | firm | RED's queue is shorter than DropTail's. | given | " in markdown
+    assert "| RED loses nothing. | ours: nothing is less than 0.001 % | " in markdown
+    # What follows from what is given has no firmer ground under its threshold.
+    assert "| Two parts. | inferred | " in markdown
+    counted = "from what it gives, or ours: 1 is given, 1 is inferred, 1 is ours."
+    assert counted in markdown
+    page = as_html(toy, tmp_path, MADE)
+    assert counted in page
+    assert '<p class="note">Threshold ours: nothing is less than 0.001 %</p>' in page
+    assert '<p class="note">Threshold given</p>' in page
+    told = {finding["name"]: finding for finding in as_json(toy, MADE)["findings"]}
+    assert told["T1"]["threshold"] == {"basis": "given", "what": ""}
+    assert told["T2"]["threshold"] == {"basis": "ours", "what": "nothing is less than 0.001 %"}
+    assert [told[name]["mark"] for name in ("T1", "T2", "T3")] == ["given", "given", "inferred"]
+
+
+@pytest.mark.parametrize("threshold", ["5 % is ours", "mine: 5 %", "ours:", "unknown: 5 %"])
+def test_a_threshold_says_whose_it_is(tmp_path, threshold):
+    old = "ours: nothing is less than 0.001 %"
+    with pytest.raises(ScenarioError, match=r"finding `T2`: `threshold` is .*; write whose it is") as refused:
+        read_paper(edited(tmp_path, "expected.toml", old, threshold))
+    assert '"given: ..." or "inferred: ..." or "ours: ..."' in str(refused.value)
+
+
+def test_a_setting_has_its_mark_wherever_it_is_listed(toy, store, tmp_path):
+    assert "| least RTO | 1 s | unknown | Not stated. |" in as_markdown(toy, tmp_path, MADE)
+    assert "<td>recalled</td>" in as_html(toy, tmp_path, MADE)
+    told = json.loads(json.dumps(as_json(toy, MADE)))["reading"]
+    assert [(s["setting"], s["chosen"], s["mark"]) for s in told] == [
+        ("least RTO", "1 s", "unknown"),
+        ("max_p", "0.1", "recalled"),
+    ]
+    table = multiverse_markdown(multiverse(read_paper(TOY), store=store, jobs=2), MADE)
+    assert "| the fixed reading |  | " in table
+    assert "| least RTO: 200 ms | unknown | " in table
+    assert "| least RTO: 200 ms, max_p: 0.02 | unknown, recalled | " in table
