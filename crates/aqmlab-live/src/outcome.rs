@@ -89,6 +89,7 @@ impl Ran<'_> {
             oversize: doors.iter().map(|door| door.oversize).sum(),
             no_room: doors.iter().map(|door| door.no_slot).sum(),
             hidden_drops: hidden,
+            at_sockets: self.traffic.trouble.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
                 // A packet that was refused has left the network and reached nobody.
                 doors.iter().map(|door| door.left.packets).sum::<u64>() - self.report.write_errors,

@@ -60,6 +60,8 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
+    /// Connections and datagrams that failed at their hosts' sockets, by what happened to them.
+    pub at_sockets: Vec<(String, u64)>,
     /// Packets that the router has handed to hosts, and those that their interfaces have counted.
     pub handed_over: (u64, u64),
     /// Of each host, packets that the router has handed to it with the mark CE, and those that its kernel has counted.
@@ -137,6 +139,7 @@ impl Verdict {
         ];
         checks.extend(traffic(observed));
         checks.push(hidden_drops(observed));
+        checks.push(at_sockets(observed));
         checks.push(handed_over(observed));
         checks.push(marks(observed));
         Verdict { checks, interrupted }
@@ -258,21 +261,29 @@ fn none(name: &'static str, count: u64, what: &str) -> Check {
 }
 
 fn hidden_drops(observed: &Observed) -> Check {
-    let count: u64 = observed.hidden_drops.iter().map(|(_, count)| count).sum();
-    let places: Vec<String> = observed.hidden_drops.iter().map(|(place, n)| format!("{place} {n}")).collect();
-    let sentence = if count == 0 {
-        "no packet was lost within a host".to_owned()
-    } else {
-        format!("{count} packets were lost within hosts: {}", places.join(", "))
-    };
-    Check {
-        name: "hidden_drops",
-        passed: count == 0,
-        sentence,
-        value: count as f64,
-        limit: 0.0,
-        unit: "packets",
-    }
+    let told = ("no packet was lost within a host", "packets were lost within hosts");
+    none_of("hidden_drops", &observed.hidden_drops, told, "packets")
+}
+
+fn at_sockets(observed: &Observed) -> Check {
+    let told = (
+        "no connection and no datagram failed at its hosts",
+        "connections and datagrams failed at their hosts",
+    );
+    none_of("at_sockets", &observed.at_sockets, told, "flows or packets")
+}
+
+/// Several things of which there must be none: what is said if there is none, and if there are some.
+fn none_of(
+    name: &'static str,
+    counts: &[(String, u64)],
+    (none, some): (&str, &str),
+    unit: &'static str,
+) -> Check {
+    let count: u64 = counts.iter().map(|(_, count)| count).sum();
+    let parts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} {n}")).collect();
+    let sentence = if count == 0 { none.to_owned() } else { format!("{count} {some}: {}", parts.join(", ")) };
+    Check { name, passed: count == 0, sentence, value: count as f64, limit: 0.0, unit }
 }
 
 fn handed_over(observed: &Observed) -> Check {
@@ -356,7 +367,10 @@ mod tests {
     #[test]
     fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
         type Defect = fn(&mut Observed);
-        let defects: [(&str, &str, Defect); 11] = [
+        let defects: [(&str, &str, Defect); 12] = [
+            ("at_sockets", "5 connections and datagrams failed at their hosts: reset 5", |o| {
+                o.at_sockets = vec![("reset".into(), 5)];
+            }),
             ("handed_over", "99 counted", |o| o.handed_over = (100, 99)),
             ("traffic", "12.0 ms", |o| o.traffic_lateness_p99 = Some(Span::ms(12))),
             ("lateness", "600 us", |o| o.lateness_p99 = Span::us(600)),

@@ -39,6 +39,12 @@ impl Trouble {
         }
     }
 
+    /// What no network does to a flow, but a host or a defect; what there is of it. (A connection that has timed out may have
+    /// lost its packets to queues.)
+    pub fn of_hosts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.iter().filter(|&(name, count)| name != "timed_out" && count > 0)
+    }
+
     /// Each with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
@@ -82,5 +88,22 @@ impl FlowCounts {
             },
             delivered_bytes: self.delivered_bytes + other.delivered_bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_the_hosts_doing_unless_packets_were_lost() {
+        let mut trouble = Trouble::default();
+        for error in [libc::ETIMEDOUT, libc::ECONNREFUSED, libc::ECONNRESET, libc::EPIPE, libc::ENOBUFS] {
+            trouble.count(error);
+        }
+        trouble.unsent = 3;
+        let of_hosts: Vec<_> = trouble.of_hosts().collect();
+        assert_eq!(of_hosts, [("refused", 1), ("reset", 2), ("failed", 1), ("unsent", 3)]);
+        assert_eq!(trouble.timed_out, 1);
     }
 }
