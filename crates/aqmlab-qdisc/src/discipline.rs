@@ -76,6 +76,9 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn settles_at_enqueue(&self) -> bool {
         each!(self, d => d.settles_at_enqueue())
     }
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        each!(self, d => d.reserve(packets, flows));
+    }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         each!(self, d => d.observe(now, out))
     }
@@ -100,6 +103,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn settles_at_enqueue(&self) -> bool {
         (**self).settles_at_enqueue()
+    }
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        (**self).reserve(packets, flows);
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         (**self).observe(now, out);

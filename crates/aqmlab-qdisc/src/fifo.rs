@@ -21,6 +21,11 @@ impl<P: Packet> Fifo<P> {
         Fifo { waiting: VecDeque::with_capacity(limit.room()), bytes: Bytes::ZERO }
     }
 
+    /// Makes room for all that `limit` lets in, of `packets` that there are at most.
+    pub fn reserve(&mut self, limit: Limit, packets: usize) {
+        self.waiting.reserve_exact(limit.most_of(packets).saturating_sub(self.waiting.len()));
+    }
+
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, pkt: P) {

@@ -26,6 +26,13 @@ impl<V: Default> FlowTable<V> {
         FlowTable { slots: vacant(slots), flows: 0 }
     }
 
+    /// Makes room for so many flows, if there is less.
+    pub(crate) fn reserve(&mut self, flows: usize) {
+        while self.slots.len() < 2 * flows {
+            self.grow();
+        }
+    }
+
     /// The state of the flow with this hash, if it has any.
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<&V> {

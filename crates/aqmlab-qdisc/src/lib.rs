@@ -86,7 +86,7 @@
 //!
 //! # Where it runs
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. In steady state nothing is allocated. Laws compute in 64-bit floats with the four operations and `sqrt`, and everything else by `libm`, so that
+//! `no_std` with `alloc`, no features, no unsafe code. In steady state nothing is allocated, and after [`Port::reserve`] nothing before either. Laws compute in 64-bit floats with the four operations and `sqrt`, and everything else by `libm`, so that
 //! every platform with IEEE arithmetic has the same results. Nothing is shared: a port belongs to whoever drives it, and is
 //! [`Send`] if its packets are.
 //!

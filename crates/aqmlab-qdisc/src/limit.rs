@@ -18,8 +18,10 @@ pub enum Limit {
 
 /// Room that is reserved at once; longer queues grow by doubling when they first get there.
 const RESERVED_AT_MOST: usize = 4096;
-/// The smallest packet that reservations count with: an acknowledgement without options.
+/// The smallest packet that these reservations count with: an acknowledgement without options.
 const SMALL_PACKET: Bytes = Bytes::new(40);
+/// The smallest packet that there is: an IPv4 header (RFC 791).
+const SMALLEST_PACKET: Bytes = Bytes::new(20);
 
 impl Limit {
     /// Is there room for a packet of `size` behind `backlog`?
@@ -49,11 +51,21 @@ impl Limit {
     /// For how many packets a queue of this limit reserves room: what the limit lets in, as far as it tells, up to
     /// a few thousand.
     pub(crate) fn room(self) -> usize {
+        self.lets_in(SMALL_PACKET).min(RESERVED_AT_MOST)
+    }
+
+    /// How many packets a queue of this limit can hold, if there are `packets` in all.
+    pub(crate) fn most_of(self, packets: usize) -> usize {
+        self.lets_in(SMALLEST_PACKET).min(packets)
+    }
+
+    /// How many packets of `size` or more it lets in.
+    fn lets_in(self, size: Bytes) -> usize {
         let packets = match self {
             Limit::Packets(most) => most.get(),
-            Limit::Bytes(most) | Limit::BytesReached(most) => most.get() / SMALL_PACKET.get() + 1,
+            Limit::Bytes(most) | Limit::BytesReached(most) => most.get() / size.get() + 1,
         };
-        usize::try_from(packets).unwrap_or(usize::MAX).min(RESERVED_AT_MOST)
+        usize::try_from(packets).unwrap_or(usize::MAX)
     }
 }
 

@@ -85,10 +85,11 @@ impl<P: Classed> Port<P> {
         Port { discipline, link }
     }
 
-    /// Makes room in the books for a queue of up to `packets`, for hosts that must not allocate once they run. What the
-    /// discipline needs it has taken when it was made, as far as it depends on its limit alone.
-    pub fn reserve(&mut self, packets: usize) {
+    /// Makes room in books and discipline for a queue of up to `packets` and for so many flows, for hosts that must not
+    /// allocate once they run ([`Qdisc::reserve`]).
+    pub fn reserve(&mut self, packets: usize, flows: usize) {
         self.link.books.reserve(packets);
+        self.discipline.reserve(packets, flows);
     }
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the

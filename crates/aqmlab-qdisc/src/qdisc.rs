@@ -160,6 +160,10 @@ pub trait Qdisc<P: Packet> {
     fn settles_at_enqueue(&self) -> bool {
         false
     }
+    /// Makes room at once for as many waiting packets as the limit lets in, `packets` at most, and for the state of so many
+    /// flows, for hosts that must not allocate once they run. It changes nothing that other calls return; what keeps
+    /// neither packets nor flows has nothing to do.
+    fn reserve(&mut self, _packets: usize, _flows: usize) {}
     /// Appends the law's current values as of `now` (which is not before the last call's): caught up, but
     /// without changing what later calls return.
     fn observe(&self, now: Instant, out: &mut LawSamples);

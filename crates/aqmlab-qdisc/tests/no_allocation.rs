@@ -1,33 +1,37 @@
-//! In steady state a port allocates nothing, whatever built-in discipline it has.
+//! In steady state a port allocates nothing, whatever built-in discipline it has, and with room beforehand not before either.
 
 use allocation_counter::measure;
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::{
-    Cause, Classed, Dscp, Ecn, Observer, Packet, Port, Registry, Side, Stamped, registry::catalogue,
+    Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped,
+    registry::{Info, catalogue},
 };
-use aqmlab_random::Stream;
+use aqmlab_random::{Stream, philox2x64};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 #[derive(Clone, Copy)]
-struct Pkt(Ecn);
+struct Pkt {
+    ecn: Ecn,
+    flow: u64,
+}
 
 impl Packet for Pkt {
     fn wire_len(&self) -> Bytes {
         Bytes::new(1250)
     }
     fn flow_hash(&self, salt: u64) -> u64 {
-        salt
+        philox2x64([self.flow, 0], salt)[0]
     }
     fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
+        self.flow_hash(salt)
     }
     fn ecn(&self) -> Ecn {
-        self.0
+        self.ecn
     }
     fn mark_ce(&mut self) {
-        self.0 = Ecn::Ce;
+        self.ecn = Ecn::Ce;
     }
     fn dscp(&self) -> Dscp {
         Dscp(0)
@@ -37,46 +41,92 @@ impl Packet for Pkt {
 
 impl Classed for Pkt {}
 
-#[derive(Default)]
-struct Lost(u64);
+/// How many packets are lost, and a word that tells which and when.
+#[derive(Default, PartialEq, Debug)]
+struct Lost(u64, u64);
 
 impl Observer<Pkt> for Lost {
-    fn dropped(&mut self, _: Instant, _: Pkt, _: Cause) {
-        self.0 += 1;
+    fn dropped(&mut self, now: Instant, pkt: Pkt, _: Cause) {
+        *self = Lost(self.0 + 1, philox2x64([now.as_ns(), pkt.flow], self.1)[0]);
     }
     fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {}
 }
 
-/// A load of 1 that swings between idle link and full buffer; half of the packets can be marked.
-fn load(port: &mut Port<Pkt>, now: &mut Instant, draws: &mut Stream, lost: &mut Lost, packets: u64) {
-    for n in 0..packets {
-        // 1250 B take 1 ms.
-        *now += Span::ns(draws.below(2_000_000));
-        while let Some(end) = port.next_event().filter(|end| end <= now) {
-            port.link_free(end, lost);
+/// A port of its own, on whose link 1250 B take 1 ms.
+fn port(info: &Info, limit: u64) -> Port<Pkt> {
+    let mut given = Settings::default();
+    given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
+    let built = Registry::<Stamped<Pkt>>::builtin().build(info.name, &given, &LINK, Stream::new(1, "law"));
+    Port::new(built.unwrap(), LINK.rate, Bytes::ZERO, 1)
+}
+
+/// What comes to a port.
+struct Load {
+    now: Instant,
+    draws: Stream,
+    flows: u64,
+    /// Longest time between two packets; half of it is the mean.
+    gap_ns: u64,
+    lost: Lost,
+    law: LawSamples,
+}
+
+impl Load {
+    fn new(flows: u64, gap_ns: u64) -> Self {
+        let (draws, law) = (Stream::new(2, "arrivals"), LawSamples::with_capacity(16));
+        Load { now: Instant::ZERO, draws, flows, gap_ns, lost: Lost::default(), law }
+    }
+
+    /// Half of the packets can be marked; now and then somebody observes the law.
+    fn put_on(&mut self, port: &mut Port<Pkt>, packets: u64) {
+        for n in 0..packets {
+            self.now += Span::ns(self.draws.below(self.gap_ns));
+            while let Some(end) = port.next_event().filter(|end| *end <= self.now) {
+                port.link_free(end, &mut self.lost);
+            }
+            let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+            let flow = self.draws.below(self.flows);
+            port.arrive(self.now, Pkt { ecn, flow }, &mut self.lost);
+            if n % 100 == 0 {
+                self.law.clear();
+                port.observe(self.now, &mut self.law);
+            }
         }
-        port.arrive(*now, Pkt(if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct }), lost);
     }
 }
 
+/// A load of 1 swings between idle link and full buffer.
 #[test]
 fn a_port_in_steady_state_allocates_nothing() {
     for info in catalogue() {
-        let mut given = Settings::default();
-        given.set("limit", Value::Size(Size::Packets(Packets::new(40))), Origin::Given);
-        let built =
-            Registry::<Stamped<Pkt>>::builtin().build(info.name, &given, &LINK, Stream::new(1, "law"));
-        let mut port = Port::new(built.unwrap(), LINK.rate, Bytes::ZERO, 1);
-        let (mut now, mut draws, mut lost) = (Instant::ZERO, Stream::new(2, "arrivals"), Lost::default());
-        let first = measure(|| load(&mut port, &mut now, &mut draws, &mut lost, 20_000));
+        let (mut port, mut load) = (port(info, 40), Load::new(1, 2_000_000));
+        let first = measure(|| load.put_on(&mut port, 20_000));
         assert!(
             first.count_total > 0,
             "{}: the books begin empty, so the counter must have seen them",
             info.name
         );
-        lost = Lost::default();
-        let steady = measure(|| load(&mut port, &mut now, &mut draws, &mut lost, 100_000));
+        load.lost = Lost::default();
+        let steady = measure(|| load.put_on(&mut port, 100_000));
         assert_eq!(steady.count_total, 0, "{}", info.name);
-        assert!(lost.0 > 0, "{}: the load reaches the drops too", info.name);
+        assert!(load.lost.0 > 0, "{}: the load reaches the drops too", info.name);
+    }
+}
+
+/// Many flows, and a queue longer than disciplines make room for by themselves. Room beforehand is enough from the first
+/// packet on, and makes no difference to what becomes of packets.
+#[test]
+fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
+    const LIMIT: u64 = 5000;
+    const FLOWS: u64 = 300;
+    for info in catalogue() {
+        let (mut roomy, mut plain) = (port(info, LIMIT), port(info, LIMIT));
+        roomy.reserve(LIMIT as usize, FLOWS as usize);
+        let [mut load, mut same] = [(); 2].map(|()| Load::new(FLOWS, 1_000_000));
+        let counted = measure(|| load.put_on(&mut roomy, 40_000));
+        assert_eq!(counted.count_total, 0, "{}", info.name);
+        same.put_on(&mut plain, 40_000);
+        assert!(load.lost.0 > 10_000, "{}: it comes at twice the rate of the link", info.name);
+        assert_eq!((load.lost, load.law), (same.lost, same.law), "{}", info.name);
     }
 }

@@ -104,3 +104,41 @@ fn a_tcp_with_a_short_round_trip_is_held_back() {
     println!("RED {red:.3?}, RED-PD {pd:.3?}");
     assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
 }
+
+/// Who looks at the law all the time sees it go on, and changes nothing: not what becomes of a packet, nor what others see.
+#[test]
+fn to_observe_changes_nothing() {
+    let fates = |often: bool| {
+        let given = settings(&[("limit", packets(50)), ("min_th", packets(5)), ("max_th", packets(20))]);
+        let link = LinkContext { rtt: None, ..LINK };
+        let mut queue: Discipline<Pkt> =
+            Registry::builtin().build("redpd", &given, &link, Stream::new(1, "queue")).unwrap();
+        let (mut now, mut lost, mut draws) = (Instant::ZERO, Lost::default(), Stream::new(2, "sources"));
+        let (mut law, mut seen) = (Vec::new(), Vec::new());
+        for number in 0..60_000 {
+            // Load and silence by turns: who observes in a silence is many identifications ahead of the next packet.
+            let steps = if number % 20_000 == 19_999 { 1000 } else { 1 };
+            for _ in 0..steps {
+                now += Span::ns(draws.below(1_500_000 * steps.min(100)));
+                if often {
+                    law.clear();
+                    queue.observe(now, &mut law);
+                }
+            }
+            queue.enqueue(now, Pkt { number, flow: draws.below(5).min(draws.below(5)) }, &mut lost);
+            if draws.hit(0.7) {
+                queue.dequeue(now, &mut lost);
+            }
+            if number % 1000 == 0 {
+                law.clear();
+                queue.observe(now, &mut law);
+                seen.push(law.clone());
+            }
+        }
+        (lost.0.iter().map(|(pkt, at)| (pkt.number, *at)).collect::<Vec<_>>(), seen)
+    };
+    let (often, seldom) = (fates(true), fates(false));
+    assert!(seldom.0.len() > 5000, "{}", seldom.0.len());
+    assert!(seldom.1.iter().any(|law| law.iter().any(|(name, value)| *name == "monitored" && *value > 0.0)));
+    assert!(often == seldom);
+}

@@ -84,6 +84,10 @@ impl<P: Packet> Qdisc<P> for FaultInjector<P> {
         self.inner.settles_at_enqueue()
     }
 
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        self.inner.reserve(packets, flows);
+    }
+
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.inner.observe(now, out);
     }

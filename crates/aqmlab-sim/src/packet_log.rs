@@ -200,6 +200,10 @@ impl Qdisc<PortPacket> for Tap {
         self.inner.backlog()
     }
 
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        self.inner.reserve(packets, flows);
+    }
+
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.inner.observe(now, out);
     }

@@ -85,10 +85,10 @@ impl Router {
         let routes = Routes::new(plan).ok_or_else(too_large)?;
         let (lanes, pipes) = Lanes::new(plan, &routes, seed).ok_or_else(too_large)?;
         let mut ports = Vec::with_capacity(plan.links.len());
-        for link in &plan.links {
+        for (number, link) in plan.links.iter().enumerate() {
             let discipline = link.discipline(seed, registry).map_err(LiveError::Discipline)?;
             let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
-            port.reserve(room.frames);
+            port.reserve(room.frames, lanes.across(plan, number));
             ports.push(port);
         }
         let own = |class, which| lanes.least_delay(class, which, &pipes);

@@ -95,6 +95,14 @@ impl Lanes {
         self.classes[class].base_rtts[lane as usize]
     }
 
+    /// How many lanes cross a link, those that do so in both directions twice: flows there, as far as they are the plan's.
+    pub fn across(&self, plan: &Plan, link: usize) -> usize {
+        let crosses = |class: &ClassPlan| {
+            [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()
+        };
+        plan.classes.iter().enumerate().map(|(number, class)| crosses(class) * self.count(number)).sum()
+    }
+
     /// How many lanes a class has: one more than flows.
     pub fn count(&self, class: usize) -> usize {
         self.classes[class].flows as usize + 1

@@ -59,6 +59,10 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
         true
     }
 
+    fn reserve(&mut self, packets: usize, _flows: usize) {
+        self.queue.reserve(self.limit, packets);
+    }
+
     /// DropTail has no law, and so no values of one.
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }

@@ -231,6 +231,10 @@ impl<P: Packet, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         !self.law.decides_at_departure() && !self.law.evicts()
     }
 
+    fn reserve(&mut self, packets: usize, _flows: usize) {
+        self.fifo.reserve(self.queue.limit, packets);
+    }
+
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.law.observe(now, self.fifo.backlog(), out);
     }

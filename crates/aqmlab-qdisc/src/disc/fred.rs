@@ -143,6 +143,12 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
         true
     }
 
+    /// A flow is known while it has packets waiting: there are no more flows than packets.
+    fn reserve(&mut self, packets: usize, _flows: usize) {
+        self.fifo.reserve(self.queue.limit, packets);
+        self.flows.reserve(self.queue.limit.most_of(packets));
+    }
+
     /// `avg` and `avgcq` (packets), `p` (before spacing, of a flow that is not spared), `flows` (with packets
     /// waiting), `count`.
     fn observe(&self, now: Instant, out: &mut LawSamples) {

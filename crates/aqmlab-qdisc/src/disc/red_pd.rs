@@ -1,5 +1,7 @@
 //! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]).
 
+use core::cell::{Ref, RefCell};
+
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Instant, Rate};
 
@@ -10,7 +12,8 @@ use crate::{Backlog, Cause, LawSamples, Observer, Packet, Qdisc, Reason};
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
 pub struct RedPd<P> {
-    filter: RedPdLaw,
+    /// Who observes lets it catch up, which no later call can tell: a copy of it would be one of all its flows.
+    filter: RefCell<RedPdLaw>,
     red: Red<P>,
     /// Do RED's marks count like its drops?
     marks_count: bool,
@@ -29,12 +32,13 @@ const SALT_DRAW: u64 = u64::MAX;
 impl<P: Packet> RedPd<P> {
     /// A filter in front of `red`, both empty; `draws` is the stream that `red` draws from.
     pub fn new(filter: RedPdLaw, red: Red<P>, marks_count: bool, draws: Stream) -> Self {
+        let filter = RefCell::new(filter);
         RedPd { filter, red, marks_count, salt: draws.at(SALT_DRAW), draws, arrivals: 0 }
     }
 
-    /// The filter's law, as of the last arrival.
-    pub const fn filter(&self) -> &RedPdLaw {
-        &self.filter
+    /// The filter's law, as of the last call.
+    pub fn filter(&self) -> Ref<'_, RedPdLaw> {
+        self.filter.borrow()
     }
 
     /// The hash by which the filter knows the flow of `pkt`.
@@ -52,7 +56,7 @@ impl<P: Packet> RedPd<P> {
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));
-        self.filter.on_arrival(now, flow, pkt.wire_len(), above, waits, draw)
+        self.filter.get_mut().on_arrival(now, flow, pkt.wire_len(), above, waits, draw)
     }
 }
 
@@ -84,7 +88,7 @@ impl<P: Packet> Qdisc<P> for RedPd<P> {
         let mut hearing = Hearing { obs, dropped: false, marked: false };
         self.red.enqueue(now, pkt, &mut hearing);
         let notified = hearing.dropped || (hearing.marked && self.marks_count);
-        self.filter.on_red(flow, size, notified);
+        self.filter.get_mut().on_red(flow, size, notified);
     }
 
     #[inline]
@@ -97,7 +101,7 @@ impl<P: Packet> Qdisc<P> for RedPd<P> {
     }
 
     fn rate_changed(&mut self, now: Instant, rate: Rate) {
-        self.filter.catch_up(now);
+        self.filter.get_mut().catch_up(now);
         self.red.rate_changed(now, rate);
     }
 
@@ -110,11 +114,17 @@ impl<P: Packet> Qdisc<P> for RedPd<P> {
         self.red.settles_at_enqueue()
     }
 
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        self.red.reserve(packets, flows);
+        self.filter.get_mut().reserve(flows);
+    }
+
     /// RED's `avg`, `p`, `max_p`, `count`; `drop_rate` (RED's, averaged), `monitored` (flows), `filter_p` (the greatest
     /// probability among them).
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.red.observe(now, out);
-        let filter = self.filter.at(now);
+        let mut filter = self.filter.borrow_mut();
+        filter.catch_up(now);
         let (flows, most) = filter.monitored();
         out.extend([("drop_rate", filter.drop_rate()), ("monitored", flows as f64), ("filter_p", most)]);
     }

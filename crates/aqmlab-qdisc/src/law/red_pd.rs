@@ -50,6 +50,8 @@ const REMEMBERED: usize = 8;
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: a flow is first monitored with at most this, and twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
+/// Flows for which room is made at once; for more it is made by doubling when they first lose packets.
+const RESERVED_AT_MOST: usize = 1024;
 /// An average drop rate below this is none.
 const NO_DROPS: f64 = 1e-12;
 
@@ -90,6 +92,14 @@ impl RedPdLaw {
             lower_at: None,
             scratch: Vec::new(),
         }
+    }
+
+    /// Makes room for what is to be known of so many flows, of a thousand at most: at each identification all the room is
+    /// gone through.
+    pub fn reserve(&mut self, flows: usize) {
+        let flows = flows.min(RESERVED_AT_MOST);
+        self.flows.reserve(flows);
+        self.scratch.reserve(flows.saturating_sub(self.scratch.len()));
     }
 
     /// A packet of a flow arrives. Is it dropped before it comes to RED? `above_min_th` tells of RED's average,
@@ -332,13 +342,6 @@ impl RedPdLaw {
     pub fn drop_rate(&self) -> f64 {
         self.drop_rate.unwrap_or(0.0)
     }
-
-    /// This law as of `now`.
-    pub fn at(&self, now: Instant) -> RedPdLaw {
-        let mut caught_up = self.clone();
-        caught_up.catch_up(now);
-        caught_up
-    }
 }
 
 fn since_change(state: &PdFlow, now: Instant) -> Span {
@@ -470,7 +473,7 @@ pub(super) mod tests {
             let mut woken = leaping.clone();
             (1..=silence).for_each(|n| woken.catch_up(ms(4999 + n)));
             let end = ms(4999 + silence);
-            leaping = leaping.at(end);
+            leaping.catch_up(end);
             assert_eq!(leaping.drop_rate, woken.drop_rate);
             assert_eq!((leaping.identified, leaping.identify_at), (woken.identified, woken.identify_at));
             assert_eq!((leaping.intervals, leaping.monitored()), (woken.intervals, woken.monitored()));
