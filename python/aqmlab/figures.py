@@ -28,6 +28,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{places}f}"
 
 
+def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
+    """``value`` times ``scale`` with so many places; a dash for one that is not known."""
+    return NO_VALUE if value is None else f"{scale * value:.{places}f}"
+
+
 def estimate_parts(est: Estimate | None, unit: str) -> tuple[str, str]:
     """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval."""
     if est is None:

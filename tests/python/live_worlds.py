@@ -88,6 +88,22 @@ def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str
         "remarks": ["tcp.min_rto of `ftp` cannot be set: the kernel's 200ms hold"],
         "stack": {"ftp": {"net.ipv4.tcp_ecn": "1"}},
         "routes": {"ftp": {"mtu": 1500, "initial_window": None}},
+        "ping": {
+            "count": 100,
+            "p50_ns": 41 * US,
+            "p90_ns": 60 * US,
+            "p99_ns": 83 * US,
+            "p999_ns": 90 * US,
+            "max_ns": 90 * US,
+            "bins": [[0, 90 * US, 100]],
+        },
+        "capacity": {
+            "per_packet_ns": 4_300,
+            "per_wake_ns": 9_600,
+            "packets_per_s": 53_476.0,
+            "limit_packets_per_s": 37_433.0,
+            "demand_packets_per_s": 1_666.7,
+        },
         "machine": {
             "kernel": "6.18.5",
             "processors": 2,
@@ -129,10 +145,28 @@ def _progress(done_s: float = 0.5) -> None:
 
 
 def _record(job: Job, *, faithful: bool = True) -> None:
+    _record_of(job, faithful=faithful)
+    _tell(event="done", answer={"wall_s": 6.0})
+
+
+def _record_of(job: Job, *, faithful: bool = True) -> None:
     from aqmlab import _core
 
     _core.run_one(job["toml"], job["file_name"], job["arm"], job["seed"], job["out"])
     say_it_was_live(Path(job["out"]), faithful=faithful)
+
+
+def _lose_packets(job: Job) -> None:
+    """The disk has no room for the file of packets of the arm with RED."""
+    _record_of(job)
+    if "RED" in job["arm"]:
+        file = Path(job["out"]) / "manifest.json"
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest["live"] |= {
+            "capture": {"bottleneck": {"packets": 0, "missed": 1234}},
+            "capture_failure": {"at_ns": 2_340_000_000, "reason": "the disk is full"},
+        }
+        file.write_text(json.dumps(manifest), encoding="utf-8")
     _tell(event="done", answer={"wall_s": 6.0})
 
 
@@ -225,6 +259,7 @@ MODES: dict[str, Callable[[Job], object]] = {
     "faithful": _record,
     "unfaithful": lambda job: _record(job, faithful=False),
     "red-unfaithful": lambda job: _record(job, faithful="RED" not in job["arm"]),
+    "packets-lost": _lose_packets,
     "killed": _be_killed,
     "second-killed": _be_killed_the_second_time,
     "traceback": _raise,

@@ -44,7 +44,7 @@ SCENARIO = {
     ],
     "record": {"queues": "50ms", "flows": "100ms"},
 }
-FAITHFUL, NOT_FAITHFUL = 0, 5
+FAITHFUL, HOST_LIMIT, NOT_FAITHFUL = 0, 3, 5
 
 
 def as_user(user):

@@ -17,7 +17,7 @@ import pytest
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.recording import load
-from living import FAITHFUL, NOT_FAITHFUL, run_aqmlab
+from living import FAITHFUL, HOST_LIMIT, NOT_FAITHFUL, run_aqmlab
 
 tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
@@ -260,6 +260,52 @@ def test_either_zero_is_a_right_checksum_and_nothing_else_is(tmp_path):
     numbers = ("-Tfields", "-e", "frame.number")
     assert dissect(file, "-Y", RIGHT, *numbers) == ["1", "2"]
     assert dissect(file, "-Y", WRONG, *numbers) == ["3"]
+
+
+FILES_UP_TO = 'ulimit -f {} && exec "$@"'
+"""In blocks of 512 bytes: a file that becomes larger is to its writer as on a full disk."""
+
+
+@pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
+def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(user, live_folder):
+    # Written 256 KiB at a time, of some 700: in the middle of the run.
+    within = ["sh", "-c", FILES_UP_TO.format(600), "sh"]
+    words = ("--pcap", "all", "-o", "out", "--no-report", "-q")
+    ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder, within=within)
+    assert ended.returncode == HOST_LIMIT, ended.stderr
+    assert ended.stderr.startswith("error: main, seed 1: `packets.pcapng` could not be written beyond "), (
+        ended.stderr
+    )
+    assert ended.stderr.count("\n") == 1
+    (run,) = load(live_folder / "out").runs
+    assert not list(run.path.glob("*.pcapng"))
+    assert not list((live_folder / "out").glob("*/.*")), "nothing half written is left"
+    live = run.manifest["live"]
+    assert live["capture_failure"]["reason"] in ended.stderr
+    assert 0 < live["capture_failure"]["at_ns"] < run.t1_ns
+    departures = 0
+    for queue, left in load(live_folder / "out").rows(
+        "summary", "queue, departures_packets", "WHERE class = '*'"
+    ):
+        assert live["capture"][queue]["packets"] == 0
+        assert live["capture"][queue]["missed"] >= left
+        departures += left
+    assert departures > 100, "the run went on"
+    (remark,) = [remark for remark in live["remarks"] if "packets.pcapng" in remark]
+    assert "with the packets of `bottleneck`, `reverse`" in remark
+
+
+@pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
+def test_a_live_run_whose_tables_find_no_room_leaves_nothing(user, live_folder):
+    # Room for `experiment.json`, and not for a manifest.
+    within = ["sh", "-c", FILES_UP_TO.format(80), "sh"]
+    ended = run_aqmlab(
+        user, "live", "live.toml", "--pcap", "all", "-o", "out", cwd=live_folder, within=within
+    )
+    assert ended.returncode == HOST_LIMIT, ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("error: cannot write `")
+    assert "Traceback" not in ended.stderr
+    assert not (live_folder / "out").exists()
 
 
 def test_there_is_no_capture_unless_asked_for(experiment):

@@ -97,6 +97,25 @@ def test_json_has_the_verdicts(aqmlab_cli, router, tiny_file, tmp_path):
     assert answer["arms"][0]["values"]["timeouts_per_flow"]["mean"] is None
     assert answer["arms"][0]["values"]["goodput_bps"]["mean"] > 0
     assert not (tmp_path / "out" / "report.html").exists()
+    assert [v["capture_failure"] for v in answer["verdicts"]] == [None, None]
+
+
+def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
+    aqmlab_cli, router, tiny_file, tmp_path
+):
+    router("packets-lost")
+    out = tmp_path / "out"
+    ended = aqmlab_cli("live", tiny_file, "-o", out, "--pcap", "all")
+    assert ended.returncode == 3, ended.stderr
+    told = (
+        "error: RED + ECN, seed 1: `packets.pcapng` could not be written beyond 2.3 s: the disk is full; all"
+        " else is recorded\n"
+    )
+    assert ended.stderr.count("error: ") == ended.stderr.count(told) == 1
+    assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
+    assert (out / "report.html").exists()
+    # To read what there is, is no failure.
+    assert aqmlab_cli("report", out).returncode == 0
 
 
 @pytest.mark.parametrize(

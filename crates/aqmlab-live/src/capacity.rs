@@ -9,7 +9,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::error::LiveError;
-use crate::host::{self, Hosts, Tun};
+use crate::host::{Hosts, Tun};
 use crate::plane::{Clock, Device};
 use crate::traffic::{Generator, Signals};
 
@@ -127,19 +127,17 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
     rates.iter().map(|(_, rate)| rate).sum()
 }
 
-/// Measures it, in a fifth of a second, with connections between hosts of their own.
+/// Measures it, in a fifth of a second, with connections between the two hosts of [`plan`].
 ///
 /// # Errors
 /// If the machine refuses.
-pub fn measure() -> Result<Capacity, LiveError> {
-    let plan = &plan();
-    let (hosts, mut tuns) = host::lay(plan)?;
+pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity, LiveError> {
     let clock = Clock::start();
     let signals = Signals::new(Instant::ZERO + plan.stop.at);
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        let generator = scope.spawn(|| drive(plan, &hosts, clock, &signals, &ended));
-        let carried = carry(&mut tuns, &ended);
+        let generator = scope.spawn(|| drive(plan, hosts, clock, &signals, &ended));
+        let carried = carry(tuns, &ended);
         generator.join().expect("the generator does not panic")?;
         let carried = carried?;
         if carried.packets == 0 {

@@ -4,7 +4,6 @@ use std::io;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::books;
-use aqmlab_recording::RecordingError;
 use aqmlab_units::{Instant, Span};
 
 /// Why a live run gave no recording.
@@ -43,9 +42,6 @@ pub enum LiveError {
         /// how long it slept
         lost: Span,
     },
-    /// The file of captured packets could not be written.
-    #[error("{0}")]
-    Capture(RecordingError),
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
@@ -70,7 +66,7 @@ impl LiveError {
     pub const fn kind(&self) -> &'static str {
         match self {
             LiveError::Discipline(_) | LiveError::Unsupported(_) => "scenario",
-            LiveError::Machine { .. } | LiveError::Io { .. } | LiveError::Capture(_) => "machine",
+            LiveError::Machine { .. } | LiveError::Io { .. } => "machine",
             LiveError::Suspended { .. } => "suspended",
             LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",
         }

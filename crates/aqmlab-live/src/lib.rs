@@ -14,8 +14,12 @@
 //! free. Only the write may be late, and by how much is on record.
 
 #[cfg(target_os = "linux")]
+mod calibration;
+#[cfg(target_os = "linux")]
 pub mod capacity;
 pub mod capture;
+#[cfg(target_os = "linux")]
+mod captured;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 mod entry;
@@ -47,6 +51,8 @@ pub mod traffic;
 #[cfg(target_os = "linux")]
 mod verdict;
 
+#[cfg(target_os = "linux")]
+pub use calibration::Calibration;
 pub use entry::{End, Entry};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]

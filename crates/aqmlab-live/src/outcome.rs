@@ -1,13 +1,14 @@
 //! What a live run leaves: tables, the verdict, and what the manifest says of it.
 
 use aqmlab_qdisc::Histogram;
-use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
+use aqmlab_recording::capture::{CaptureFailure, CaptureReport};
 use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 use serde_json::{Map, Value, json};
 
-use crate::capacity::{self, Capacity};
+use crate::calibration::Calibration;
+use crate::captured;
 use crate::entry::{End, Entry};
 use crate::feasible;
 use crate::frame::Malformed;
@@ -26,8 +27,8 @@ pub struct Ran<'a> {
     pub seed: u64,
     /// The hosts.
     pub hosts: &'a Hosts,
-    /// What the machine could carry just before.
-    pub capacity: Capacity,
+    /// What the machine could do at best just before.
+    pub calibration: Calibration,
     /// Tables and books of the router.
     pub record: RouterRecord,
     /// How the router fared on this machine's clock.
@@ -37,7 +38,7 @@ pub struct Ran<'a> {
     /// What the hosts' kernels have counted, in the order of [`Entry::number`].
     pub counters: Vec<Counters>,
     /// What became of the capture, if there was one.
-    pub captured: Option<CaptureReport>,
+    pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
     /// How long all of it took.
     pub wall: Span,
 }
@@ -59,7 +60,11 @@ impl Ran<'_> {
             flows,
             self.traffic.series,
         ];
-        LiveRun { recording: Recording { manifest, tables }, verdict }
+        LiveRun {
+            recording: Recording { manifest, tables },
+            verdict,
+            captured: self.captured.and_then(Result::ok),
+        }
     }
 
     fn pace(&self) -> Pace {
@@ -141,7 +146,7 @@ impl Ran<'_> {
         live["drops"] = self.drops();
         live["marks"] = self.marks();
         let remarks = self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan));
-        live["remarks"] = remarks.chain(self.captured.as_ref().and_then(incomplete)).collect();
+        live["remarks"] = remarks.collect();
         live["stack"] =
             self.by_class(|class| json!(self.hosts.of(Entry { class, side: End::Client }).applied.values));
         live["routes"] = self.by_class(|class| route(&self.hosts.stacks[class]));
@@ -153,19 +158,14 @@ impl Ran<'_> {
             json!({"client": of(End::Client), "server": of(End::Server)})
         });
         live["generator"] = self.generator();
-        if let Some(report) = &self.captured {
-            let port = |port: &CapturedPackets| {
-                (port.port.clone(), json!({"packets": port.written, "missed": port.missed}))
-            };
-            live["capture"] = Value::Object(report.ports.iter().map(port).collect());
+        match &self.captured {
+            Some(Ok(report)) => captured::tell(&mut live, report),
+            Some(Err(failure)) => {
+                captured::tell_failure(&mut live, &failure.ports, failure.at, &failure.error.reason());
+            }
+            None => {}
         }
-        live["capacity"] = json!({
-            "per_packet_ns": self.capacity.per_packet.as_ns(),
-            "per_wake_ns": self.capacity.per_wake.as_ns(),
-            "packets_per_s": self.capacity.packets_per_s(),
-            "limit_packets_per_s": self.capacity.limit(),
-            "demand_packets_per_s": capacity::demand(self.plan),
-        });
+        self.calibration.add_to(&mut live, self.plan);
         live
     }
 
@@ -261,14 +261,6 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     }
     // It is counted in whole windows, of which the first may have begun before the interval.
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
-}
-
-/// A capture that is not whole.
-fn incomplete(report: &CaptureReport) -> Option<String> {
-    let missed = report.missed();
-    (missed > 0).then(|| {
-        format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports or bytes of a packet")
-    })
 }
 
 /// What the router knows of a flow: where the server answers, of both directions, as the simulator counts.

@@ -6,12 +6,12 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_qdisc::{Registry, Stamped};
-use aqmlab_recording::capture::PortCapture;
+use aqmlab_recording::capture::{CaptureReport, PortCapture};
 use aqmlab_recording::{Recording, StoppedBy};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
-use crate::capacity;
+use crate::calibration::Calibration;
 use crate::capture;
 use crate::error::LiveError;
 use crate::feasible;
@@ -82,6 +82,8 @@ pub struct LiveRun {
     pub recording: Recording,
     /// Whether it is to be trusted.
     pub verdict: Verdict,
+    /// What is in the file of captured packets, if there is one.
+    pub captured: Option<CaptureReport>,
 }
 
 /// So much time the threads have to get ready before the run's time begins.
@@ -111,7 +113,8 @@ pub fn live(
 }
 
 /// The same, with what leaves some queues written into a file of packets as it happens, from the start to the end of the
-/// drain.
+/// drain. A file that cannot be written, on a disk that becomes full for one, is given up, and the run goes on without it:
+/// the recording's manifest says so, as `live.capture_failure`.
 ///
 /// # Errors
 /// See [`live`]; what is in the file then is not whole.
@@ -154,9 +157,9 @@ fn run_live(
     let total = plan.stop.at;
     progress(&Progress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     host::leave_host_namespace()?;
-    let capacity = capacity::measure()?;
+    let calibration = Calibration::measure()?;
     if !options.force {
-        capacity.check(plan)?;
+        calibration.capacity.check(plan)?;
     }
     let (hosts, tuns) = host::lay(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
@@ -171,9 +174,10 @@ fn run_live(
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let PlaneOutcome { router: record, report, .. } = plane;
-    let captured = writer.map(|writer| writer.finish(record.t1)).transpose().map_err(LiveError::Capture)?;
+    // A capture that could not be written is told beside what was measured; it takes nothing else with it.
+    let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
-    Ok(Ran { plan, seed, hosts, capacity, record, report, traffic, counters, captured, wall }.settle())
+    Ok(Ran { plan, seed, hosts, calibration, record, report, traffic, counters, captured, wall }.settle())
 }
 
 /// What all parts of a run need.

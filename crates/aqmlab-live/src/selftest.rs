@@ -2,14 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use aqmlab_qdisc::Histogram;
 use serde_json::{Value, json};
 
-use crate::capacity::{self, Capacity};
+use crate::calibration::Calibration;
 use crate::error::LiveError;
 use crate::machine::Machine;
 use crate::outcome::distribution;
-use crate::ping;
 use crate::run::{LiveRun, Options, Progress, live};
 
 /// Full packets at the rate of a fast access link, with marks: 8,000 packets a second, half as many acknowledgments.
@@ -39,10 +37,8 @@ pub struct SelfTest {
     pub realtime: LiveRun,
     /// The same without.
     pub ordinary: LiveRun,
-    /// What the machine carries.
-    pub capacity: Capacity,
-    /// Round-trip times of small datagrams between hosts, without any router, in nanoseconds.
-    pub ping_ns: Histogram,
+    /// What the machine can do at best.
+    pub calibration: Calibration,
     /// Share of processor time that the hypervisor gave to others meanwhile, percent; `None` where the kernel does not say.
     pub stolen_percent: Option<f64>,
     /// Share of the time that real-time threads may have, percent; `None` is all.
@@ -60,11 +56,11 @@ pub fn selftest(progress: &mut dyn FnMut(&Progress), cancel: &AtomicBool) -> Res
     let plan = &experiment.arms[0];
     let mut run = |realtime| live(plan, 1, &Options { force: true, realtime }, progress, cancel);
     let (realtime, ordinary) = (run(true)?, run(false)?);
-    let (capacity, ping_ns) = (capacity::measure()?, ping::measure()?);
+    let calibration = Calibration::measure()?;
     let stolen_percent =
         machine.processor_time().zip(before).and_then(|(now, then)| now.stolen_percent_since(then));
     let real_time_share_percent = machine.real_time_share_percent();
-    Ok(SelfTest { realtime, ordinary, capacity, ping_ns, stolen_percent, real_time_share_percent })
+    Ok(SelfTest { realtime, ordinary, calibration, stolen_percent, real_time_share_percent })
 }
 
 impl SelfTest {
@@ -87,10 +83,10 @@ impl SelfTest {
             "realtime": run(&self.realtime),
             "ordinary": run(&self.ordinary),
             "capacity": {
-                "packets_per_s": self.capacity.packets_per_s(),
-                "limit_packets_per_s": self.capacity.limit(),
+                "packets_per_s": self.calibration.capacity.packets_per_s(),
+                "limit_packets_per_s": self.calibration.capacity.limit(),
             },
-            "ping": distribution(&self.ping_ns),
+            "ping": distribution(&self.calibration.ping_ns),
             "stolen_percent": self.stolen_percent,
             "real_time_share_percent": self.real_time_share_percent,
         })

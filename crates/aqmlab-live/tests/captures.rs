@@ -170,6 +170,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     assert_eq!(found, written(&report));
 }
 
+/// All that has been handed over is counted as missed: there is no file.
 #[test]
 fn a_full_disk_is_told_at_the_end() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
@@ -179,8 +180,12 @@ fn a_full_disk_is_told_at_the_end() {
     for n in 0..20_000 {
         tell(&mut tap, &scripted(n, 100), n);
     }
-    let error = writer.finish(Instant::ZERO).unwrap_err();
-    assert!(error.is_host_limit(), "{error}");
+    drop(tap);
+    let failure = writer.finish(Instant::ZERO).unwrap_err();
+    assert!(failure.error.is_host_limit(), "{failure}");
+    assert!(failure.at > Instant::ZERO, "a part was in the buffer");
+    let missed: Vec<_> = failure.ports.iter().map(|port| (port.written, port.missed)).collect();
+    assert_eq!(missed, [(0, 10_000); 2]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod alone;
 mod support;
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use aqmlab_live::host::Stack;
 use aqmlab_live::{LiveError, LiveRun, Options, live, live_captured};
 use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
-use aqmlab_recording::{ColumnData, RESULTS_VERSION, StoppedBy};
+use aqmlab_recording::{ColumnData, RESULTS_VERSION, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use serde_json::json;
@@ -91,6 +92,12 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     assert_eq!(frames["read"], frames["let_in"]);
     assert_eq!((&frames["fragments"], &frames["malformed"]["checksum"]), (&json!(0), &json!(0)));
     assert!(live["most_held"].as_u64() > Some(5), "{live:#}");
+    // What the machine can do at best: nobody is there and back in a microsecond, nor does one take a second.
+    let (ping, floor) = (&live["ping"], |quantile: &str| live["ping"][quantile].as_u64().unwrap_or(0));
+    assert!((1..=100).contains(&ping["count"].as_u64().unwrap_or(0)), "{ping:#}");
+    assert!(floor("p50_ns") > 1_000 && floor("p50_ns") <= floor("p99_ns"), "{ping:#}");
+    assert!(floor("max_ns") < 1_000_000_000, "{ping:#}");
+    assert!(live["capacity"]["packets_per_s"].as_f64() > Some(100.0), "{live:#}");
     let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
     let route = &live["routes"]["tcp"];
     assert_eq!((&route["mtu"], &route["quick_ack"]), (&json!(stack.mtu), &json!(stack.metrics.quick_ack)));
@@ -155,7 +162,21 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     assert_eq!(packets.iter().filter(|packet| packet.says("dropped injected")).count(), 3);
     assert!(packets.iter().any(|packet| packet.says("marked early")));
     packets.iter().for_each(|packet| is_right(&packet.head, ip));
+    given_up(run, packets.len() as u64);
     Ok(())
+}
+
+/// Packets for which there is no room beside the tables are all missing, and the recording says why.
+fn given_up(mut run: LiveRun, packets: u64) {
+    let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
+    run.give_up_capture(&RecordingError::Io { operation, path, source });
+    let live = run.recording.manifest.live.expect("a live run tells of itself");
+    let ports = live["capture"].as_object().expect("its ports");
+    assert!(ports.values().all(|port| port["packets"] == 0), "{ports:?}");
+    assert_eq!(ports.values().filter_map(|port| port["missed"].as_u64()).sum::<u64>(), packets);
+    assert_eq!(live["capture_failure"]["reason"], "the disk is full, and the tables needed its room");
+    assert_eq!(live["capture_failure"]["at_ns"], run.recording.manifest.t1.as_ns());
+    assert_eq!(run.captured, None);
 }
 
 /// A kernel's packet, whole, with right checksums: a mark has repaired what it touched.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use aqmlab_live::machine::Machine;
 use aqmlab_live::{LiveError, LiveRun, Options, Progress};
-use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, PortCapture};
+use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, FILE_NAME, PortCapture};
 use aqmlab_recording::{RecordingError as NotWritten, Staged};
 use aqmlab_scenario::Plan;
 use pyo3::prelude::*;
@@ -49,18 +49,30 @@ pub(crate) fn live_run(
         Some(capture) => aqmlab_live::live_captured(plan, seed, &options, capture, told, cancel),
         None => aqmlab_live::live(plan, seed, &options, told, cancel),
     });
-    let written = outcome.map_err(|error| python_error(&error)).and_then(|run| {
-        let LiveRun { mut recording, verdict } = run;
-        if let Some(live) = &mut recording.manifest.live {
+    let written = outcome.map_err(|error| python_error(&error)).and_then(|mut run| {
+        if let Some(live) = &mut run.recording.manifest.live {
             live["machine"] = machine.facts(before);
         }
-        recording.write_staged(staged).map_err(|error| not_written(&error))?;
-        Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": verdict.to_string()}).to_string())
+        save(&mut run, staged).map_err(|error| not_written(&error))?;
+        Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": run.verdict.to_string()}).to_string())
     });
     match interrupted {
         Some(error) => Err(error),
         None => written,
     }
+}
+
+/// Writes the recording. Captured packets that leave no room for the tables are given up: what was measured is what the run was
+/// for, and it cannot be done again.
+fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
+    if let Err(error) = run.recording.put_in(&mut staged) {
+        if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
+            return Err(error);
+        }
+        run.give_up_capture(&error);
+        run.recording.put_in(&mut staged)?;
+    }
+    staged.publish()
 }
 
 /// Begins the file of the packets at these links; `None` if there are none.

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use crate::error::RecordingError;
@@ -14,9 +15,59 @@ use crate::error::RecordingError;
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,
-    /// Those written so far, with the names that they will have.
-    files: Vec<(File, PathBuf)>,
+    /// Those written so far.
+    files: Vec<Written>,
     published: bool,
+}
+
+/// A file of a recording that is being made.
+struct Written {
+    file: File,
+    /// The name that it will have.
+    target: PathBuf,
+    /// Its owner has given it up: it is no part of the recording any more.
+    given_up: Arc<AtomicBool>,
+}
+
+impl Written {
+    fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+}
+
+/// A file that its owner writes while the recording is being made.
+pub struct StreamedFile {
+    file: File,
+    temporary: PathBuf,
+    given_up: Arc<AtomicBool>,
+}
+
+impl StreamedFile {
+    /// Gives it up: the disk gets its room back at once, and the recording will appear without it.
+    pub fn give_up(&mut self) {
+        self.given_up.store(true, Ordering::Relaxed);
+        // There are two handles on it, so that its name alone would free nothing before the recording is made.
+        let _ = self.file.set_len(0);
+        let _ = fs::remove_file(&self.temporary);
+    }
+
+    /// Waits until what has been written is on the disk.
+    ///
+    /// # Errors
+    /// If it cannot be brought there.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+impl Write for StreamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 impl Staged {
@@ -36,19 +87,21 @@ impl Staged {
         Ok(Staged { temporary, target: target.to_path_buf(), files: Vec::new(), published: false })
     }
 
-    /// A file that its owner writes while the recording is being made, and has written when it is whole.
+    /// A file that its owner writes while the recording is being made, and has written when it is whole or given up.
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn stream(&mut self, name: &str) -> Result<File, RecordingError> {
-        let target = self.path_of(name);
+    pub fn stream(&mut self, name: &str) -> Result<StreamedFile, RecordingError> {
+        let (target, temporary) = (self.path_of(name), self.temporary.join(name));
         let create = || {
-            let file = File::create(self.temporary.join(name))?;
+            let file = File::create(&temporary)?;
             Ok((file.try_clone()?, file))
         };
-        let (kept, given) = create().map_err(RecordingError::io("write", &target))?;
-        self.files.push((kept, target));
-        Ok(given)
+        let (kept, file) = create().map_err(RecordingError::io("write", &target))?;
+        let given_up = Arc::new(AtomicBool::new(false));
+        self.files.retain(|written| written.target != target);
+        self.files.push(Written { file: kept, target, given_up: Arc::clone(&given_up) });
+        Ok(StreamedFile { file, temporary, given_up })
     }
 
     /// A file as it will be called, which is how messages name it: the temporary name is gone when they are read.
@@ -62,8 +115,23 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
+    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]). Is there one?
+    pub fn give_up(&mut self, name: &str) -> bool {
+        let target = self.path_of(name);
+        let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {
+            return false;
+        };
+        let Written { file, given_up, .. } = self.files.remove(at);
+        let temporary = self.temporary.join(name);
+        StreamedFile { file, temporary, given_up }.give_up();
+        true
+    }
+
     /// Waits until everything is on the disk, and gives the directory its name.
-    pub(crate) fn publish(mut self) -> Result<(), RecordingError> {
+    ///
+    /// # Errors
+    /// If the operating system refuses; nothing is left behind then.
+    pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
         // Renaming onto an empty directory would succeed; one with files in it refuses.
         fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
@@ -81,14 +149,18 @@ impl Staged {
     /// system writes in one go. One after the other takes ten times as long.
     fn sync(&mut self) -> Result<(), RecordingError> {
         let temporary = &self.temporary;
-        let files = std::mem::take(&mut self.files);
+        let mut files = std::mem::take(&mut self.files);
+        // What the disk has refused of these is nobody's concern any more.
+        files.retain(|written| !written.is_given_up());
         thread::scope(|scope| {
             let waits: Vec<_> = files
                 .iter()
-                .map(|(file, _)| thread::Builder::new().spawn_scoped(scope, move || file.sync_all()))
+                .map(|Written { file, .. }| {
+                    thread::Builder::new().spawn_scoped(scope, move || file.sync_all())
+                })
                 .collect();
             let directory = sync_directory(temporary).map_err(RecordingError::io("write", &self.target));
-            for (wait, (file, target)) in waits.into_iter().zip(&files) {
+            for (wait, Written { file, target, .. }) in waits.into_iter().zip(&files) {
                 let synced = match wait {
                     Ok(wait) => wait.join().expect("to wait for the disk does not panic"),
                     // The system has no thread to spare.

@@ -49,6 +49,14 @@ impl RecordingError {
         move |source| RecordingError::Io { operation, path, source }
     }
 
+    /// What stood in the way, without what was tried on which file.
+    pub fn reason(&self) -> String {
+        match self {
+            RecordingError::Io { source, .. } => reason(source),
+            other => other.to_string(),
+        }
+    }
+
     /// Is it this machine that cannot (disk full, quota, permission, read-only), not the run?
     pub fn is_host_limit(&self) -> bool {
         use io::ErrorKind as Kind;

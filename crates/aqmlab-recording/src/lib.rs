@@ -28,7 +28,7 @@ mod table;
 
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
 pub use digest::{Digest, canonical_json, json_digest};
-pub use directory::Staged;
+pub use directory::{Staged, StreamedFile};
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};
 pub use manifest::{FORMAT_VERSION, LinkInfo, Manifest, RESULTS_VERSION, StoppedBy};

@@ -31,15 +31,26 @@ impl Recording {
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first: whatever fails there fails before the disk is touched.
         let files = self.encode()?;
-        finish(Staged::create(dir)?, &files)
+        let mut staged = Staged::create(dir)?;
+        put_in(&mut staged, &files)?;
+        staged.publish()
     }
 
     /// The same in a directory in which files that took shape during the run are already.
     ///
     /// # Errors
     /// If the operating system refuses; nothing is left behind then.
-    pub fn write_staged(&self, staged: Staged) -> Result<(), RecordingError> {
-        finish(staged, &self.encode()?)
+    pub fn write_staged(&self, mut staged: Staged) -> Result<(), RecordingError> {
+        self.put_in(&mut staged)?;
+        staged.publish()
+    }
+
+    /// Puts tables and manifest into a directory that is not published yet, in the place of what is there of these names.
+    ///
+    /// # Errors
+    /// If the operating system refuses. A part may be there then.
+    pub fn put_in(&self, staged: &mut Staged) -> Result<(), RecordingError> {
+        put_in(staged, &self.encode()?)
     }
 
     fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
@@ -53,9 +64,6 @@ impl Recording {
     }
 }
 
-fn finish(mut staged: Staged, files: &[(String, Vec<u8>)]) -> Result<(), RecordingError> {
-    for (name, bytes) in files {
-        staged.write(name, bytes)?;
-    }
-    staged.publish()
+fn put_in(staged: &mut Staged, files: &[(String, Vec<u8>)]) -> Result<(), RecordingError> {
+    files.iter().try_for_each(|(name, bytes)| staged.write(name, bytes))
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::Reason;
-use aqmlab_recording::capture::{Capture, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons};
+use aqmlab_recording::capture::{
+    Capture, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons,
+};
 use aqmlab_recording::{Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use serde_json::json;
@@ -115,7 +117,7 @@ fn captured(target: &Path) -> Result<Staged, RecordingError> {
     let mut staged = Staged::create(target)?;
     let mut capture = Capture::begin(&mut staged, &ports(), 128)?;
     capture.note(&packet(), HEAD);
-    capture.finish(Instant::FAR_FUTURE, &[0])?;
+    capture.finish(Instant::FAR_FUTURE, &[0]).map_err(|failure| failure.error)?;
     Ok(staged)
 }
 
@@ -157,7 +159,62 @@ fn a_full_disk_is_told_at_the_end() {
         capture.note(&packet(), HEAD);
     }
     assert!(capture.has_failed());
-    let error = capture.finish(Instant::FAR_FUTURE, &[0]).expect_err("full");
-    assert!(error.is_host_limit());
-    assert_eq!(error.to_string(), "cannot write `seed-1/packets.pcapng`: the disk is full");
+    let failure = capture.finish(Instant::FAR_FUTURE, &[3]).expect_err("full");
+    assert!(failure.error.is_host_limit());
+    assert_eq!(failure.to_string(), "cannot write `seed-1/packets.pcapng`: the disk is full");
+    assert_eq!(failure.error.reason(), "the disk is full");
+    let told = CapturedPackets { port: "q".into(), written: 0, missed: 10_003 };
+    assert_eq!(failure.ports, [told], "what was written before is not there either");
+}
+
+/// A disk that fills up when the last blocks are written is as full as one that does before.
+#[test]
+fn a_disk_that_fills_up_at_the_end_is_told_too() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return eprintln!("skipped: no /dev/full");
+    };
+    let mut capture =
+        Capture::on(Box::new(full), Path::new("x"), &ports(), 128).expect("nothing is written yet");
+    capture.note(&packet(), HEAD);
+    assert!(!capture.has_failed(), "all of it is in the buffer");
+    let failure = capture.finish(Instant::FAR_FUTURE, &[0]).expect_err("full");
+    assert_eq!((failure.ports[0].written, failure.ports[0].missed), (0, 1));
+}
+
+/// The room that a file has had is there again before the recording is made, which appears without it.
+#[test]
+fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
+    let folder = scratch("given-up");
+    let target = folder.join("seed-1");
+    let mut staged = Staged::create(&target).expect("made");
+    let mut file = staged.stream(FILE_NAME).expect("made");
+    file.write_all(&[1; 100_000]).expect("written");
+    let partial =
+        fs::read_dir(&folder).expect("readable").next().expect("it is there").expect("readable").path();
+    let other_handle = fs::File::open(partial.join(FILE_NAME)).expect("it is there");
+    assert_eq!(other_handle.metadata().expect("readable").len(), 100_000);
+    file.give_up();
+    assert_eq!(other_handle.metadata().expect("readable").len(), 0, "a handle that is open holds no room");
+    assert_eq!(fs::read_dir(&partial).expect("readable").count(), 0);
+    recording().write_staged(staged).expect("written");
+    assert!(target.join("manifest.json").is_file() && !target.join(FILE_NAME).exists());
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+/// A capture that leaves no room for the tables may be given up when it is whole; then these find it.
+#[test]
+fn a_whole_capture_can_be_given_up_for_the_tables() {
+    let folder = scratch("given-up-late");
+    let target = folder.join("seed-1");
+    let mut staged = captured(&target).expect("written");
+    recording().put_in(&mut staged).expect("written");
+    assert!(staged.give_up(FILE_NAME));
+    assert!(!staged.give_up(FILE_NAME), "it is gone");
+    recording().put_in(&mut staged).expect("written again");
+    staged.publish().expect("published");
+    let mut names: Vec<_> =
+        fs::read_dir(&target).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["law.parquet", "manifest.json"]);
+    fs::remove_dir_all(folder).expect("removed");
 }

@@ -67,7 +67,7 @@ impl SharedCapture {
     pub fn finish(&self, end: Instant) -> Result<(), RecordingError> {
         let Some(file) = self.log().file.take() else { return Ok(()) };
         let ports = file.ports();
-        file.finish(end, &vec![0; ports]).map(|_| ())
+        file.finish(end, &vec![0; ports]).map(|_| ()).map_err(|failure| failure.error)
     }
 }
 

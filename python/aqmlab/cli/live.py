@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
-from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.console import Exit, complain, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed, ports_of
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.selftest import tell_selftest
@@ -52,8 +52,8 @@ def live(
 
     Needs no root where user namespaces are allowed; `aqmlab doctor` tells. It takes as long as the runs last.
 
-    Ends with 3 if this machine cannot, 5 if a run is NOT FAITHFUL: the figures show the machine, not the
-    disciplines; 1 if a firm claim of the scenario fails.
+    Ends with 3 if this machine cannot, also if it cannot keep the packets that were asked for; 5 if a run is
+    NOT FAITHFUL: the figures show the machine, not the disciplines; 1 if a firm claim of the scenario fails.
     """
     set_quiet(quiet)
     if str(scenario) == _SELFTEST:
@@ -73,13 +73,13 @@ def live(
             interrupted=_stopping,
             report=False,
         )
-    for warning in experiment.warnings:
-        say(f"warning: {warning}")
     from aqmlab.answers import table
     from aqmlab.cli.tables import tell_answer
     from aqmlab.live.verdict import verdicts
 
     found = verdicts(experiment.runs)
+    for warning in experiment.warnings:
+        say(f"warning: {warning}")
     scored = scored_claims(experiment)
     if as_json:
         tell_answer(table(experiment), as_json=True, more=_verdicts_json(found) | claims_json(scored))
@@ -91,10 +91,12 @@ def live(
             print()
             print_claims(scored)
     say(f"recording  {experiment.path}")
+    _complain_of_lost_packets(found)
     if not no_report:
         from aqmlab.reports import write_report
 
         say(f"report     {write_report(experiment)}")
+    _end_unless_captured(found)
     _end_unless_faithful(found)
     end_with(scored)
 
@@ -133,10 +135,12 @@ def both(
         say(f"warning: {warning}")
     _tell_both(found, as_json=as_json)
     say(f"recordings {found.path}")
+    _complain_of_lost_packets(found.verdicts)
     if not no_report:
         from aqmlab.reports import write_both_report
 
         say(f"report     {write_both_report(found)}")
+    _end_unless_captured(found.verdicts)
     _end_unless_faithful(found.verdicts)
 
 
@@ -217,26 +221,28 @@ def print_lateness(found: Sequence[Verdict]) -> None:
     from rich.text import Text
 
     from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.figures import shown
 
     table = plain_table("faithfulness")
     for head in ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", ""):
         table.add_column(Text(head), justify="right", no_wrap=True)
     for verdict in found:
-        late = (f"{1e6 * verdict.lateness_s(q):.1f}" for q in ("p50", "p99", "p999", "max"))
-        live = verdict.live
+        late = (shown(verdict.lateness_s(q), 1, 1e6) for q in ("p50", "p99", "p999", "max"))
         word = Text("faithful") if verdict.faithful else Text("NOT FAITHFUL", style="bold red")
         name = Text(f"{verdict.arm}, seed {verdict.seed}")
-        counts = (_stalls(live), f"{live['duty_percent']:.1f}", str(verdict.lost_unseen))
+        counts = (_stalls(verdict), shown(verdict.duty_percent, 1), shown(verdict.lost_unseen))
         table.add_row(name, *late, *counts, word)
     console = answer_console()
     console.print()
     console.print(table)
 
 
-def _stalls(live: Mapping[str, Any]) -> str:
+def _stalls(verdict: Verdict) -> str:
     """``2 (31.0 ms)``: how many, and the longest."""
-    count = int(live["stall_count"])
-    return f"{count} ({live['longest_stall_ns'] / 1e6:.1f} ms)" if count else "0"
+    from aqmlab.figures import shown
+
+    count = shown(verdict.stall_count)
+    return f"{count} ({shown(verdict.longest_stall_s, 1, 1e3)} ms)" if verdict.stall_count else count
 
 
 def _verdicts_json(found: Sequence[Verdict]) -> dict[str, Any]:
@@ -244,6 +250,18 @@ def _verdicts_json(found: Sequence[Verdict]) -> dict[str, Any]:
         "faithful": all(verdict.faithful for verdict in found),
         "verdicts": [verdict.to_json() for verdict in found],
     }
+
+
+def _complain_of_lost_packets(found: Sequence[Verdict]) -> None:
+    """A run whose packets could not be kept has everything else."""
+    for verdict in found:
+        if verdict.capture_failure:
+            complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
+
+
+def _end_unless_captured(found: Sequence[Verdict]) -> None:
+    if any(verdict.capture_failure for verdict in found):
+        raise typer.Exit(Exit.MACHINE)
 
 
 def _end_unless_faithful(found: Sequence[Verdict]) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.errors import RecordingError
 from aqmlab.figures import counted
 from aqmlab.recording import Run
 
 FAITHFUL = "faithful"
 NOT_FAITHFUL = "NOT FAITHFUL"
+
+PACKETS_FILE = "`packets.pcapng`"
+"""What remarks on a capture call its file."""
+
+_LOST_UNSEEN = ("write_error", "no_slot", "oversize")
+"""Causes of ``drops`` that are on no queue's books; what was lost within hosts is a check of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,8 @@ class Check:
 @dataclass(frozen=True)
 class Verdict:
     """What the router said of itself, from the manifest of one run.
+
+    What the manifest does not have, because an earlier aqmlab wrote it, is ``None`` here.
 
     Attributes
     ----------
@@ -62,7 +71,7 @@ class Verdict:
     @property
     def interrupted(self) -> bool:
         """Whether somebody ended the run before its time; what there is of it may be faithful."""
-        return bool(self.live["interrupted"])
+        return bool(self.live.get("interrupted"))
 
     @property
     def text(self) -> str:
@@ -70,29 +79,90 @@ class Verdict:
         said = FAITHFUL if self.faithful else f"{NOT_FAITHFUL}: {'; '.join(self.reasons)}"
         return f"{said} (interrupted)" if self.interrupted else said
 
-    def lateness_s(self, quantile: str) -> float:
+    def lateness_s(self, quantile: str) -> float | None:
         """How late packets were written: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
-        return int(self.live["lateness"][f"{quantile}_ns"]) / 1e9
+        return _seconds(self.part("lateness").get(f"{quantile}_ns"))
+
+    def ping_s(self, quantile: str) -> float | None:
+        """Round trips between two hosts without any router, just before the run: as :meth:`lateness_s`."""
+        return _seconds(self.part("ping").get(f"{quantile}_ns"))
 
     @property
-    def lost_unseen(self) -> int:
+    def stalls(self) -> Sequence[Mapping[str, Any]]:
+        """The stalls that are listed: ``at_ns``, ``length_ns``."""
+        return tuple(
+            stall for stall in self.live.get("stalls") or () if {"at_ns", "length_ns"} <= stall.keys()
+        )
+
+    @property
+    def stall_count(self) -> int | None:
+        """How many stalls there were, those that are not listed among them."""
+        listed = len(self.stalls) if "stalls" in self.live else None
+        count: int | None = self.live.get("stall_count", listed)
+        return count
+
+    @property
+    def longest_stall_s(self) -> float | None:
+        """The longest of all stalls, in seconds."""
+        listed = max((int(stall["length_ns"]) for stall in self.stalls), default=None)
+        return _seconds(self.live.get("longest_stall_ns", listed))
+
+    @property
+    def duty_percent(self) -> float | None:
+        """Share of the time for which the router's thread had a processor, in percent."""
+        return self.live.get("duty_percent")
+
+    @property
+    def lost_unseen(self) -> int | None:
         """Packets that were lost and are on no queue's books.
 
         Within the hosts, refused by them when they were written, too long, or without room in the
         router. What is no IP packet is none of them, nor what is still on its way.
         """
-        drops = self.live["drops"]
-        hidden = next(check["value"] for check in self.live["checks"] if check["name"] == "hidden_drops")
-        return int(hidden) + sum(int(drops[cause]) for cause in ("write_error", "no_slot", "oversize"))
+        hidden = [check.get("value") for check in self.live["checks"] if check["name"] == "hidden_drops"]
+        counts = [*hidden, *(self.part("drops").get(cause) for cause in _LOST_UNSEEN)]
+        if not hidden or any(count is None for count in counts):
+            return None
+        return sum(map(int, counts))
 
     @property
-    def wait(self) -> str:
+    def wait(self) -> str | None:
         """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy for that long."""
-        without = float(self.live["without_spin_percent"])
-        return f"{self.live['wait']}, {without:.1f} % without spinning" if without else str(self.live["wait"])
+        without = self.live.get("without_spin_percent")
+        waited = self.live.get("wait")
+        return f"{waited}, {without:.1f} % without spinning" if waited and without else waited
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What there is to know besides, of the stacks and of the capture."""
+        return tuple(map(str, self.live.get("remarks") or ()))
+
+    @property
+    def stack_remarks(self) -> tuple[str, ...]:
+        """The remarks on the stacks: what of the scenario the kernel does in its own way."""
+        return tuple(remark for remark in self.remarks if PACKETS_FILE not in remark)
+
+    @property
+    def capture_remarks(self) -> tuple[str, ...]:
+        """The remarks on the file of packets: what is missing."""
+        return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
+
+    @property
+    def capture_failure(self) -> str:
+        """Why there is no file of packets although one was asked for; empty if there is, or none was."""
+        failure = self.live.get("capture_failure")
+        if failure is None:
+            return ""
+        at_s = _seconds(failure.get("at_ns"))
+        beyond = "" if at_s is None else f" beyond {at_s:.1f} s"
+        return f"{PACKETS_FILE} could not be written{beyond}: {failure.get('reason', 'nobody says why')}"
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        """An object of the manifest's ``live``; empty if an earlier aqmlab did not write it."""
+        return self.live.get(name) or {}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """As plain data; what an earlier aqmlab did not write is null, or empty."""
         return {
             "arm": self.arm,
             "seed": self.seed,
@@ -100,25 +170,49 @@ class Verdict:
             "interrupted": self.interrupted,
             "reasons": list(self.reasons),
             "checks": list(self.live["checks"]),
-            "lateness": {k: v for k, v in self.live["lateness"].items() if k != "bins"},
-            "stalls": list(self.live["stalls"]),
-            "stall_count": self.live["stall_count"],
-            "longest_stall_ns": self.live["longest_stall_ns"],
+            "lateness": _without_bins(self.part("lateness")),
+            "stalls": list(self.stalls),
+            "stall_count": self.stall_count,
+            "longest_stall_ns": self.live.get("longest_stall_ns"),
             "lost_unseen": self.lost_unseen,
-            "without_spin_percent": self.live["without_spin_percent"],
-            "duty_percent": self.live["duty_percent"],
-            "drops": dict(self.live["drops"]),
-            "remarks": list(self.live["remarks"]),
+            "without_spin_percent": self.live.get("without_spin_percent"),
+            "duty_percent": self.duty_percent,
+            "drops": dict(self.part("drops")),
+            "remarks": list(self.remarks),
+            "ping": _without_bins(self.part("ping")),
+            "capacity": dict(self.part("capacity")),
+            "capture": self.live.get("capture"),
+            "capture_failure": self.live.get("capture_failure"),
         }
 
 
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else int(ns) / 1e9
+
+
+def _without_bins(distribution: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in distribution.items() if key != "bins"}
+
+
 def verdict_of(run: Run) -> Verdict | None:
-    """The verdict on a run; ``None`` if it was simulated."""
+    """The verdict on a run; ``None`` if it was simulated.
+
+    Raises
+    ------
+    RecordingError
+        If the manifest says that it was live, and not whether it was faithful.
+    """
     live = run.manifest.get("live")
     if live is None:
         return None
-    checks = tuple(Check(c["name"], bool(c["passed"]), str(c["sentence"])) for c in live["checks"])
-    return Verdict(run.arm, run.seed, checks, tuple(map(str, live["reasons"])), live)
+    file = run.path / "manifest.json"
+    try:
+        checks = tuple(Check(c["name"], bool(c["passed"]), str(c["sentence"])) for c in live["checks"])
+        return Verdict(run.arm, run.seed, checks, tuple(map(str, live["reasons"])), live)
+    except KeyError as error:
+        raise RecordingError(f"`{file}` is incomplete: `{error.args[0]}` of `live` is missing") from error
+    except (TypeError, AttributeError) as error:
+        raise RecordingError(f"`{file}` is corrupt in `live`: {error}") from error
 
 
 def verdicts(runs: Iterable[Run]) -> tuple[Verdict, ...]:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aqmlab.figures import NO_VALUE, shown
 from aqmlab.live.verdict import Verdict, together
 from aqmlab.metrics import Histogram
 from aqmlab.reports import charts
@@ -24,12 +25,15 @@ def live_context(verdicts: Sequence[Verdict], arms: Sequence[str]) -> dict[str, 
         "verdict": together(verdicts),
         "faithful": all(verdict.faithful for verdict in verdicts),
         "runs": [_row(verdict) for verdict in verdicts],
-        "causes": list(dict.fromkeys(cause for verdict in verdicts for cause in verdict.live["drops"])),
+        "causes": list(dict.fromkeys(cause for verdict in verdicts for cause in verdict.part("drops"))),
         "checks": [{"run": _name(verdict), "checks": verdict.checks} for verdict in verdicts],
+        "floor": [
+            _floor(verdict) for verdict in verdicts if verdict.part("ping") or verdict.part("capacity")
+        ],
         "stalls": _stalls(verdicts),
         "remarks": _remarks(verdicts, arms),
         "stack": _stack(verdicts),
-        "machine": _facts(verdicts[-1].live["machine"]),
+        "machine": _facts(verdicts[-1].part("machine")),
     }
 
 
@@ -38,17 +42,28 @@ def _name(verdict: Verdict) -> str:
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
-    live = verdict.live
+    marks = verdict.part("marks")
     return {
         "run": _name(verdict),
         "faithful": verdict.faithful,
-        "lateness_us": [f"{1e6 * verdict.lateness_s(quantile):.1f}" for quantile in _QUANTILES],
-        "stalls": live["stall_count"],
-        "duty": f"{live['duty_percent']:.1f}",
-        "policy": f"{live['policy']}, {verdict.wait}",
-        "marks": f"{live['marks']['ce_delivered']} / {live['marks']['ce_received']}",
-        "lost_unseen": verdict.lost_unseen,
-        "drops": live["drops"],
+        "lateness_us": [shown(verdict.lateness_s(quantile), 1, 1e6) for quantile in _QUANTILES],
+        "stalls": shown(verdict.stall_count),
+        "duty": shown(verdict.duty_percent, 1),
+        "policy": f"{verdict.live.get('policy', NO_VALUE)}, {verdict.wait or NO_VALUE}",
+        "marks": " / ".join(shown(marks.get(name)) for name in ("ce_delivered", "ce_received")),
+        "lost_unseen": shown(verdict.lost_unseen),
+        "drops": verdict.part("drops"),
+    }
+
+
+def _floor(verdict: Verdict) -> dict[str, Any]:
+    """What the machine could do at best just before a run, and what the run asked of it."""
+    capacity = verdict.part("capacity")
+    rates = ("limit_packets_per_s", "demand_packets_per_s")
+    return {
+        "run": _name(verdict),
+        "ping_us": [shown(verdict.ping_s(quantile), 1, 1e6) for quantile in ("p50", "p99")],
+        "packets_per_s": [shown(capacity.get(rate)) for rate in rates],
     }
 
 
@@ -58,10 +73,11 @@ def _stalls(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _stalls_of(verdict: Verdict) -> list[str]:
     """Those that are listed, and how many are not."""
-    live, name = verdict.live, _name(verdict)
-    lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in live["stalls"]]
-    if more := live["stall_count"] - len(lines):
-        lines.append(f"{name}: and {more} more, the longest of all {live['longest_stall_ns'] / 1e6:.1f} ms")
+    name = _name(verdict)
+    lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in verdict.stalls]
+    if more := (verdict.stall_count or 0) - len(lines):
+        longest = shown(verdict.longest_stall_s, 1, 1e3)
+        lines.append(f"{name}: and {more} more, the longest of all {longest} ms")
     return lines
 
 
@@ -69,8 +85,8 @@ def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
     """Each remark once, with the arms it is of where it is not of all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
-        for remark in verdict.live["remarks"]:
-            of.setdefault(str(remark), {})[verdict.arm] = None
+        for remark in verdict.stack_remarks:
+            of.setdefault(remark, {})[verdict.arm] = None
     return [remark if len(its) == len(arms) else f"{', '.join(its)}: {remark}" for remark, its in of.items()]
 
 
@@ -80,7 +96,7 @@ def _stack(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str]]:
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts
         for told in ("routes", "stack")
-        for name, settings in verdict.live[told].items()
+        for name, settings in verdict.part(told).items()
         for key, value in settings.items()
         if value is not None
     )
@@ -114,7 +130,7 @@ def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure |
 
 def lateness(verdict: Verdict) -> Histogram:
     """The lateness of the packets of a run, in ns."""
-    bins = verdict.live["lateness"]["bins"]
+    bins = verdict.part("lateness").get("bins")
     low, high, weight = zip(*bins, strict=True) if bins else ((), (), ())
     return Histogram(tuple(low), tuple(high), tuple(weight))
 

@@ -32,7 +32,7 @@ _CHECKS = (
 )
 
 
-_LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked)
+_LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked, live.packets_kept)
 
 
 def examine(results: Results) -> tuple[Check, ...]:

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use aqmlab_recording::RecordingError;
-use aqmlab_recording::capture::{Capture, CaptureReport, Frame};
+use aqmlab_recording::capture::{Capture, CaptureFailure, CaptureReport, Frame};
 use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
@@ -42,11 +41,11 @@ impl CaptureWriter {
     /// may not be in it.
     ///
     /// # Errors
-    /// If the file could not be written, now or before: a full disk does not disturb the data plane.
+    /// If the file could not be written, now or before, in which case it is gone: a full disk does not disturb the data plane.
     ///
     /// # Panics
     /// If the thread has.
-    pub fn finish(mut self, end: Instant) -> Result<CaptureReport, RecordingError> {
+    pub fn finish(mut self, end: Instant) -> Result<CaptureReport, Box<CaptureFailure>> {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("a capture is finished once");
         thread.thread().unpark();

@@ -2,9 +2,11 @@
 //!
 //! A host tells of each packet once per port, with its first bytes: when its transmission begins, or when it is dropped.
 //! [`Capture`] writes that down as it comes, so a capture takes no memory that grows. What a reader cannot see in the
-//! bytes (how long the packet waited, why it was marked or dropped) stands in the packet's comment.
+//! bytes (how long the packet waited, why it was marked or dropped) stands in the packet's comment. A capture that cannot
+//! be written gives its file up at once, so that the disk has room for what else there is to write.
 
 mod pcapng;
+mod sink;
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
@@ -16,6 +18,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use crate::directory::Staged;
 use crate::error::RecordingError;
 use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
+use sink::Sink;
 
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";
@@ -129,17 +132,31 @@ impl CaptureReport {
     }
 }
 
+/// A capture that could not be written to its end. Its file is gone, and with it all that had been written.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct CaptureFailure {
+    /// The time of the last packet that was thought to be written, some 256 KiB after the last that was.
+    pub at: Instant,
+    /// Each port, with no packet written and all of them missed.
+    pub ports: Vec<CapturedPackets>,
+    /// What the operating system said.
+    pub error: RecordingError,
+}
+
 /// A capture that is being written.
 pub struct Capture {
-    file: PcapngWriter<BufWriter<Box<dyn Write + Send>>>,
+    /// `None` after the first error: nothing is written after it.
+    file: Option<PcapngWriter<BufWriter<Sink>>>,
     path: PathBuf,
     names: Vec<String>,
-    written: Vec<u64>,
-    /// The time of the last packet.
+    /// Packets of each port so far, whether the file has them or not.
+    noted: Vec<u64>,
+    /// The time of the last packet that was written.
     last: Instant,
     snap: u32,
     comment: String,
-    /// The first error; nothing is written after it.
+    /// The first error.
     failed: Option<io::Error>,
 }
 
@@ -150,7 +167,7 @@ impl Capture {
     /// If the operating system refuses.
     pub fn begin(staged: &mut Staged, ports: &[CapturedPort], snap: u32) -> Result<Self, RecordingError> {
         let file = staged.stream(FILE_NAME)?;
-        Capture::on(Box::new(file), &staged.path_of(FILE_NAME), ports, snap)
+        Capture::of(Sink::Staged(file), &staged.path_of(FILE_NAME), ports, snap)
     }
 
     /// The same on any sink; messages name `path`.
@@ -163,6 +180,10 @@ impl Capture {
         ports: &[CapturedPort],
         snap: u32,
     ) -> Result<Self, RecordingError> {
+        Capture::of(Sink::Other(sink), path, ports, snap)
+    }
+
+    fn of(sink: Sink, path: &Path, ports: &[CapturedPort], snap: u32) -> Result<Self, RecordingError> {
         let mut file = PcapngWriter::new(BufWriter::with_capacity(BUFFER, sink));
         let mut begin = || {
             file.section(concat!("aqmlab ", env!("CARGO_PKG_VERSION")))?;
@@ -172,10 +193,10 @@ impl Capture {
         };
         begin().map_err(RecordingError::io("write", path))?;
         Ok(Capture {
-            file,
+            file: Some(file),
             path: path.to_path_buf(),
             names: ports.iter().map(|port| port.name.clone()).collect(),
-            written: vec![0; ports.len()],
+            noted: vec![0; ports.len()],
             last: Instant::ZERO,
             snap,
             comment: String::new(),
@@ -183,14 +204,13 @@ impl Capture {
         })
     }
 
-    /// Writes a packet down. After an error it does nothing: [`Capture::finish`] tells.
+    /// Writes a packet down. After an error it is only counted: [`Capture::finish`] tells.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
-        if self.failed.is_some() {
-            return;
-        }
+        self.noted[packet.port as usize] += 1;
+        let Some(file) = &mut self.file else { return };
         self.comment.clear();
         describe(&mut self.comment, packet, frame.len);
-        let kept = frame.head.len().min(self.snap());
+        let kept = frame.head.len().min(self.snap as usize);
         let record = Record {
             interface: packet.port,
             at_ns: packet.at.as_ns(),
@@ -200,18 +220,25 @@ impl Capture {
             direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
             comment: &self.comment,
         };
-        match self.file.packet(&record) {
-            Ok(()) => {
-                self.written[packet.port as usize] += 1;
-                self.last = packet.at;
-            }
-            Err(error) => self.failed = Some(error),
+        match file.packet(&record) {
+            Ok(()) => self.last = packet.at,
+            Err(error) => self.give_up(error),
         }
+    }
+
+    /// Nothing more is written, and what has been is no more.
+    #[cold]
+    fn give_up(&mut self, error: io::Error) {
+        self.failed = Some(error);
+        let Some(file) = self.file.take() else { return };
+        // What is still in the buffer is not for the disk: dropping it whole would write it.
+        let (mut sink, _) = file.into_sink().into_parts();
+        sink.give_up();
     }
 
     /// How many ports it has.
     pub const fn ports(&self) -> usize {
-        self.written.len()
+        self.noted.len()
     }
 
     /// Bytes of each packet that it keeps.
@@ -224,32 +251,44 @@ impl Capture {
         self.failed.is_some()
     }
 
-    /// Ends the file at `end`, or with the last packet if that is later, with the statistics of each port: `missed` packets are not there that should be.
+    /// Ends the file at `end`, or with the last packet if that is later, with the statistics of each port: `missed` packets are
+    /// not there that should be. What is written is on the disk then.
     ///
     /// # Errors
     /// If the operating system has refused anything since the beginning.
-    pub fn finish(mut self, end: Instant, missed: &[u64]) -> Result<CaptureReport, RecordingError> {
-        let path = std::mem::take(&mut self.path);
-        self.close(end.max(self.last), missed).map_err(RecordingError::io("write", &path))?;
-        let counts = self.written.into_iter().zip(missed);
-        let port = |(port, (written, &missed))| CapturedPackets { port, written, missed };
-        Ok(CaptureReport { ports: self.names.into_iter().zip(counts).map(port).collect() })
+    pub fn finish(mut self, end: Instant, missed: &[u64]) -> Result<CaptureReport, Box<CaptureFailure>> {
+        if let Err(error) = self.close(end.max(self.last), missed) {
+            self.give_up(error);
+        }
+        let failed = self.failed.take();
+        let port = |(port, (noted, &missed)): (String, (u64, &u64))| match failed {
+            None => CapturedPackets { port, written: noted, missed },
+            Some(_) => CapturedPackets { port, written: 0, missed: noted + missed },
+        };
+        let ports = self.names.into_iter().zip(self.noted.into_iter().zip(missed)).map(port).collect();
+        match failed {
+            None => Ok(CaptureReport { ports }),
+            Some(error) => {
+                let error = RecordingError::io("write", &self.path)(error);
+                Err(Box::new(CaptureFailure { at: self.last, ports, error }))
+            }
+        }
     }
 
     fn close(&mut self, end: Instant, missed: &[u64]) -> io::Result<()> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        for (interface, (&written, &missed)) in self.written.iter().zip(missed).enumerate() {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        for (interface, (&noted, &missed)) in self.noted.iter().zip(missed).enumerate() {
             let statistics = Statistics {
                 interface: interface as u32,
                 end_ns: end.as_ns(),
-                received: written + missed,
+                received: noted + missed,
                 dropped: missed,
             };
-            self.file.statistics(&statistics)?;
+            file.statistics(&statistics)?;
         }
-        self.file.flush()
+        file.flush()?;
+        // Some file systems say only now that they have no room.
+        file.sink().get_ref().sync()
     }
 }
 

@@ -139,6 +139,16 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
+    /// What it writes to.
+    pub const fn sink(&self) -> &W {
+        &self.sink
+    }
+
+    /// The same, when there is nothing more to write.
+    pub fn into_sink(self) -> W {
+        self.sink
+    }
+
     /// Passes on all that the sink holds back.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
