@@ -107,6 +107,14 @@ def interfaces():
     return sorted(line.split(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines()[2:])
 
 
+def settings():
+    """What the hosts of a live run are set to, of the machine itself; and its routes."""
+    folder = Path("/proc/sys/net")
+    files = [*folder.glob("ipv4/tcp_*"), *folder.glob("ipv6/conf/*/disable_ipv6"), Path("/proc/net/route")]
+    files += [folder / "ipv4/ip_local_port_range", folder / "core/somaxconn"]
+    return {str(file): file.read_bytes() for file in files if os.access(file, os.R_OK)}
+
+
 def the_router_of(pid):
     """The process of the run, as soon as router and traffic have their threads."""
     until = time.monotonic() + 60

@@ -19,7 +19,7 @@ from aqmlab import _core
 from aqmlab.recording import load
 from aqmlab.results import Results
 from aqmlab.soundness import books
-from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab, the_router_of
+from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab, settings, the_router_of
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab,
     indirect=["user"],
 )
 def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
-    before = interfaces()
+    before = interfaces(), settings()
     text = (live_folder / "live.toml").read_text() + f"\n[live]\nip = {ip}\n"
     (live_folder / "live.toml").write_text(text, encoding="utf-8")
     words = ("--json", "--no-report", "--pcap", "bottleneck")
@@ -56,7 +56,9 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     cell = results.cells[0]
     assert results.values("goodput_bps", cell)[run.seed] > 10e6 / 3
     assert (run.path / "packets.pcapng").stat().st_size > 10_000
-    assert interfaces() == before
+    # What is of the machine is as it was; what was set, was set elsewhere.
+    assert (interfaces(), settings()) == before
+    assert live["stack"]["ftp"]["net.core.somaxconn"] == "65535"
 
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
