@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import RecordingError
 from aqmlab.plan import network
+from aqmlab.stopping import answered
 
 if TYPE_CHECKING:
     import duckdb
@@ -171,10 +172,15 @@ class Experiment:
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
             " FROM read_parquet($files, filename = true)"
         )
-        try:
+        connection = self._connection
+
+        def ask() -> Any:  # noqa: ANN401 (as DuckDB has it)
             # DuckDB reads as it is asked for rows: damage may show in either call.
-            result = self._connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": files})
+            result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": files})
             return getattr(result, fetch)()
+
+        try:
+            return answered(connection, ask)
         except duckdb.Error as error:
             raise _unreadable(self._connection, files, error) from error
 
@@ -347,10 +353,9 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
     """What is wrong with one Parquet file, which is read to its end; empty if nothing is."""
     import duckdb
 
+    statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"
     try:
-        connection.execute(
-            "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t", {"file": str(file)}
-        )
+        answered(connection, lambda: connection.execute(statement, {"file": str(file)}))
     except duckdb.Error as cause:
         return f"`{file}` is corrupt: {_first_line(cause)}"
     return ""

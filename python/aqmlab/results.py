@@ -20,6 +20,7 @@ from aqmlab.metrics import EVERY_CLASS, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Experiment, Run, load
+from aqmlab.stopping import look
 from aqmlab.sweeps.store import SWEEP_FILE
 
 NOT_RUN = "not run"
@@ -261,6 +262,7 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
+        look()
         asked = _Asked(
             metric,
             cell,
@@ -356,6 +358,7 @@ class Results:
         )
 
     def _measured(self, run: Run) -> Measured:
+        look()
         i = self._places[run.path]
         return self._reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
 

@@ -16,6 +16,7 @@ import tomli_w
 
 from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
+from signalled import started_with_all_signals
 
 
 @pytest.fixture
@@ -339,19 +340,6 @@ def test_ctrl_c_before_any_command_is_no_traceback(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert (ended.value.code, *capsys.readouterr()) == (130, "", "")
-
-
-def started_with_all_signals(command):
-    """A process that heeds signals even if we ignore them, as under `nohup` or in a shell's background."""
-    heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    ignored = [number for number in heeded if signal.getsignal(number) == signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)  # what is ignored stays so in a new program
-    try:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    finally:
-        for number in ignored:
-            signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.mark.parametrize(

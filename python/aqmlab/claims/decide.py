@@ -53,6 +53,7 @@ from aqmlab.stats.verdict import (
     negated,
     undecided,
 )
+from aqmlab.stopping import look
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
@@ -90,6 +91,7 @@ class Decider:
         return self._verdict(claim, dict(bound), _Levels())
 
     def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Verdict:  # noqa: PLR0911 (one a kind)
+        look()
         match node:
             case Comparison():
                 return self._comparison(node, bound, levels)

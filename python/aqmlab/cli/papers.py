@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from aqmlab.papers.needed import Needed
     from aqmlab.papers.paper import Paper, PaperFigure
     from aqmlab.papers.reproduce import Reproduction
+    from aqmlab.papers.runner import Watcher
     from aqmlab.sweeps.progress import Progress
 
 Names = list[str] | None
@@ -109,28 +111,43 @@ def reproduce(
     paper = find_paper(key)
     wanted = Wanted(table or (), figure or (), finding or ())
     folder = output or store_path(store) / "papers" / paper.key
-    with interruptible(), ProgressLine(enabled=not quiet, text=_text) as line:
+    common: dict[str, Any] = {"wanted": wanted, "seeds": seeds, "store": store, "jobs": jobs}
+    with interruptible(), _resumable(store_path(store)):
+        if multiverse:
+            _multiverse(paper, folder, common, as_json=as_json, quiet=quiet)
+            return
+        from aqmlab.papers.reproduce import reproduce as run_again
+
+        with _progress(quiet=quiet) as watch:
+            done = run_again(paper, quick=quick, told=_say_needed, progress=watch, **common)
+        _draw(done, folder)
+        _tell(done, folder, as_json=as_json)
+    if any(_is_unexplained(done, i) for i in range(len(done.findings))):
+        raise typer.Exit(Exit.CHECK_FAILED)
+
+
+@contextmanager
+def _resumable(store: Path) -> Iterator[None]:
+    """Whenever it is interrupted, also between two sweeps or while figures are drawn: no run is lost."""
+    from aqmlab.sweeps.store import kept_in
+
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if not getattr(stop, "__notes__", []):
+            stop.add_note(kept_in(store))
+        raise
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Watcher]:
+    """Shows which experiment is being run, and how far it is."""
+    with ProgressLine(enabled=not quiet, text=_text) as line:
 
         def watch(what: str, now: Progress) -> None:
             line.update({**now.to_json(), "what": what})
 
-        common: dict[str, Any] = {
-            "wanted": wanted,
-            "seeds": seeds,
-            "store": store,
-            "jobs": jobs,
-            "progress": watch,
-        }
-        if multiverse:
-            _multiverse(paper, folder, common, as_json=as_json)
-            return
-        from aqmlab.papers.reproduce import reproduce as run_again
-
-        done = run_again(paper, quick=quick, told=_say_needed, **common)
-    _draw(done, folder)
-    _tell(done, folder, as_json=as_json)
-    if any(_is_unexplained(done, i) for i in range(len(done.findings))):
-        raise typer.Exit(Exit.CHECK_FAILED)
+        yield watch
 
 
 def _text(now: Any, elapsed_s: float) -> str:  # noqa: ANN401 (a mapping of anything)
@@ -221,11 +238,12 @@ def _print(done: Reproduction) -> None:
         console.print(ours)
 
 
-def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool) -> None:
+def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     from aqmlab.papers.multiverse import multiverse as go_through
     from aqmlab.papers.multiverse_report import multiverse_json, multiverse_markdown
 
-    table = go_through(paper, **common)
+    with _progress(quiet=quiet) as watch:
+        table = go_through(paper, progress=watch, **common)
     text = multiverse_markdown(table, _made(paper))
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "multiverse.md"

@@ -18,6 +18,7 @@ from aqmlab.files import write_whole
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run, read_json
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
+from aqmlab.stopping import look
 from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store, writing
 
@@ -201,6 +202,7 @@ class Recordings:
 
     def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
         """Open a recording; if that cannot be, say why."""
+        look()
         if not to_look:
             return Missing(cell, seed, NOT_RUN)
         if not self._store.has(digest):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
 from aqmlab.recording import damage
+from aqmlab.stopping import answered
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
 from aqmlab.sweeps.store import store_path
 
@@ -139,16 +139,7 @@ def _answer(
         columns = tuple(str(column[0]) for column in result.description)
         return columns, tuple(tuple(map(_plain, row)) for row in result.fetchall())
 
-    # DuckDB looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in
-    # Python, which always hears them.
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(ask)
-        try:
-            return answer.result()
-        except BaseException:
-            if not answer.done():
-                connection.interrupt()
-            raise
+    return answered(connection, ask)
 
 
 def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:

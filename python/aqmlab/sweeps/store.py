@@ -20,12 +20,14 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aqmlab.errors import HostError, RecordingError, UsageError
 from aqmlab.files import write_whole
+from aqmlab.stopping import look
 
 FORMAT_VERSION = 1
 DEFAULT_STORE = Path("runs/store")
@@ -35,6 +37,8 @@ SWEEP_FILE = "sweep.json"
 _MARK = "store.json"
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_LOOK_S = 0.05
+"""Between looks at whether a lock is free."""
 
 
 class Store:
@@ -198,17 +202,20 @@ def store_path(path: Path | str | None) -> Path:
     return Path(path or os.environ.get(VARIABLE) or DEFAULT_STORE)
 
 
+def kept_in(store: Path) -> str:
+    """What one who interrupts is told."""
+    return f"finished runs are kept in `{store}`: the same request goes on"
+
+
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
     """Wait until no other process is in this block for the same directory."""
     lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError as error:
-            # Where the file system has no locks, the last writer of equal tables wins.
-            if error.errno not in _NO_LOCKS:
-                raise
+        # Where the file system has no locks, the last writer of equal tables wins.
+        while _locked(lock) is False:
+            look()
+            time.sleep(_LOOK_S)
         yield
     finally:
         os.close(lock)
@@ -263,6 +270,7 @@ __all__ = [
     "SWEEP_FILE",
     "Store",
     "alone_in",
+    "kept_in",
     "store_path",
     "writing",
 ]

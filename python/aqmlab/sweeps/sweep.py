@@ -14,12 +14,13 @@ from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
 from aqmlab.results import Cell, Results
 from aqmlab.scenario import Scenario
+from aqmlab.stopping import Stop, Stopped, look
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
 from aqmlab.sweeps.executor import Executor, LocalExecutor
 from aqmlab.sweeps.progress import Intervals, Progress
-from aqmlab.sweeps.store import Store, alone_in, store_path, writing
+from aqmlab.sweeps.store import Store, alone_in, kept_in, store_path, writing
 from aqmlab.sweeps.tally import Ended, Tally
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Sweep:
         self._recordings = Recordings(store, SweepFile(self.path))
         self._intervals = Intervals()
         self._read, self._looked_s, self._look_took_s, self._told_s = 0, time.monotonic(), 0.0, 0.0
-        self._cancelled, self._over = threading.Event(), threading.Event()
+        self._stop, self._over = Stop(), threading.Event()
         self._error: BaseException | None = None
         self._whole, self._report = shard is None, report
         self._partial = among is not None
@@ -162,12 +163,13 @@ class Sweep:
         if error is not None and not self.done:
             self.cancel()
             if isinstance(error, KeyboardInterrupt):
-                error.add_note(f"finished runs are kept in `{self._store.path}`: the same request goes on")
+                error.add_note(kept_in(self._store.path))
 
     def cancel(self) -> None:
-        """End it now: runs in progress are dropped, finished ones kept."""
-        self._cancelled.set()
-        self._over.wait()
+        """End it now: runs in progress are dropped, finished ones kept, and tables as they were."""
+        self._stop.ask()
+        while not self._over.wait(_TICK_S):
+            self._stop.ask()
         self._thread.join()
 
     def _local(self, workers: int) -> Executor:
@@ -176,13 +178,17 @@ class Sweep:
 
     def _run(self) -> None:
         try:
-            try:
-                if self._tally.todo:
-                    self._work()
-            finally:
-                self._tally.close()
-            if not self._cancelled.is_set():
+            with self._stop.heeded():
+                try:
+                    if self._tally.todo:
+                        self._work()
+                finally:
+                    self._tally.close()
+                look()
                 self._finish()
+        except Stopped:
+            # Nobody waits for it: who asks for the same again goes on where it was.
+            pass
         except BaseException as error:
             self._error = error
         finally:
@@ -195,7 +201,7 @@ class Sweep:
         waiting = 0
         try:
             _warm_up()
-            while not self._cancelled.is_set():
+            while not self._stop.asked:
                 while waiting < _TASKS_AHEAD + self.workers and (task := next(tasks, None)) is not None:
                     executor.submit(task)
                     waiting += 1

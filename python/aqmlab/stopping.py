@@ -1,0 +1,122 @@
+"""Work that ends soon when it is asked to.
+
+A signal reaches the main thread, between two steps of Python, and no other. Another thread is asked to end by
+a :class:`Stop`, and looks now and then whether it is (:func:`look`). A query, which may take long, is
+interrupted in either case (:func:`answered`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import duckdb
+
+T = TypeVar("T")
+
+_here = threading.local()
+"""Its ``stop`` is the request that the thread heeds, if it heeds one."""
+
+
+class Stopped(BaseException):
+    """The thread was asked to end what it is at."""
+
+
+class Stop:
+    """A request to end what a thread is at."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._lock = threading.Lock()
+        self._queries: list[duckdb.DuckDBPyConnection] = []
+
+    @property
+    def asked(self) -> bool:
+        """Whether it was made."""
+        return self._asked.is_set()
+
+    def ask(self) -> None:
+        """Make it. May be made again: a query that was about to begin has not heard of the first."""
+        self._asked.set()
+        with self._lock:
+            for connection in self._queries:
+                connection.interrupt()
+
+    @contextmanager
+    def heeded(self) -> Iterator[None]:
+        """In this block the thread that we are in heeds it."""
+        before = getattr(_here, "stop", None)
+        _here.stop = self
+        try:
+            yield
+        finally:
+            _here.stop = before
+
+    @contextmanager
+    def interrupting(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """In this block the queries of a connection are interrupted when it is made."""
+        with self._lock:
+            self._queries.append(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._queries.remove(connection)
+
+
+def look() -> None:
+    """End here what the thread is at, if it was asked to.
+
+    Raises
+    ------
+    Stopped
+        If it was.
+    """
+    stop: Stop | None = getattr(_here, "stop", None)
+    if stop is not None and stop.asked:
+        raise Stopped
+
+
+def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
+    """What DuckDB answers; the query is interrupted when the thread is to end, or by a signal.
+
+    Parameters
+    ----------
+    connection
+        Whom ``ask`` asks.
+    ask
+        The query, and the fetching of its rows.
+
+    Raises
+    ------
+    Stopped
+        If the thread was asked to end.
+    """
+    stop: Stop | None = getattr(_here, "stop", None)
+    if stop is not None:
+        with stop.interrupting(connection):
+            look()
+            try:
+                return ask()
+            except Exception:
+                look()
+                raise
+    if threading.current_thread() is not threading.main_thread():
+        return ask()
+    # DuckDB looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in
+    # Python, which always hears them.
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ask)
+        try:
+            return answer.result()
+        except BaseException:
+            if not answer.done():
+                connection.interrupt()
+            raise
+
+
+__all__ = ["Stop", "Stopped", "answered", "look"]
