@@ -236,8 +236,12 @@ def keeping_what_finished(directory: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if not _remove_if_empty(directory):
-            error.add_note(f"finished runs are kept in `{directory}`")
+        try:
+            if not _remove_if_empty(directory):
+                error.add_note(f"finished runs are kept in `{directory}`")
+        except OSError as left:
+            # What went wrong first is what to tell.
+            error.add_note(f"`{left.filename}` cannot be removed: {left.strerror}")
         raise
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,17 +125,21 @@ def user(request):
 
 
 @pytest.fixture
-def live_folder(tmp_path):
-    """A folder in which an ordinary user may write, and read what is above it."""
-    for path in (tmp_path, *tmp_path.parents):
-        if path == Path("/tmp") or path.stat().st_uid != os.geteuid():
-            break
-        path.chmod(path.stat().st_mode | 0o755)
-    tmp_path.chmod(0o777)
+def live_folder():
+    """A folder in which an ordinary user may write, and read what is above it.
+
+    Not one of pytest's: a second pytest of ours that begins makes what is above those private again.
+    """
+    with tempfile.TemporaryDirectory(prefix="aqmlab-live-") as made:
+        yield _anybodys(Path(made))
+
+
+def _anybodys(folder: Path) -> Path:
+    folder.chmod(0o777)
     import tomli_w
 
-    file = tmp_path / "live.toml"
+    file = folder / "live.toml"
     file.write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
     # Whatever our umask is.
     file.chmod(0o644)
-    return tmp_path
+    return folder

@@ -179,6 +179,14 @@ def _be_killed(job: Job) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _be_killed_beside_a_file(job: Job) -> None:
+    """Somebody has put something of their own there."""
+    out = Path(job["out"])
+    out.parent.mkdir(parents=True)
+    out.with_name("notes.txt").write_text("mine")
+    _be_killed(job)
+
+
 def _be_killed_the_second_time(job: Job) -> None:
     if job["seed"] > 1:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -198,6 +206,12 @@ def _say_what_is_no_message(_job: Job) -> None:
 def _write_without_end(_job: Job) -> None:
     while True:
         sys.stdout.write("x" * 65536)
+
+
+def _linger(_job: Job) -> None:
+    """Have done everything, and not end."""
+    _tell(event="done", answer={})
+    time.sleep(60)
 
 
 def _hear_nothing(_job: Job) -> None:
@@ -261,6 +275,7 @@ MODES: dict[str, Callable[[Job], object]] = {
     "red-unfaithful": lambda job: _record(job, faithful="RED" not in job["arm"]),
     "packets-lost": _lose_packets,
     "killed": _be_killed,
+    "leaves-something-else": _be_killed_beside_a_file,
     "second-killed": _be_killed_the_second_time,
     "traceback": _raise,
     "garbage": _say_what_is_no_message,
@@ -269,6 +284,7 @@ MODES: dict[str, Callable[[Job], object]] = {
     "silent": lambda _: time.sleep(60),
     "exits": lambda _: sys.exit(7),
     "deaf": _hear_nothing,
+    "lingering": _linger,
     "obedient": _obey_and_say_so,
     "leaves-a-part": _leave_what_there_is,
     "doctor": lambda _: _diagnose("SCHED_FIFO", "warning", "setcap cap_sys_nice+ep"),

@@ -150,6 +150,16 @@ def test_the_command_line_says_where_runs_before_a_fault_are(aqmlab_cli, router,
     assert ended.stderr.endswith(f"; finished runs are kept in `{tmp_path / 'out'}`\n")
 
 
+def test_what_cannot_be_removed_does_not_hide_what_went_wrong(router, tiny_file, tmp_path, aqmlab_cli):
+    router("leaves-something-else")
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 4
+    arm = tmp_path / "out" / "droptail"
+    assert "error: arm `DropTail`, seed 1: the live router was killed by SIGKILL" in ended.stderr
+    assert ended.stderr.endswith(f"; `{arm}` cannot be removed: Directory not empty\n")
+    assert (arm / "notes.txt").read_text() == "mine"
+
+
 def test_runs_before_a_fault_are_kept(router, small, tmp_path):
     router("second-killed")
     with pytest.raises(aqmlab.RunError) as told:

@@ -19,6 +19,8 @@ from aqmlab.live import messages, supervisor
 from aqmlab.live.supervisor import ask
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
+AT_ONCE_S = 15
+"""Less than a process that is not ended takes by itself, and more than a busy machine needs to end one."""
 
 
 def child(mode):
@@ -59,7 +61,7 @@ def test_silence_ends_a_process(monkeypatch):
     begun = time.monotonic()
     with pytest.raises(errors.RunError, match="has said nothing for 2 s"):
         ask(JOB, command=child("silent"))
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < AT_ONCE_S
 
 
 def test_what_cannot_be_started_is_the_machines_fault():
@@ -94,13 +96,13 @@ def interrupted_after_progress(mode, again=False, **options):
 def test_the_first_interrupt_is_passed_on_and_waited_for():
     asked, took_s = interrupted_after_progress("obedient")
     assert asked == 1
-    assert took_s < 5
+    assert took_s < AT_ONCE_S
 
 
 def test_a_second_interrupt_ends_it_at_once():
     asked, took_s = interrupted_after_progress("deaf", again=True)
     assert asked == 1
-    assert took_s < 5
+    assert took_s < AT_ONCE_S
 
 
 @pytest.mark.parametrize("mode", ["silent", "deaf"])
@@ -109,7 +111,24 @@ def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
     monkeypatch.setattr(supervisor, "PATIENCE_S", 0.5)
     asked, took_s = interrupted_after_progress(mode)
     assert asked == 1
-    assert took_s < 5
+    assert took_s < AT_ONCE_S
+
+
+def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
+    """Whoever tidies up next is alone: it is dead when the interrupt is told."""
+    started = []
+    popen = subprocess.Popen
+
+    def begun(*words, **options):
+        started.append(popen(*words, **options))
+        threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        return started[0]
+
+    monkeypatch.setattr(subprocess, "Popen", begun)
+    monkeypatch.setattr(supervisor, "_TIME_TO_GO_S", 60.0)
+    with pytest.raises(KeyboardInterrupt):
+        ask(JOB, command=child("lingering"))
+    assert started[0].returncode == -signal.SIGKILL
 
 
 def test_the_process_is_alone_in_its_group_and_ends_with_us():

@@ -196,16 +196,28 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """See to it that nothing is left of it."""
+        """See to it that nothing is left of it, whatever comes meanwhile: who tidies up next is alone."""
         try:
-            self._process.wait(_TIME_TO_GO_S)
-        except subprocess.TimeoutExpired:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_TIME_TO_GO_S)
+        finally:
             self.kill()
-            self._process.wait()
+            self._reap()
+
+    def _reap(self) -> None:
+        signalled: KeyboardInterrupt | None = None
+        # It was killed: that takes as long as the system needs, and no longer for being waited for.
+        while self._process.returncode is None:
+            try:
+                self._process.wait()
+            except KeyboardInterrupt as again:
+                signalled = again
         for stream in (self._process.stdin, self._process.stdout, self._stderr):
             with suppress(OSError):
                 if stream is not None:
                     stream.close()
+        if signalled is not None:
+            raise signalled
 
     def _obituary(self) -> str:
         """How it died, in words. Its last words are told without the traceback that they may end."""
