@@ -50,9 +50,9 @@ def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str
             {
                 "name": "hidden_drops",
                 "passed": faithful,
-                "sentence": "no packet was lost within a host"
+                "sentence": "no packet lost within a host"
                 if faithful
-                else "7 packets were lost within hosts: dev.tx_dropped 3, Udp.RcvbufErrors 4",
+                else "packets lost within hosts: dev.tx_dropped 3, Udp.RcvbufErrors 4",
                 "value": 0.0 if faithful else 7.0,
                 "limit": 0.0,
                 "unit": "packets",

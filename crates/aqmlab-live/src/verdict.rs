@@ -125,17 +125,13 @@ impl Verdict {
             lateness(observed, pace),
             stalls(observed),
             duty(observed),
-            none(
-                "write_errors",
-                observed.write_errors,
-                "packets were refused by the hosts they were written to",
-            ),
+            none("write_errors", observed.write_errors, "refused by the host it was meant for"),
             none(
                 "oversize",
                 observed.oversize,
-                "packets were larger than their interface allows, as with off-loaded segmentation",
+                "larger than its interface allows, as with off-loaded segmentation",
             ),
-            none("no_room", observed.no_room, "packets found no room in the router's memory"),
+            none("no_room", observed.no_room, "without room in the router's memory"),
         ];
         checks.extend(traffic(observed));
         checks.push(hidden_drops(observed));
@@ -229,8 +225,8 @@ fn stalls(observed: &Observed) -> Check {
         format!("no stall, longest silence allowed {}", told(LONGEST_SILENCE))
     } else {
         format!(
-            "{} stalls above {}, the longest {}",
-            observed.stalls,
+            "{} above {}, the longest {}",
+            counted(observed.stalls, "stall"),
             told(LONGEST_SILENCE),
             told(observed.longest_stall)
         )
@@ -253,15 +249,21 @@ fn duty(observed: &Observed) -> Check {
     Check { name: "duty", passed, sentence, value, limit, unit: "%" }
 }
 
-/// Something of which there must be none.
-fn none(name: &'static str, count: u64, what: &str) -> Check {
+/// `1 stall`, `2 stalls`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A kind of packets of which there must be none.
+fn none(name: &'static str, count: u64, which: &str) -> Check {
     let passed = count == 0;
-    let sentence = if passed { format!("no {what}") } else { format!("{count} {what}") };
+    let sentence =
+        if passed { format!("no packet {which}") } else { format!("{} {which}", counted(count, "packet")) };
     Check { name, passed, sentence, value: count as f64, limit: 0.0, unit: "packets" }
 }
 
 fn hidden_drops(observed: &Observed) -> Check {
-    let told = ("no packet was lost within a host", "packets were lost within hosts");
+    let told = ("no packet lost within a host", "packets lost within hosts");
     none_of("hidden_drops", &observed.hidden_drops, told, "packets")
 }
 
@@ -282,7 +284,7 @@ fn none_of(
 ) -> Check {
     let count: u64 = counts.iter().map(|(_, count)| count).sum();
     let parts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} {n}")).collect();
-    let sentence = if count == 0 { none.to_owned() } else { format!("{count} {some}: {}", parts.join(", ")) };
+    let sentence = if count == 0 { none.to_owned() } else { format!("{some}: {}", parts.join(", ")) };
     Check { name, passed: count == 0, sentence, value: count as f64, limit: 0.0, unit }
 }
 
@@ -368,7 +370,7 @@ mod tests {
     fn each_defect_alone_makes_it_unfaithful_and_is_named_with_its_figure() {
         type Defect = fn(&mut Observed);
         let defects: [(&str, &str, Defect); 12] = [
-            ("at_sockets", "5 connections and datagrams failed at their hosts: reset 5", |o| {
+            ("at_sockets", "connections and datagrams failed at their hosts: reset 5", |o| {
                 o.at_sockets = vec![("reset".into(), 5)];
             }),
             ("handed_over", "99 counted", |o| o.handed_over = (100, 99)),
@@ -378,8 +380,8 @@ mod tests {
             ("duty", "70.0 %", |o| o.duty = 0.7),
             ("write_errors", "3 packets", |o| o.write_errors = 3),
             ("carried", "no packet was carried", |o| o.left = 0),
-            ("oversize", "1 packets", |o| o.oversize = 1),
-            ("no_room", "9 packets", |o| o.no_room = 9),
+            ("oversize", "1 packet larger than", |o| o.oversize = 1),
+            ("no_room", "9 packets without room", |o| o.no_room = 9),
             ("hidden_drops", "dev.tx_dropped 4", |o| o.hidden_drops = vec![("dev.tx_dropped".into(), 4)]),
             ("marks", "30 counted", |o| o.marks[1].1 = 30),
         ];
@@ -390,6 +392,13 @@ mod tests {
             assert!(failed[0].sentence.contains(figure), "{}", failed[0].sentence);
             assert!(verdict.to_string().starts_with("NOT FAITHFUL: "), "{verdict}");
         }
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let stalls = |n| verdict(|o| (o.stalls, o.longest_stall) = (n, Span::ms(31))).to_string();
+        assert_eq!(stalls(1), "NOT FAITHFUL: 1 stall above 10.0 ms, the longest 31.0 ms");
+        assert_eq!(stalls(2), "NOT FAITHFUL: 2 stalls above 10.0 ms, the longest 31.0 ms");
     }
 
     #[test]

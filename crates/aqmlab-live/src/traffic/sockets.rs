@@ -70,10 +70,11 @@ fn set(socket: &OwnedFd, options: &TcpSockets) -> io::Result<()> {
 /// # Errors
 /// What the system said.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
-    /// As much as the machine allows: the kernel cuts it to `net.core.rmem_max`.
+    /// As much as the machine allows: but for root the kernel cuts it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
     let socket = open(host, at, SocketType::DGRAM)?;
-    sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
+    sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, BUFFER))?;
     rustix::net::bind(&socket, &at)?;
     Ok(socket)
 }
