@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_AGAIN_S = 0.05
+"""Between two attempts to interrupt a query."""
 _here = threading.local()
 """Its ``stop`` is the request that the thread heeds, if it heeds one."""
 
@@ -107,16 +108,39 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
                 raise
     if threading.current_thread() is not threading.main_thread():
         return ask()
-    # DuckDB looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in
-    # Python, which always hears them.
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(ask)
+    return _heard(connection, ask)
+
+
+def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
+    """What DuckDB answers in another thread.
+
+    It looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in Python,
+    which always hears them.
+    """
+    found: list[T] = []
+    wrong: list[BaseException] = []
+    over = threading.Event()
+
+    def run() -> None:
         try:
-            return answer.result()
-        except BaseException:
-            if not answer.done():
-                connection.interrupt()
-            raise
+            found.append(ask())
+        except BaseException as error:
+            wrong.append(error)
+        finally:
+            over.set()
+
+    threading.Thread(target=run, name="query", daemon=True).start()
+    try:
+        over.wait()
+    except BaseException:
+        connection.interrupt()
+        while not over.wait(_AGAIN_S):
+            # It may have been about to begin.
+            connection.interrupt()
+        raise
+    for error in wrong:
+        raise error
+    return found[0]
 
 
 __all__ = ["Stop", "Stopped", "answered", "look"]
