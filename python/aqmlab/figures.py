@@ -10,14 +10,24 @@ _SCALES = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s")}
 NO_VALUE = "–"
 
 
-def display_unit(unit: str) -> str:
-    """The unit that a value in ``unit`` is shown in."""
-    return _SCALES.get(unit, (1.0, unit))[1]
+def display_unit(unit: str, like: float | None = None) -> str:
+    """The unit that a value in ``unit`` is shown in.
+
+    ``like`` is the largest of what is shown together, where that is known: times of a second and more are in
+    seconds.
+    """
+    return _scale(unit, like)[1]
 
 
-def display_value(value: float, unit: str) -> float:
+def display_value(value: float, unit: str, like: float | None = None) -> float:
     """``value`` in the unit that it is shown in."""
-    return value * _SCALES.get(unit, (1.0, unit))[0]
+    return value * _scale(unit, like)[0]
+
+
+def _scale(unit: str, like: float | None) -> tuple[float, str]:
+    if unit == "s" and like is not None and abs(like) >= 1.0:
+        return 1.0, "s"
+    return _SCALES.get(unit, (1.0, unit))
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -31,6 +41,18 @@ def number(value: float, digits: int = 4) -> str:
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
     """``value`` times ``scale`` with so many places; a dash for one that is not known."""
     return NO_VALUE if value is None else f"{scale * value:.{places}f}"
+
+
+def decimal_places(half: float) -> int:
+    """Decimal places that an interval of this half-width deserves.
+
+    The Particle Data Group's rule: two digits of the uncertainty if they are below 35, else one.
+    """
+    if half == 0 or not math.isfinite(half):
+        return 0
+    exponent = math.floor(math.log10(half))
+    digits = 2 if half / 10.0**exponent < 3.55 else 1
+    return min(max(digits - 1 - exponent, 0), 9)
 
 
 def estimate_parts(est: Estimate | None, unit: str) -> tuple[str, str]:

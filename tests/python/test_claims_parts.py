@@ -70,6 +70,22 @@ def test_differences_of_percentages_are_in_points(claim, said):
     assert sentence(part) == said
 
 
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        # All figures of a comparison are in the unit of its largest side, also a difference below a second.
+        (1.0, "= 9.10 ± 0.20 s, queueing_delay_mean_s{arm=DropTail} = 8.96 ± 0.20 s, difference 0.140 s ("),
+        (0.1, "= 910 ± 20 ms, queueing_delay_mean_s{arm=DropTail} = 896 ± 20 ms, difference 14.0 ms ("),
+    ],
+)
+def test_times_are_in_seconds_or_milliseconds_by_their_size(scale, said):
+    delays = {"RED": [9.0, 9.2, 9.1, 8.9, 9.3], "DropTail": [8.9, 9.1, 8.9, 8.75, 9.15]}
+    world = table({"queueing_delay_mean_s": {arm: [scale * s for s in of] for arm, of in delays.items()}})
+    expect = "queueing_delay_mean_s{arm=RED} > queueing_delay_mean_s{arm=DropTail}"
+    (part,) = scored(expect, world).parts
+    assert said in sentence(part)
+
+
 def test_deviations_of_percentages_are_in_points_and_their_ratio_is_not():
     world = table({"drop_percent": DROPS})
     (part,) = scored("std(drop_percent{arm=RED}) < std(drop_percent{arm=DropTail})", world).parts

@@ -11,7 +11,7 @@ import pytest
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
 from aqmlab.papers.evidence import comparisons, evidence
-from aqmlab.papers.figures import draw_figure, numbers, one_of_each
+from aqmlab.papers.figures import draw_figure, one_of_each
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
@@ -20,6 +20,7 @@ from aqmlab.papers.paper import PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.scoring import score_finding
+from aqmlab.papers.sweep_figure import numbers
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
 from aqmlab.papers.variants import variant
 

@@ -11,8 +11,10 @@ from aqmlab.papers.folder import read_paper
 from aqmlab.papers.multiverse import multiverse
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.papers.scorecard import as_html, as_markdown, making
+from aqmlab.papers.scorecard import as_html, as_markdown, cell_text, making
 from aqmlab.papers.scorecard_json import as_json
+from aqmlab.papers.tables import Branch, TableCell
+from aqmlab.stats import Estimate
 
 TOY = Path(__file__).parents[1] / "papers" / "toy"
 MADE = making("0.0", 1, "abc1234")
@@ -75,3 +77,29 @@ def test_a_setting_has_its_mark_wherever_it_is_listed(toy, store, tmp_path):
     assert "| the fixed reading |  | " in table
     assert "| least RTO: 200 ms | unknown | " in table
     assert "| least RTO: 200 ms, max_p: 0.02 | unknown, recalled | " in table
+
+
+def cell(published, mean, half, *branches):
+    ours = Estimate(mean, half, 20)
+    return TableCell(published, ours, "agrees", tuple(Branch("", share, ours) for share in branches))
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        # Mean and half-width end at the same place: two digits of the half-width up to 35, else one.
+        (cell(12.88304, 12.85204, 0.0097), "12.88304 → 12.852 ± 0.010 ✓"),
+        (cell(12.88304, 12.85204, 0.0304), "12.88304 → 12.852 ± 0.030 ✓"),
+        (cell(12.88304, 12.85204, 0.0365), "12.88304 → 12.85 ± 0.04 ✓"),
+        # The published number with its own digits, and no more.
+        (cell(800.0, 11.093, 2.31), "800 → 11.1 ± 2.3 ✓"),
+        (cell(0.0511, 1234.5, 87.0), "0.0511 → 1234 ± 87 ✓"),
+        (cell(None, 5.0, 0.0), "– → 5.000 ± 0 ✓"),
+        (cell(1.0, 1.422, None), "1 → 1.422 ✓"),
+        (cell(2.0, 1.5, 0.21, 0.15, 0.85), "2 → 1.50 ± 0.21 ✓ {1.50 ± 0.21 (15 %) / 1.50 ± 0.21 (85 %)}"),
+        # All seeds go one way: what they do stands there already.
+        (cell(2.0, 1.5, 0.21, 1.0), "2 → 1.50 ± 0.21 ✓"),
+    ],
+)
+def test_digits_in_tables_follow_the_interval(of, text):
+    assert cell_text(of) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from aqmlab.claims.parts import Part, Side
 from aqmlab.claims.units import PURE, Unit
@@ -17,7 +18,7 @@ MOST_SHOWN = 4
 def sentence(part: Part) -> str:
     """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``."""
     sides = [side for side in (part.left, part.right) if side is not None]
-    said = [f"{side.text} = {side_text(side, part.unit)}" for side in sides if not side.constant]
+    said = [f"{side.text} = {side_text(side, part)}" for side in sides if not side.constant]
     if part.effect != "value":
         said.append(f"{part.effect} {effect_text(part)}")
     n = part.found.n
@@ -39,45 +40,70 @@ def placed_sentence(part: Part) -> str:
 def effect_text(part: Part) -> str:
     """What the verdict is about, with its ends: the difference of the sides, or their ratio."""
     if part.effect == "ratio":
-        return interval_text(part.found, PURE)
-    return interval_text(part.found, part.unit, difference=True)
+        return _interval_text(part.found, _Shown(PURE))
+    return _interval_text(part.found, _shown(part, difference=True))
 
 
-def interval_text(found: Interval, unit: Unit, *, difference: bool = False) -> str:
+def side_text(side: Side, part: Part) -> str:
+    """The figure of one side of a comparison: ``3.2 ± 0.1 Mbit/s``."""
+    found, shown = side.estimate, _shown(part, difference=side.difference)
+    whole = found.estimate is not None and found.low is not None and found.high is not None
+    if not whole or "t" not in found.method.split():
+        return _interval_text(found, shown)
+    assert found.estimate is not None
+    places, half = _places(found, shown), _half(found, shown)
+    return _signed(f"{shown.value(found.estimate):.{places}f} ± {half:.{places}f} {shown.unit}".rstrip())
+
+
+class _Shown(NamedTuple):
+    """How the figures of a comparison are shown: all of them in one unit."""
+
+    of: Unit
+    difference: bool = False
+    like: float | None = None
+
+    @property
+    def unit(self) -> str:
+        return self.of.shown(difference=self.difference, like=self.like)
+
+    def value(self, value: float) -> float:
+        return self.of.value(value, self.like)
+
+    def text(self, value: float) -> str:
+        return self.of.text(value, difference=self.difference, like=self.like)
+
+
+def _shown(part: Part, *, difference: bool) -> _Shown:
+    found = [side.estimate.estimate for side in (part.left, part.right) if side and not side.constant]
+    known = [abs(value) for value in found if value is not None]
+    return _Shown(part.unit, difference, max(known, default=None))
+
+
+def _interval_text(found: Interval, shown: _Shown) -> str:
     """An estimate with its ends: ``−0.8 Mbit/s (−1.0 to −0.6)``."""
     if found.estimate is None:
         return "–"
     if found.low is None or found.high is None:
-        return _signed(unit.text(found.estimate, difference=difference))
-    places = _places(unit, found)
-    shown = unit.shown(difference=difference)
-    middle, low, high = (f"{unit.value(v):.{places}f}" for v in (found.estimate, found.low, found.high))
-    return _signed(f"{middle}{' ' if shown else ''}{shown} ({low} to {high})")
+        return _signed(shown.text(found.estimate))
+    places = _places(found, shown)
+    middle, low, high = (f"{shown.value(v):.{places}f}" for v in (found.estimate, found.low, found.high))
+    return _signed(f"{middle}{' ' if shown.unit else ''}{shown.unit} ({low} to {high})")
 
 
-def side_text(side: Side, unit: Unit) -> str:
-    """The figure of one side: ``3.2 ± 0.1 Mbit/s``."""
-    found, difference = side.estimate, side.difference
-    if found.estimate is None or found.low is None or found.high is None:
-        return interval_text(found, unit, difference=difference)
-    if "t" not in found.method.split():
-        return interval_text(found, unit, difference=difference)
-    places = _places(unit, found)
-    half = (unit.value(found.high) - unit.value(found.low)) / 2
-    shown = unit.shown(difference=difference)
-    return _signed(f"{unit.value(found.estimate):.{places}f} ± {half:.{places}f} {shown}".rstrip())
-
-
-def _places(unit: Unit, found: Interval) -> int:
+def _places(found: Interval, shown: _Shown) -> int:
     """Decimal places: two digits of half the interval's width."""
     assert found.estimate is not None
-    assert found.low is not None
-    assert found.high is not None
-    half = (unit.value(found.high) - unit.value(found.low)) / 2
+    half = _half(found, shown)
     if not half > 0:
-        text = number(unit.value(found.estimate))
+        text = number(shown.value(found.estimate))
         return len(text.partition(".")[2])
     return min(max(1 - math.floor(math.log10(half)), 0), 9)
+
+
+def _half(found: Interval, shown: _Shown) -> float:
+    assert found.low is not None
+    assert found.high is not None
+    return (shown.value(found.high) - shown.value(found.low)) / 2
 
 
 def _signed(text: str) -> str:

@@ -57,13 +57,19 @@ class Unit:
             return "a percentage" if self.percent else "a pure number"
         return _NAMES.get(self.powers) or f"in {_product(self.powers)}"
 
-    def shown(self, *, difference: bool = False) -> str:
-        """The unit that values, or their differences, are shown in; empty for a pure number."""
-        return POINTS if difference and self.percent else display_unit(self.written())
+    def shown(self, *, difference: bool = False, like: float | None = None) -> str:
+        """The unit that values, or their differences, are shown in; empty for a pure number.
 
-    def value(self, value: float) -> float:
+        ``like`` is the largest of what is shown together: it decides between seconds and milliseconds.
+        """
+        return POINTS if difference and self.percent else display_unit(self.written(), self._like(like))
+
+    def value(self, value: float, like: float | None = None) -> float:
         """A value in the unit that it is shown in."""
-        return display_value(self.written_value(value), self.written())
+        return display_value(self.written_value(value), self.written(), self._like(like))
+
+    def _like(self, like: float | None) -> float | None:
+        return None if like is None else self.written_value(like)
 
     def written(self) -> str:
         """The unit of values in files: that of metrics."""
@@ -73,10 +79,10 @@ class Unit:
         """A value in that unit."""
         return 100.0 * value if self.percent else value / _SHOWN_FACTOR.get(self.powers, 1.0)
 
-    def text(self, value: float, digits: int = 4, *, difference: bool = False) -> str:
+    def text(self, value: float, *, difference: bool = False, like: float | None = None) -> str:
         """A value, or a difference of values, with its unit: ``12.5 ms``."""
-        shown = self.shown(difference=difference)
-        return f"{number(self.value(value), digits)} {shown}".rstrip()
+        shown = self.shown(difference=difference, like=like)
+        return f"{number(self.value(value, like))} {shown}".rstrip()
 
 
 PURE = Unit()

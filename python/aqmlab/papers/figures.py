@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.claims import Names
-from aqmlab.claims.units import written
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.figures import display_unit, display_value
-from aqmlab.metrics import all_metrics
 from aqmlab.papers.measured import Asking
 from aqmlab.papers.over_time import COLUMN, LETTERS, over_time, shown
 from aqmlab.papers.paper import PaperFigure
+from aqmlab.papers.sweep_figure import SIZE, Line, sweep_figure
 from aqmlab.recording import Experiment, Run
 from aqmlab.results import Cell, Results, axis_named
-from aqmlab.stats import Estimate, estimate
+from aqmlab.stats import estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIZE = (COLUMN, 2.6)
 _TALL = 3.6
 
 
@@ -54,7 +50,7 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
     if figure.kind == "sweep":
         lines = curves(figure, results)
         write_csv(file.with_suffix(".csv"), _rows(figure, lines))
-        save(lambda: _sweep_figure(figure, title, lines), file, title, version)
+        save(lambda: sweep_figure(figure, title, lines, _unit(figure, results)), file, title, version)
         return file
     experiment = one_of_each(figure, results, title)
     if figure.kind == "cumulative":
@@ -64,14 +60,6 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
         save(lambda: over_time(experiment, queue, what), file, title, version)
     return file
-
-
-@dataclass(frozen=True)
-class Line:
-    """A curve: an estimate for each label of the axis."""
-
-    label: str
-    points: tuple[tuple[str, Estimate | None], ...]
 
 
 def curves(figure: PaperFigure, results: Results) -> tuple[Line, ...]:
@@ -85,6 +73,12 @@ def curves(figure: PaperFigure, results: Results) -> tuple[Line, ...]:
             found.append((label, estimate(values.values())))
         lines.append(Line(name, tuple(found)))
     return tuple(lines)
+
+
+def _unit(figure: PaperFigure, results: Results) -> str:
+    """The unit of what a figure of kind ``sweep`` shows: the metric's, or that of the expression."""
+    _, points = next(places(figure, results))
+    return Asking(results).unit(text_of(figure, "y"), next(iter(points.values())), f"figure {figure.name}")
 
 
 def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
@@ -126,64 +120,6 @@ def _rows(figure: PaperFigure, lines: Sequence[Line]) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line]) -> Figure:
-    from matplotlib.figure import Figure
-
-    from aqmlab.reports.charts import color, dash
-
-    drawn = Figure(figsize=_SIZE, layout="constrained")
-    axes = drawn.subplots()
-    labels = [label for label, _ in lines[0].points]
-    places, unit = numbers(labels)
-    y, y_unit = str(figure.content["y"]), ""
-    metric = next((m for m in all_metrics() if m.name == y), None)
-    if metric is not None:
-        y, y_unit = metric.label, metric.unit
-    for i, line in enumerate(lines):
-        known = [(x, e) for x, (_, e) in zip(places, line.points, strict=True) if e is not None]
-        xs = [x for x, _ in known]
-        means = [display_value(e.mean, y_unit) for _, e in known]
-        axes.plot(xs, means, color=color(i), linestyle=dash(i), marker="o", markersize=2.5, label=line.label)
-        ends = [
-            (display_value(e.low, y_unit), display_value(e.high, y_unit))
-            for _, e in known
-            if e.low is not None and e.high is not None
-        ]
-        if len(ends) == len(known):
-            lows, highs = [low for low, _ in ends], [high for _, high in ends]
-            axes.fill_between(xs, lows, highs, color=color(i), alpha=0.2, linewidth=0)
-    if unit is None:
-        axes.set_xticks(places, labels, rotation=45 if max(map(len, labels)) > 6 else 0)
-    x = str(figure.content.get("x_label", figure.content["x"]))
-    axes.set_xlabel(f"{x} [{unit}]" if unit else x)
-    shown = display_unit(y_unit)
-    axes.set_ylabel(str(figure.content.get("y_label", f"{y} [{shown}]" if shown else y)))
-    if figure.content.get("log_x"):
-        axes.set_xscale("log")
-    if figure.content.get("log_y"):
-        axes.set_yscale("symlog", linthresh=float(figure.content.get("linear_below", 0.1)))
-    axes.set_title(fill(title, LETTERS), fontsize=8)
-    if len(lines) > 1:
-        axes.legend(fontsize=6, ncols=2 if len(lines) > 4 else 1)
-    return drawn
-
-
-_UNITS = {"p": "packets"}
-
-
-def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Where labels stand on an axis, and their unit: by value if all have one unit, else one by one.
-
-    ``None`` for a unit means one by one.
-    """
-    known = [each for each in map(written, labels) if each is not None]
-    units = {unit for _, unit in known}
-    if len(units) == 1 and len(known) == len(labels):
-        unit = units.pop()
-        return [number for number, _ in known], _UNITS.get(unit, unit)
-    return [float(i) for i in range(len(labels))], None
-
-
 def one_of_each(figure: PaperFigure, results: Results, title: str) -> Experiment:
     """One run of each arm, under the arm's name, as plots of single runs take it."""
     arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
@@ -222,7 +158,7 @@ def _cumulative_figure(experiment: Experiment) -> Figure:
 
 def _narrow(drawn: Figure, title: str) -> None:
     """Make a figure that is drawn for a page fit a column, under the paper's title."""
-    drawn.set_size_inches(COLUMN, _SIZE[1] if len(drawn.axes) == 1 else _TALL)
+    drawn.set_size_inches(COLUMN, SIZE[1] if len(drawn.axes) == 1 else _TALL)
     drawn.suptitle(fill(title, LETTERS), fontsize=8)
     for axes in drawn.axes:
         axes.set_title("")

@@ -70,6 +70,11 @@ class Asking:
         found = self._by_seed(self._evaluator.value(asked, bound))
         return {seed: None if value is None else unit.written_value(value) for seed, value in found.items()}
 
+    def unit(self, expression: str, where: Mapping[str, str], what: str) -> str:
+        """The unit of these values; of differences of percentages, too, it is ``%``."""
+        asked, bound = of_each_seed(expression, where, what, self._names)
+        return kind_of(asked, self._names, bound).unit.written()
+
     def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:
         """Whether a condition is so, for each seed; ``None`` where that is not defined."""
         claim = Claim(what, condition, where=where)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.claims.text import placed_sentence
-from aqmlab.figures import NO_VALUE, number
+from aqmlab.figures import NO_VALUE, decimal_places, number
 from aqmlab.files import save
 from aqmlab.papers.evidence import comparisons, evidence, explanation
 from aqmlab.papers.paper import STRENGTHS, THRESHOLD_BASES, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
 from aqmlab.papers.scoring import ScoredFinding
-from aqmlab.papers.tables import NOT_SCORED, FilledTable, TableCell
+from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
 from aqmlab.stats import Estimate
 
 
@@ -163,28 +163,43 @@ def _markdown_table(filled: FilledTable) -> list[str]:
     lines += [f"| | {' | '.join(map(markdown_cell, heads))} |", f"|---|{'---|' * len(heads)}"]
     for row, cells in zip(table.rows, filled.cells, strict=True):
         lines.append(f"| {markdown_cell(row['label'])} | {' | '.join(cell_text(cell) for cell in cells)} |")
-    if any(cell.branches for row in filled.cells for cell in row):
+    if any(_two_ways(cell) for row in filled.cells for cell in row):
         lines += [
             "",
-            "In braces: the mean of the seeds that go one way, then of the others, with their share.",
+            "In braces, where seeds go two ways: the mean of either, with their shares.",
         ]
     return lines
 
 
 def cell_text(cell: TableCell) -> str:
     """``1.158 → 1.160 ± 0.002 ✓``: published, ours, and whether they agree."""
-    published = NO_VALUE if cell.published is None else number(cell.published)
     ours = _estimate_text(cell.ours)
     mark = {"agrees": " ✓", "differs": " ✗"}.get(cell.verdict, "")
-    split = " / ".join(f"{_estimate_text(b.ours)} ({b.share:.0%})" for b in cell.branches)
-    return f"{published} → {ours}{mark}{f' {{{split}}}' if split else ''}"
+    split = " / ".join(f"{_estimate_text(b.ours)} ({_share(b)})" for b in _two_ways(cell))
+    return f"{_published(cell)} → {ours}{mark}{f' {{{split}}}' if split else ''}"
+
+
+def _published(cell: TableCell) -> str:
+    """The paper's number with its own digits."""
+    return NO_VALUE if cell.published is None else f"{cell.published:.10g}"
+
+
+def _two_ways(cell: TableCell) -> tuple[Branch, ...]:
+    """What the seeds do that go one way or the other; nothing where all go the same way."""
+    return cell.branches if len(cell.branches) > 1 else ()
+
+
+def _share(branch: Branch) -> str:
+    return f"{100 * branch.share:.0f} %"
 
 
 def _estimate_text(found: Estimate | None) -> str:
     if found is None:
         return NO_VALUE
-    half = f" ± {number(found.half_width, 2)}" if found.half_width is not None else ""
-    return f"{number(found.mean)}{half}"
+    if not found.half_width:
+        return number(found.mean) + (" ± 0" if found.half_width == 0 else "")
+    places = decimal_places(found.half_width)
+    return f"{found.mean:.{places}f} ± {found.half_width:.{places}f}"
 
 
 def markdown_cell(text: str) -> str:
@@ -262,11 +277,11 @@ def _table_context(filled: FilledTable) -> dict[str, Any]:
 
 def _cell_context(cell: TableCell) -> dict[str, Any]:
     return {
-        "published": NO_VALUE if cell.published is None else number(cell.published),
+        "published": _published(cell),
         "ours": _estimate_text(cell.ours),
         "verdict": "" if cell.verdict == NOT_SCORED else cell.verdict,
         "branches": [
-            f"{branch.share:.0%} of seeds: {_estimate_text(branch.ours)}" for branch in cell.branches
+            f"{_share(branch)} of seeds: {_estimate_text(branch.ours)}" for branch in _two_ways(cell)
         ],
     }
 

@@ -53,9 +53,7 @@ def _heads(part: Part) -> tuple[str, ...]:
 
 def _row(part: Part) -> dict[str, Any]:
     figures = [
-        side_text(side, part.unit)
-        for side in (part.left, part.right)
-        if side is not None and not side.constant
+        side_text(side, part) for side in (part.left, part.right) if side is not None and not side.constant
     ]
     if part.effect != "value":
         figures.append(effect_text(part))

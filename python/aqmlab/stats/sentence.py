@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from aqmlab.figures import display_unit, display_value
+from aqmlab.figures import decimal_places, display_unit, display_value
 from aqmlab.stats.intervals import Estimate, Interval
 from aqmlab.stats.paired import Difference
 
@@ -50,7 +49,7 @@ def relative_sentence(found: Difference, other: str) -> str:
         return ""
     change = 100 * relative.estimate
     sign = -1.0 if change < 0 else 1.0
-    places = _places(_half(relative, 100.0) or abs(change))
+    places = decimal_places(_half(relative, 100.0) or abs(change))
     more = "less" if change < 0 else "more"
     said = f"that is {abs(change):.{places}f} % {more} than with {other}"
     if relative.low is None or relative.high is None:
@@ -82,7 +81,7 @@ def _amount(estimate: Estimate, metric: Metric) -> str:
     """The size of the difference with its unit; of percentages in percentage points."""
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width or 0.0, metric.unit)
-    text = f"{size:.{_places(half or size)}f}"
+    text = f"{size:.{decimal_places(half or size)}f}"
     if metric.unit == "%":
         return f"{text} percentage point{'s' * (text != '1')}"
     return f"{text} {display_unit(metric.unit)}".rstrip()
@@ -93,7 +92,7 @@ def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
     assert estimate.half_width is not None
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width, metric.unit)
-    places = _places(half)
+    places = decimal_places(half)
     low, high = _signed(size - half, places), _signed(size + half, places)
     return f"{100 * estimate.confidence:g} % CI {low} to {high}, n = {counted}"
 
@@ -102,18 +101,6 @@ def _half(interval: Interval, scale: float) -> float:
     if interval.low is None or interval.high is None:
         return 0.0
     return scale * (interval.high - interval.low) / 2
-
-
-def _places(half: float) -> int:
-    """Decimal places that an interval of this half-width deserves.
-
-    The Particle Data Group's rule: two digits of the uncertainty if they are below 35, else one.
-    """
-    if half == 0 or not math.isfinite(half):
-        return 0
-    exponent = math.floor(math.log10(half))
-    digits = 2 if half / 10.0**exponent < 3.55 else 1
-    return min(max(digits - 1 - exponent, 0), 9)
 
 
 def _signed(value: float, places: int) -> str:
