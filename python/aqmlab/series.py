@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.live.verdict import verdict_of
 from aqmlab.plan import units_a_packet
 from aqmlab.recording import Experiment, Run
 
@@ -45,6 +46,8 @@ class RunSeries:
     """By name (``avg``, ``p``): times in s, values in the law's own unit; ``avg`` in packets."""
     cwnd: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
+    stalls: Sequence[tuple[float, float]] = ()
+    """Of a live run: begins and ends in s of those times that it lists at which the router stood still."""
 
 
 def run_series(
@@ -69,7 +72,12 @@ def run_series(
     queues = _queue_series(experiment, runs, queue, end_ns, bins)
     laws = _law_series(experiment, runs, queue, end_ns, bins)
     windows = _window_series(experiment, runs, end_ns, bins)
-    return [RunSeries(run, queues[i], laws[i], windows[i]) for i, run in enumerate(runs)]
+    return [RunSeries(run, queues[i], laws[i], windows[i], _stalls(run)) for i, run in enumerate(runs)]
+
+
+def _stalls(run: Run) -> tuple[tuple[float, float], ...]:
+    verdict = verdict_of(run)
+    return () if verdict is None else verdict.stalls_s
 
 
 def _width(experiment: Experiment, runs: Sequence[Run], table: str, end_ns: int, bins: int) -> int:

@@ -95,6 +95,12 @@ class Verdict:
         )
 
     @property
+    def stalls_s(self) -> tuple[tuple[float, float], ...]:
+        """Begins and ends of the stalls that are listed, in seconds since the start of the run."""
+        times = ((int(stall["at_ns"]), int(stall["length_ns"])) for stall in self.stalls)
+        return tuple((at / 1e9, (at + length) / 1e9) for at, length in times)
+
+    @property
     def stall_count(self) -> int | None:
         """How many stalls there were, those that are not listed among them."""
         listed = len(self.stalls) if "stalls" in self.live else None

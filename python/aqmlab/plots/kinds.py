@@ -11,7 +11,7 @@ import numpy as np
 from aqmlab.metrics import Measured
 from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.recording import Experiment
-from aqmlab.reports.charts import FAINT, cdf_points, color, dash, delay_histogram, marker
+from aqmlab.reports.charts import FAINT, STALL, cdf_points, color, dash, delay_histogram, marker
 from aqmlab.reports.figures import PALETTE
 from aqmlab.reports.render import trade_off_points
 from aqmlab.series import RunSeries, run_series
@@ -53,6 +53,11 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
         backlog.plot(*of_run.law["avg"], color=PALETTE[3], label="avg")
     for i, name in enumerate(name for name in ("p", "max_p") if name in of_run.law):
         probability.plot(*of_run.law[name], color=PALETTE[i], label=name)
+    for plot in axes:
+        for i, (begin, end) in enumerate(of_run.stalls):
+            # A stripe that is narrower than a dot is seen by its edge.
+            label = "" if i else "stall"
+            plot.axvspan(begin, end, color=STALL, alpha=0.5, linewidth=0.3, zorder=0, label=label)
     for name, line in of_run.cwnd.items():
         if name != "mean":
             windows.plot(*line, color=PALETTE[4], alpha=FAINT, linewidth=0.6)
@@ -64,7 +69,10 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
 def _legend_beside(row: np.ndarray[tuple[int], np.dtype[np.object_]]) -> None:
     """One legend for the lines of a row of plots, to their right, where it covers none of them."""
     named = {
-        line.get_label(): line for axes in row for line in axes.lines if not line.get_label().startswith("_")
+        mark.get_label(): mark
+        for axes in row
+        for mark in (*axes.lines, *axes.patches)
+        if mark.get_label() and not mark.get_label().startswith("_")
     }
     if named:
         row[-1].legend(named.values(), named.keys(), loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -43,6 +43,9 @@ const charts = (function () {
       case "Segment":
         return ["y0", "y1"].flatMap((edge, i) =>
           series(`${name} ${["low", "high"][i]}`, columns[glyph.x0.field], columns[glyph[edge].field]));
+      case "VStrip":
+        // There is nothing to tell but when.
+        return Array.from(columns[glyph.x0.field], (from, i) => [[name, from, ""], [name, columns[glyph.x1.field][i], ""]]).flat();
       case "Rect":
         return series(name, columns[glyph.x.field], columns[glyph.y.field], columns[glyph.fill_color.field]);
       default:

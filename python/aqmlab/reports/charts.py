@@ -13,6 +13,8 @@ from aqmlab.reports.figures import PALETTE, Axis, Dash, Figure, cursor, interval
 from aqmlab.series import RunSeries
 
 FAINT = 0.35
+STALL = PALETTE[5]
+"""What no line over time has."""
 _MOST_CDF_POINTS = 300
 
 
@@ -33,17 +35,22 @@ def time_charts(
     travel in sources named ``queue-0``, ``law-0``, ``flows-0``, ..., and the page's script copies those of
     the chosen arm into ``queue-live`` and so on: a set of lines for each arm would take BokehJS seconds.
     """
+    stalled = any(of_run.stalls for of_run in series)
     end_s = end_s or 1.0  # a run that ended at time 0 still has axes
     x_range = interval(0, end_s, fixed=True)
     shared_cursor = cursor()
     sources = {
         kind: _sources(kind, [columns(of_run) for of_run in series], first) for kind, columns in _COLUMNS
     }
+    if stalled:
+        sources["stalls"] = _sources("stalls", [_stall_columns(of_run) for of_run in series], first)
 
     def chart(title: str, kind: str, lines: Sequence[tuple[str, str, str, float]], label: str = "") -> Figure:
         fig = Figure(title, x=Axis(label, range=x_range), height=190)
         fig.follow(shared_cursor)
         fig.upright(warmup_s)
+        if stalled:
+            fig.strips(sources["stalls"][0], "from", "to", color=STALL, alpha=0.5, name="stall")
         for column, name, color, width in lines:
             fig.line(sources[kind][0], "t", column, color=color, width=width, label=name)
         return fig
@@ -120,6 +127,10 @@ def _flow_columns(series: RunSeries) -> dict[str, Any]:
 def _mean_columns(series: RunSeries) -> dict[str, Any]:
     t, y = series.cwnd.get("mean", ((), ()))
     return {"t": t, "cwnd": y}
+
+
+def _stall_columns(series: RunSeries) -> dict[str, Any]:
+    return {"from": [begin for begin, _ in series.stalls], "to": [end for _, end in series.stalls]}
 
 
 _COLUMNS = (

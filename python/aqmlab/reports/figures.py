@@ -180,6 +180,22 @@ class Figure:
         )
         self._add(data, glyph, "", name)
 
+    def strips(  # noqa: PLR0913 (keyword arguments)
+        self, data: Model, x0: str, x1: str, *, color: str, alpha: float = 0.25, name: str = ""
+    ) -> None:
+        """Upright strips over the whole height: times at which something was different."""
+        glyph = Model(
+            "VStrip",
+            x0=column(x0),
+            x1=column(x1),
+            fill_color=constant(color),
+            fill_alpha=constant(alpha),
+            # A strip that is narrower than a pixel is seen by its edge.
+            line_color=constant(color),
+            line_alpha=constant(alpha),
+        )
+        self._add(data, glyph, "", name)
+
     def bars(  # noqa: PLR0913 (keyword arguments)
         self, data: Model, x: str, low: str, high: str, *, color: str, width: float = 1.3, name: str = ""
     ) -> None:

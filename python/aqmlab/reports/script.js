@@ -4,7 +4,7 @@
 
   function show(input) {
     const arm = input.value;
-    for (const kind of ["queue", "law", "flows", "mean"]) {
+    for (const kind of ["queue", "law", "flows", "mean", "stalls"]) {
       const chosen = charts.model(`${kind}-${arm}`);
       const live = charts.model(`${kind}-live`);
       if (chosen !== null && live !== null) live.data = chosen.data;
