@@ -103,3 +103,13 @@ def cell(published, mean, half, *branches):
 )
 def test_digits_in_tables_follow_the_interval(of, text):
     assert cell_text(of) == text
+
+
+@pytest.mark.parametrize("key", ["blue", "miskovic"])
+def test_units_stand_once_and_in_brackets(key):
+    paper = read_paper(TOY.parents[2] / "papers" / key)
+    assert [t.name for t in paper.tables if t.unit and f"({t.unit}" in t.title] == []
+    labels = [
+        str(figure.content.get(axis, "")) for figure in paper.figures for axis in ("x_label", "y_label")
+    ]
+    assert [label for label in labels if label.endswith(")")] == []
