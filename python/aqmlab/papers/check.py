@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from aqmlab.claims import Claim, Names
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, unknown
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
-from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable
+from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
 from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant
@@ -80,12 +80,13 @@ def _table(table: PublishedTable, names: Names) -> Iterator[str]:
 def _settings(paper: Paper) -> Iterator[str]:
     base = {e.file: _digests(paper, e, {}) for e in paper.experiments}
     for setting in paper.settings:
+        yield from _arms(paper, setting)
         for label in setting.candidates:
             # Also the chosen one is put in, to see that the files hold it.
             asked = replace(paper, settings=(replace(setting, chosen=""),))
             changed = False
             for experiment in paper.experiments:
-                if not setting.keys(experiment.file, label):
+                if not setting.changes(experiment.file, label):
                     continue
                 try:
                     digests = _digests(asked, experiment, {setting.name: label})
@@ -98,6 +99,16 @@ def _settings(paper: Paper) -> Iterator[str]:
                 yield f"setting {setting.name}: {label} is said to be chosen, but the files do not hold it"
             if not changed and label != setting.chosen:
                 yield f"setting {setting.name}: {label} changes nothing"
+
+
+def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
+    """Arms that no experiment of the setting has."""
+    files = [e for e in paper.experiments if not setting.experiments or e.file in setting.experiments]
+    known = {arm for experiment in files for arm in names_of(paper, experiment).arms}
+    for label in setting.candidates:
+        named = {arm for e in files for change in setting.changes(e.file, label) for arm in change.arms}
+        for arm in sorted(named - known):
+            yield f"setting {setting.name}, {label}: {unknown('arm', arm, sorted(known))}"
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:

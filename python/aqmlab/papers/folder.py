@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.papers.entries import Entry, read_toml
 from aqmlab.papers.paper import (
+    ARM,
     CAUSE_SEEDS,
     DESIGNS,
     MARKS,
@@ -138,11 +141,7 @@ def _setting(entry: Entry, files: list[str]) -> Setting:
     for label, keys in candidates.items():
         if not isinstance(keys, dict):
             raise entry.error("a candidate is to be a table of scenario keys; empty for what the files hold")
-        for key, value in keys.items():
-            if key.endswith(SCENARIO_ENDING):
-                _known_file(entry, key, files)
-                if not isinstance(value, dict):
-                    raise entry.error(f"candidate `{label}`: `{key}` is to be a table of scenario keys")
+        _candidate(entry, label, keys, files)
     experiments = entry.texts("experiments")
     for file in experiments:
         _known_file(entry, file, files)
@@ -158,10 +157,26 @@ def _setting(entry: Entry, files: list[str]) -> Setting:
     )
 
 
+def _candidate(entry: Entry, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
+    """Complain of what is no table of scenario keys where one is to be: of a scenario file, of an arm."""
+    for key, value in keys.items():
+        if key.endswith(SCENARIO_ENDING):
+            _known_file(entry, key, files)
+        elif key != ARM:
+            continue
+        what = f"candidate `{label}`: `{key}`"
+        if not isinstance(value, dict):
+            raise entry.error(f"{what} is to be a table of {'arms' if key == ARM else 'scenario keys'}")
+        if key != ARM:
+            _candidate(entry, label, value, [])
+        elif not all(isinstance(of_arm, dict) for of_arm in value.values()):
+            raise entry.error(f"{what} is to have a table of scenario keys for each arm")
+
+
 def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Setting, ...]) -> Finding:
     entry.only(
         *("id", "text", "strength", "source", "mark", "threshold"),
-        *("experiment", "where", "expect", "part", "cause", "note"),
+        *("experiment", "where", "expect", "part", "cause", "cause_seeds", "note"),
     )
     mark = entry.choice("mark", MARKS, "given")
     if mark not in SCORED_MARKS:
@@ -179,6 +194,7 @@ def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Se
         _threshold(entry, mark),
         tuple(_part(part, expected, name, files, whole=part is entry) for part in parts),
         _causes(entry, settings),
+        entry.choice("cause_seeds", CAUSE_SEEDS) if entry.has("cause_seeds") else "",
         entry.get("note", str, ""),
         mark,
     )

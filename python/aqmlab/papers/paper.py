@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
 SCENARIO_ENDING = ".toml"
 """By which a scenario file is told from a scenario key among what a candidate changes."""
+ARM = "arm"
+"""Under which a candidate has what is for one arm alone."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,15 @@ class PaperExperiment:
 
 
 @dataclass(frozen=True)
+class Change:
+    """What a candidate changes: a scenario key, its value, and the arms it is about; all if empty."""
+
+    key: str
+    value: Any
+    arms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Setting:
     """Something that the paper, as far as it is known, does not state.
 
@@ -80,7 +91,7 @@ class Setting:
         The candidate that the scenario files hold.
     candidates
         By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario file are for
-        that experiment.
+        that experiment, those under ``arm`` and the name of an arm for that arm alone.
     test
         Whether what is given contradicts the others: they are run where one of them is a cause, and are no
         readings of the multiverse.
@@ -95,17 +106,20 @@ class Setting:
     candidates: Mapping[str, Mapping[str, Any]]
     test: bool = False
 
-    def keys(self, file: str, label: str) -> dict[str, Any]:
-        """What a candidate changes in an experiment: scenario keys and values."""
+    def changes(self, file: str, label: str) -> tuple[Change, ...]:
+        """What a candidate changes in an experiment; what comes later counts more."""
         if self.experiments and file not in self.experiments:
-            return {}
-        changed: dict[str, Any] = {}
-        for key, value in self.candidates[label].items():
-            if not key.endswith(SCENARIO_ENDING):
-                changed[key] = value
-            elif key == file:
-                changed.update(value)
-        return changed
+            return ()
+        table = self.candidates[label]
+        return (*self._changes(table), *self._changes(table.get(file, {})))
+
+    def _changes(self, table: Mapping[str, Any]) -> Iterator[Change]:
+        for key, value in table.items():
+            if key == ARM:
+                for arm, keys in value.items():
+                    yield from (Change(inner, of_arm, (arm,)) for inner, of_arm in keys.items())
+            elif not key.endswith(SCENARIO_ENDING):
+                yield Change(key, value, self.arms)
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,8 @@ class Finding:
     causes
         For one that fails: readings with which it holds, candidates by setting. They are the experiments that
         explain it.
+    cause_seeds
+        How many seeds its causes have, of :data:`CAUSE_SEEDS`; empty: as the multiverse says.
     note
         What a reader has to know of the score: why it fails, what was tried.
     """
@@ -171,6 +187,7 @@ class Finding:
     threshold: Threshold
     parts: tuple[Part, ...]
     causes: tuple[Mapping[str, str], ...]
+    cause_seeds: str = ""
     note: str = ""
     mark: str = "given"
 
@@ -248,10 +265,10 @@ class Multiverse:
     thinned: Thinned = field(default_factory=Thinned)
     cause_seeds: str = "multiverse"
 
-    @property
-    def for_causes(self) -> Thinned:
+    def for_causes(self, finding: Finding) -> Thinned:
         """What is run of an experiment under a reading that is a cause, of the cells that are asked about."""
-        return Thinned(self.thinned.runs if self.cause_seeds == "multiverse" else 0)
+        which = finding.cause_seeds or self.cause_seeds
+        return Thinned(self.thinned.runs if which == "multiverse" else 0)
 
 
 @dataclass(frozen=True)

@@ -232,11 +232,11 @@ def _is_part_of(name: str, whole: str) -> bool:
 def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:
     """Score a finding that does not hold again, under the readings that are said to be its cause.
 
-    They are not what is scored, and have the seeds that the paper's multiverse says.
+    They are not what is scored, and have the seeds that the finding says, or else the paper's multiverse.
     """
     if scored.status == "holds":
         return scored
-    thinned = runner.paper.multiverse.for_causes
+    thinned = runner.paper.multiverse.for_causes(scored.finding)
     files = dict.fromkeys(part.experiment for part in scored.finding.parts)
     among = {file: needed(names[file], claims_of([scored.finding], file)).cells for file in files}
     others = []

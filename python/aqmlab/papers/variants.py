@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import ScenarioError, UsageError, unknown
-from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
+from aqmlab.papers.paper import Change, Paper, PaperExperiment, Thinned
 
 Reading = Mapping[str, str]
 """A candidate's label by the name of its setting; settings that are left out are as chosen."""
@@ -18,7 +18,9 @@ def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned
     """The scenario of an experiment under a reading, made smaller.
 
     Candidates change what arms change: they are put into every arm (or into the file where there is none)
-    after what stands there. Without differences the text is the file's own.
+    after what stands there. What an axis sweeps is changed there, a value for each label; the labels stay.
+    A class of traffic that the file does not have is added to it. Without differences the text is the file's
+    own.
 
     Raises
     ------
@@ -33,8 +35,9 @@ def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned
     for setting in paper.settings:
         label = reading.get(setting.name, setting.chosen)
         if label != setting.chosen:
-            for key, value in setting.keys(experiment.file, label).items():
-                _put(document, key, value, setting.arms)
+            for change in setting.changes(experiment.file, label):
+                if not (_swept(document, change, text, file) or _added(document, change)):
+                    _put(document, change)
     if thinned.keep:
         _thin(document, thinned.keep, _axes(text, file), file)
     return tomlkit.dumps(document)
@@ -44,7 +47,7 @@ def changes(paper: Paper, experiment: PaperExperiment, reading: Reading) -> bool
     """Whether a reading differs from the fixed one in anything that the experiment depends on."""
     return any(
         reading.get(setting.name, setting.chosen) != setting.chosen
-        and setting.keys(experiment.file, reading[setting.name])
+        and setting.changes(experiment.file, reading[setting.name])
         for setting in paper.settings
     )
 
@@ -53,24 +56,48 @@ _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", 
 """What no arm may change: put into the file itself."""
 
 
-def _put(document: Any, key: str, value: object, only_in: Sequence[str]) -> None:  # noqa: ANN401 (as tomlkit has it)
-    first = key.split(".", 1)[0]
+def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (as tomlkit has it)
+    first = change.key.split(".", 1)[0]
     arms = document.get("arm")
     if first in _COMMON:
-        document[key] = value
+        document[change.key] = change.value
     elif arms:
         for arm in arms:
-            if not only_in or arm["name"] in only_in:
-                arm[key] = value
+            if not change.arms or arm["name"] in change.arms:
+                arm[change.key] = change.value
     else:
         import tomlkit
 
         # A file without arms is one arm: naming it gives the change a place.
         only = tomlkit.table()
         only["name"] = "main"
-        only[key] = value
+        only[change.key] = change.value
         document["arm"] = tomlkit.aot()
         document["arm"].append(only)
+
+
+def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (as tomlkit has it)
+    """Change the values of an axis, if one sets the key; its labels are still those of the file."""
+    for axis in document.get("sweep", {}).get("zip", ()):
+        if change.key in axis:
+            labels = next(about["labels"] for about in _axes(text, file) if about["name"] == axis["name"])
+            axis["labels"] = labels
+            axis[change.key] = change.value
+            return True
+    return False
+
+
+def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (as tomlkit has it)
+    """Add a class of traffic, if it is a whole one that the key names and there is none of this name."""
+    import tomlkit
+
+    kind, _, name = change.key.partition(".")
+    if kind != "traffic" or "." in name or any(c["name"] == name for c in document["traffic"]):
+        return False
+    traffic = tomlkit.table()
+    traffic.update({"name": name, **change.value})
+    document["traffic"].append(traffic)
+    return True
 
 
 def axis_names(file: Path) -> frozenset[str]:
