@@ -191,6 +191,9 @@ pub struct Carried {
     pub packets: u64,
     /// Processor time that it took.
     pub processor_time: Span,
+    /// The longest time from one look at the devices to the next: 5 ms where nothing comes, more on a machine that was
+    /// busy elsewhere.
+    pub longest_gap: Span,
 }
 
 fn drive(
@@ -219,18 +222,23 @@ pub fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Carried, LiveError>
     }
     let mut frame = vec![0; 1 << 16];
     let (mut packets, before) = (0, Clock::thread_time());
+    let clock = Clock::start();
+    let (mut looked, mut longest_gap) = (clock.now(), Span::ZERO);
     while !ended.load(Ordering::Acquire) {
         let mut events = Vec::with_capacity(2);
         match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&A_WHILE)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(io("watch")(error)),
         }
+        let now = clock.now();
+        longest_gap = longest_gap.max(now.saturating_since(looked));
+        looked = now;
         for event in &events {
             let from = event.data.u64() as usize;
             packets += pass_on(tuns, from, &mut frame).map_err(LiveError::io("read from", "a TUN device"))?;
         }
     }
-    Ok(Carried { packets, processor_time: Clock::thread_time().saturating_sub(before) })
+    Ok(Carried { packets, processor_time: Clock::thread_time().saturating_sub(before), longest_gap })
 }
 
 /// A few packets from one device to the other.
