@@ -118,7 +118,7 @@ def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
     manifest = {
         "title": "Synthetic",
         "aqmlab_version": "0.1.0",
-        "results_version": 3,
+        "results_version": 4,
         "arm": cell.arm,
         "seed": seed,
         "t0_ns": T0_NS,

@@ -2,14 +2,17 @@
 
 mod support;
 
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, Notice, RedLaw, RedParams,
     SpacingRule, Verdict, When,
 };
-use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Qdisc};
+use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Port, Qdisc, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Instant, Packets, Span};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use support::{Lost, Plain, SIZE};
 
 /// The weight is 1: the average is the queue.
@@ -110,4 +113,42 @@ fn each_arrival_has_the_draw_of_its_number() {
         }
     }
     assert!(expected > 1000, "{expected}");
+}
+
+fn packets(n: u64) -> Value {
+    Value::Size(Size::Packets(Packets::new(n)))
+}
+
+/// A source that never yields, at 1.6 times the rate of the link: RED is a queue that loses three eighths of it and now
+/// and then a little more, under every rule for idle times. That the average stands above `max_th` on an idle link, where
+/// nothing is let in, has an end.
+#[test]
+fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
+    const RATE: u64 = 1250; // packets of 1000 bytes a second
+    for (idle, weight) in [("paper", 0.002), ("paper", 0.05), ("ns2", 0.002), ("linux", 0.002)] {
+        let mut given = Settings::default();
+        for (name, value) in [
+            ("limit", packets(50)),
+            ("min_th", packets(5)),
+            ("max_th", packets(20)),
+            ("w_q", Value::Number(weight)),
+            ("idle", Value::Choice(idle)),
+            ("gentle", Value::Flag(false)),
+        ] {
+            given.set(name, value, Origin::Given);
+        }
+        let red = Registry::builtin().build("red", &given, &LINK, Stream::new(1, "flood")).unwrap();
+        let mut port = Port::new(red, Rate::mbit(10), Bytes::ZERO, 1);
+        let (mut lost, mut sent, mut ends) = (Lost::default(), 0, None);
+        for n in 0..80_000 {
+            let now = Instant::ZERO + Span::us(500 * n);
+            while let Some(end) = ends.filter(|end| *end <= now) {
+                ends = port.link_free(end, &mut lost).next_end;
+                sent += 1;
+            }
+            ends = port.arrive(now, Plain(n), &mut lost).or(ends);
+        }
+        let share = sent as f64 / (40.0 * RATE as f64);
+        assert!(share > 0.9, "{idle}, weight {weight}: {share:.3} of the link, {} lost", lost.0);
+    }
 }

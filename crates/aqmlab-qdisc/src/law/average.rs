@@ -1,12 +1,16 @@
 //! RED's exponentially weighted average of the queue length, and how it ages while the link is idle.
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 /// What happens to the average over an idle time, in which no arrival could update it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleRule {
     /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` mean packets could have
     /// been sent, and nothing else at the arrival that ends the idle time.
+    // DEVIATES from the letter where that arrival is lost: the queue has been empty since `q_time` all the same, and
+    // `f(time - q_time)` would count the time before it once more at the next one. Here each packet that could have
+    // been sent counts once. (To begin again at each loss would be worse: arrivals less than a packet's time apart
+    // would never age the average, and what has stopped RED's queue above `max_th` would be lost for ever.)
     Paper,
     /// ns-2.35: the same `m` steps and the ordinary step of the arrival, `m + 1` in all.
     Ns2,
@@ -23,7 +27,10 @@ pub struct Average {
     rest: f64,
     rule: IdleRule,
     packets_per_s: f64,
+    /// Since when an idle time's virtual packets are to be counted.
     idle_since: Option<Instant>,
+    /// The arrival that has ended the last idle time, and up to when its virtual packets have been counted.
+    ended: (Instant, Instant),
 }
 
 impl Average {
@@ -37,6 +44,7 @@ impl Average {
             rule,
             packets_per_s,
             idle_since: Some(Instant::ZERO),
+            ended: (Instant::FAR_FUTURE, Instant::FAR_FUTURE),
         }
     }
 
@@ -58,9 +66,18 @@ impl Average {
             return self.step(queued);
         }
         self.value = self.aged(since, now);
-        if self.rule == IdleRule::Ns2 {
-            self.step(queued);
+        match self.rule {
+            IdleRule::Paper => self.ended = (now, self.counted_to(since, now)),
+            IdleRule::Ns2 => self.step(queued),
+            IdleRule::Linux => {}
         }
+    }
+
+    /// When the last whole virtual packet of an idle time from `since` up to `now` would have been sent.
+    fn counted_to(&self, since: Instant, now: Instant) -> Instant {
+        let sent = Span::try_from_secs_f64(self.virtual_packets(since, now) / self.packets_per_s);
+        // Never later than now, whatever the rounding.
+        sent.map_or(now, |sent| (since + sent).min(now))
     }
 
     /// A packet has left and `queued` are still waiting: returns the new average. (FRED samples the queue at
@@ -71,10 +88,12 @@ impl Average {
         self.value
     }
 
-    /// The link asked for a packet and there was none.
+    /// The link asked for a packet and there was none. At the instant of an arrival that has ended an idle time that packet
+    /// was lost, and the idle time goes on.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
-        self.idle_since.get_or_insert(now);
+        let (ended, counted_to) = self.ended;
+        self.idle_since.get_or_insert(if now == ended { counted_to } else { now });
     }
 
     /// The link sends `packets_per_s` from now on. What an idle time has done so far is kept; a fraction of
@@ -106,12 +125,16 @@ impl Average {
     }
 
     fn aged(&self, since: Instant, now: Instant) -> f64 {
-        let idle = now.saturating_since(since).as_secs_f64();
         if self.rule == IdleRule::Linux {
+            let idle = now.saturating_since(since).as_secs_f64();
             return linux_aged(self.value, self.weight, self.packets_per_s, idle);
         }
-        let virtual_packets = libm::floor(idle * self.packets_per_s);
-        self.value * libm::pow(self.rest, virtual_packets)
+        self.value * libm::pow(self.rest, self.virtual_packets(since, now))
+    }
+
+    /// Whole mean packets that could have been sent.
+    fn virtual_packets(&self, since: Instant, now: Instant) -> f64 {
+        libm::floor(now.saturating_since(since).as_secs_f64() * self.packets_per_s)
     }
 }
 
@@ -141,8 +164,6 @@ fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use aqmlab_units::Span;
-
     use super::*;
 
     fn at(seconds: f64) -> Instant {
@@ -172,6 +193,26 @@ mod tests {
         }
         assert!((paper.on_arrival(at(1.05), 0.0) - 8.1692).abs() < 1e-4);
         assert!((ns2.on_arrival(at(1.05), 0.0) - 8.1692 * 0.998).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_lost_packet_does_not_end_an_idle_time() {
+        // Arrivals every 0.4 packet times, all of them lost: after 1000 packet times there have been 1000 virtual packets,
+        // as if nobody had come. Steps of the reckoning are whole nanoseconds.
+        let mut average = warm(IdleRule::Paper, 0.002, 10.0, 1000.0);
+        average.on_idle(at(0.0));
+        for arrival in 1..=2500 {
+            let now = at(0.0004 * f64::from(arrival));
+            average.on_arrival(now, 0.0);
+            average.on_idle(now);
+        }
+        let expected = |packets| 10.0 * 0.998f64.powi(packets);
+        let found = average.at(at(1.0));
+        assert!(expected(1000) * 0.9999 < found && found < expected(999) * 1.0001, "{found}");
+        // One that is sent does: the next idle time begins when the link asks in vain.
+        average.on_arrival(at(1.0), 0.0);
+        average.on_idle(at(1.0009));
+        assert_eq!(average.at(at(1.0018)), average.at(at(1.0009)));
     }
 
     #[test]
