@@ -13,7 +13,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// Raised by one whenever the same plan and seed give other numbers than before. Live runs have the same one: what their
 /// traffic asks for and their disciplines draw is the simulator's, though what they measure differs from run to run.
-pub const RESULTS_VERSION: u32 = 4;
+pub const RESULTS_VERSION: u32 = 5;
 
 /// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, and rows and
 /// digest of each table.
