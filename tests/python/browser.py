@@ -38,7 +38,7 @@ def browse(file, folder, width=1280, scheme="light"):
     return ended.stdout, console, fetched
 
 
-def ask(page, script, folder):
+def ask(page, script, folder, width=1280):
     """What an expression of JavaScript gives once the charts of the page stand; it may wait for something."""
     # The page's own policy would not let a script of ours run.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
@@ -49,7 +49,7 @@ def ask(page, script, folder):
     </script></body>"""
     file = folder / "asked.html"
     file.write_text(open_page.replace("</body>", asking), encoding="utf-8")
-    dom, console, _ = browse(file, folder)
+    dom, console, _ = browse(file, folder, width)
     found = re.search(r'<pre id="answer">(.*?)</pre>', dom, flags=re.S)
     assert found, console
     return json.loads(html.unescape(found[1]))

@@ -1,20 +1,55 @@
-"""The network drawn: routers from left to right, links with rate, delay and queue, traffic at its end."""
+"""The network drawn: its routers, links with rate, delay and queue, and the traffic at its ends.
+
+Up to two links in a row go from left to right, senders to the left and receivers to the right. More go
+from top to bottom, each router with the senders that enter there to its left and the receivers to its right:
+such a drawing is no wider than a page.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from aqmlab.plan import Link, Network, TrafficClass
+from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
 
-_BOX_WIDTH = 190
-_BOX_HEIGHT = 44
-_STEP_X = 250
-_STEP_Y = 160
-_MARGIN = 16
-_RADIUS = 13
+_MOST_ACROSS = 3
+"""Columns of routers that are drawn from left to right."""
+_BOX = 216.0
+_PADDING = 7.0
+_BETWEEN = 10.0
+_RADIUS = 13.0
+_FAN = 80.0
+"""From a router to the boxes beside it."""
+_LABEL = 170.0
+_STEP = 238.0
+_NAME = 150.0
+"""Width of a router's name."""
+_ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
+"""Where the text of a link may stand along it."""
+
+_Point = tuple[float, float]
+
+
+class _End(NamedTuple):
+    """The box of a class where its flows begin or end."""
+
+    lines: tuple[TextLine, ...]
+    title: str
+
+    @property
+    def height(self) -> float:
+        return LINE * len(self.lines) + 2 * _PADDING
+
+
+class _Ends(NamedTuple):
+    senders: dict[str, list[_End]]
+    receivers: dict[str, list[_End]]
+
+    def all(self, node: str) -> list[_End]:
+        return [*self.senders.get(node, ()), *self.receivers.get(node, ())]
 
 
 def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
@@ -33,68 +68,215 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
         An ``svg`` element that takes its colours from the page.
     """
     columns = _columns(network)
-    places = _places(network, columns)
-    senders = _grouped(network, first=True)
-    receivers = _grouped(network, first=False)
-    left = _MARGIN + _BOX_WIDTH + 60
-    parts: list[str] = []
-    for pair in _pairs(network.links):
-        parts.append(_draw_pair(pair, places, left, queue_labels))
-    height = max((y for _, y in places.values()), default=0.0) + 56
-    last = max(columns.values(), default=0)
-    below: defaultdict[str, int] = defaultdict(int)
-    for groups, side in ((senders, -1), (receivers, 1)):
-        for node, classes in groups.items():
-            outside = columns[node] == (0 if side < 0 else last)
-            drawn, low = _draw_ends(classes, places[node], left, side, None if outside else below[node])
-            below[node] += 0 if outside else len(classes)
-            parts.append(drawn)
-            height = max(height, low)
-    for node, (column, y) in places.items():
-        parts.append(
-            f'<circle class="node" cx="{left + column * _STEP_X:.0f}" cy="{y:.0f}" r="{_RADIUS}"/>'
-            f'<text class="name" x="{left + column * _STEP_X:.0f}" y="{y + _RADIUS + 16:.0f}">'
-            f"{escape(_short(node, 14))}</text>"
-        )
-    width = left + max(columns.values(), default=0) * _STEP_X + 60 + _BOX_WIDTH + _MARGIN
-    return (
-        f'<svg class="network" viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
-        f' aria-label="The network: {len(network.nodes)} routers, {len(network.links)} links">'
-        f"{''.join(parts)}</svg>"
-    )
+    across = max(columns.values(), default=0) < _MOST_ACROSS
+    ends = _Ends(_grouped(network, first=True), _grouped(network, first=False))
+    canvas = Canvas()
+    layout = _across if across else _downward
+    places = layout(canvas, columns, ends)
+    for x, y in places.values():
+        canvas.node(x, y, _RADIUS)
+    for node, at in places.items():
+        # At the ends of a row the name stands under the link, not among the lines of the boxes.
+        side = {0: "from", max(columns.values()): "to"}.get(columns[node], "middle")
+        _name(canvas, node, at, side if across else "")
+    _links(canvas, network, places, queue_labels)
+    return canvas.svg(f"The network: {len(network.nodes)} routers, {len(network.links)} links")
 
 
 def _columns(network: Network) -> dict[str, int]:
-    """Column of each node: how many links a class has passed when it gets there, at the most."""
+    """Column of each node: how many links the longest path has passed when it gets there."""
     columns = dict.fromkeys(network.nodes, 0)
-    forward = [network.link(name) for c in network.classes for name in c.path]
-    # Traffic in both directions would push columns up for ever: as many rounds as there are nodes.
-    first_paths = [[network.link(name) for name in c.path] for c in network.classes[:1]]
-    steps = [link for path in first_paths for link in path] or forward
+    longest = max((c.path for c in network.classes), key=len, default=())
+    steps = [link for link in map(network.link, longest or [link.name for link in network.links[:1]]) if link]
+    placed = {steps[0].source} if steps else set(network.nodes[:1])
     for link in steps:
-        if link is not None:
-            columns[link.target] = max(columns[link.target], columns[link.source] + 1)
-    placed = {node for link in steps if link is not None for node in (link.source, link.target)}
+        if link.target not in placed:
+            columns[link.target] = columns[link.source] + 1
+            placed.add(link.target)
     for _ in network.nodes:
         for link in network.links:
             if link.source in placed and link.target not in placed:
                 columns[link.target] = columns[link.source] + 1
                 placed.add(link.target)
             elif link.target in placed and link.source not in placed:
-                columns[link.source] = max(columns[link.target] - 1, 0)
+                columns[link.source] = columns[link.target] - 1
                 placed.add(link.source)
-    return columns
+    first = min(columns.values(), default=0)
+    used = sorted({column - first for column in columns.values()})
+    return {node: used.index(column - first) for node, column in columns.items()}
 
 
-def _places(network: Network, columns: dict[str, int]) -> dict[str, tuple[int, float]]:
-    """Column and height of each node; nodes of one column stand below each other."""
-    rows: defaultdict[int, int] = defaultdict(int)
-    places = {}
-    for node in network.nodes:
-        column = columns[node]
-        places[node] = (column, 70.0 + rows[column] * _STEP_Y)
-        rows[column] += 1
+def _grouped(network: Network, *, first: bool) -> dict[str, list[_End]]:
+    """The boxes of classes by the node where they begin, or end."""
+    groups: defaultdict[str, list[_End]] = defaultdict(list)
+    for traffic in network.classes:
+        link = network.link(traffic.path[0 if first else -1]) if traffic.path else None
+        if link is not None:
+            groups[link.source if first else link.target].append(_end(traffic, sends=first))
+    return groups
+
+
+def _end(traffic: TrafficClass, *, sends: bool) -> _End:
+    head = f"{traffic.count} × {traffic.name}" if sends else f"{traffic.name}: receivers"
+    what = traffic.what if sends else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
+    width = _BOX - 2 * _PADDING
+    lines = (*wrapped(head, width, "rate"), *wrapped(what, width))
+    return _End(lines, f"{head}: {what}" if what else head)
+
+
+def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
+    """Routers from left to right; the boxes of the routers between the ends stand below them."""
+    last = max(columns.values(), default=0)
+    rows: defaultdict[int, list[str]] = defaultdict(list)
+    count: defaultdict[int, int] = defaultdict(int)
+    for node, column in columns.items():
+        rows[count[column]].append(node)
+        count[column] += 1
+    places: dict[str, _Point] = {}
+    bottom: defaultdict[int, float] = defaultdict(float)
+    for row in rows.values():
+        stacks = {node: ends.all(node) for node in row}
+        beside = {node for node in row if columns[node] in (0, last)}
+        room = {node: _height(stacks[node]) / 2 if node in beside else 0.0 for node in row}
+        y = max(bottom[columns[node]] + max(room[node], 5 * LINE) + 2 * _BETWEEN for node in row)
+        names = max(LINE * len(_name_lines(node)) for node in row)
+        for node in row:
+            x = columns[node] * _STEP
+            places[node] = (x, y)
+            if node in beside:
+                _stack(canvas, stacks[node], (x, y), -1 if columns[node] == 0 else 1)
+                bottom[columns[node]] = y + max(room[node], _RADIUS + 4 * LINE)
+            else:
+                under = y + _RADIUS + names + 2 * _BETWEEN
+                bottom[columns[node]] = _pile(canvas, stacks[node], (x, y), under)
     return places
+
+
+def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
+    """Routers from top to bottom, senders to the left of theirs and receivers to the right."""
+    layers: defaultdict[int, list[str]] = defaultdict(list)
+    for node, column in columns.items():
+        layers[column].append(node)
+    places: dict[str, _Point] = {}
+    above, bottoms = 0.0, {-1: 0.0, 1: 0.0}
+    for column in sorted(layers):
+        layer = layers[column]
+        name = max(LINE * len(_name_lines(node)) for node in layer)
+        y = above + max(_RADIUS + 6 * LINE, name + 4 * LINE)
+        for side, groups in ((-1, ends.senders), (1, ends.receivers)):
+            tallest = max(_height(groups.get(node, ())) for node in layer)
+            if tallest:
+                y = max(y, bottoms[side] + 2 * _BETWEEN + tallest / 2)
+        reach = {
+            node: (
+                _NAME + _RADIUS + (_BOX + 2 * _BETWEEN if ends.senders.get(node) else 0.0),
+                _LABEL + _RADIUS + (_BOX + 2 * _BETWEEN if ends.receivers.get(node) else 0.0),
+            )
+            for node in layer
+        }
+        whole = sum(map(sum, reach.values())) + 2 * _BETWEEN * (len(layer) - 1)
+        x = -whole / 2
+        for node in layer:
+            left, right = reach[node]
+            # One router stands on the line of the others, whatever is beside it.
+            at = (0.0 if len(layer) == 1 else x + left, y)
+            places[node] = at
+            x += left + right + 2 * _BETWEEN
+            _stack(canvas, ends.senders.get(node, []), at, -1, _NAME + _RADIUS)
+            _stack(canvas, ends.receivers.get(node, []), at, 1, _LABEL + _RADIUS)
+            for side, groups in ((-1, ends.senders), (1, ends.receivers)):
+                if groups.get(node):
+                    bottoms[side] = max(bottoms[side], y + _height(groups[node]) / 2)
+        above = y
+        if len(layer) > 1:
+            above = max(y, *bottoms.values()) - 2 * LINE
+    return places
+
+
+def _height(stack: Sequence[_End]) -> float:
+    return sum(end.height + _BETWEEN for end in stack) - _BETWEEN if stack else 0.0
+
+
+def _stack(canvas: Canvas, stack: Sequence[_End], at: _Point, side: int, gap: float = _FAN) -> None:
+    """Boxes one below the other beside a router, to the left (-1) or to the right (1)."""
+    x, y = at
+    inner = x + side * gap
+    top = y - _height(stack) / 2
+    for end in stack:
+        canvas.curve("access", [at, (inner, top + end.height / 2)])
+        left = inner if side > 0 else inner - _BOX
+        canvas.box(Area(left, top, left + _BOX, top + end.height), end.lines, end.title)
+        top += end.height + _BETWEEN
+
+
+def _pile(canvas: Canvas, stack: Sequence[_End], at: _Point, top: float) -> float:
+    """Boxes one below the other under a router, on a common line; where they end."""
+    x, begin = at
+    for end in stack:
+        canvas.curve("access", [(x, begin), (x, top)])
+        canvas.box(Area(x - _BOX / 2, top, x + _BOX / 2, top + end.height), end.lines, end.title)
+        begin = top + end.height
+        top = begin + _BETWEEN
+    return top
+
+
+def _name_lines(node: str) -> list[TextLine]:
+    return wrapped(node, _NAME, "name")
+
+
+def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
+    """A router's name: ``below`` says which part of it stands there; else to the left and above."""
+    x, y = at
+    lines = _name_lines(node)
+    under = (x + {"from": -_RADIUS, "to": _RADIUS}.get(below, 0.0), y + _RADIUS + 3, below or "middle")
+    left = (x - _RADIUS - 4, y - 6 - LINE * len(lines), "to")
+    first = [under, left] if below else [left, under]
+    others = ((px, py, "middle") for px, py in around(x, y + _RADIUS + 3, LINE / 2))
+    canvas.place(lines, (where for places in (first, others) for where in places), node)
+
+
+def _links(canvas: Canvas, network: Network, places: dict[str, _Point], labels: dict[str, str]) -> None:
+    """Lines and their texts. A text that finds no room at its line gets a number there, and stands below."""
+    between: defaultdict[frozenset[str], int] = defaultdict(int)
+    drawn = []
+    for link, back in _pairs(network.links):
+        number = between[frozenset((link.source, link.target))]
+        between[frozenset((link.source, link.target))] += 1
+        points = _course(places, link, number)
+        texts = _texts(link, labels)
+        title = _title(link, back, labels)
+        canvas.curve("link", points, title)
+        drawn.append((points, texts, title))
+    # Lines as long as a step have one place for their text; long ones have several.
+    homeless = [
+        (points, texts, title)
+        for points, texts, title in sorted(drawn, key=lambda one: _length(one[0]))
+        if not canvas.place(texts, _beside(points, LINE * len(texts)), title)
+    ]
+    key = canvas.bounds
+    for i, (points, texts, title) in enumerate(homeless, 1):
+        x, y = _at(points, 0.5)
+        badge = [TextLine(f"({i})", "rate")]
+        canvas.place(badge, ((px, py - LINE / 2, "middle") for px, py in around(x, y, 6)), title)
+        name, *rest = texts
+        said = TextLine(f"({i}) {name.text}: {' · '.join(line.text for line in rest)}")
+        below = wrapped(said.text, max(key.right - key.left, 2 * _BOX), most=9)
+        canvas.place(below, [(key.left, canvas.bounds.bottom + _BETWEEN, "from")], title)
+
+
+def _texts(link: Link, labels: dict[str, str]) -> list[TextLine]:
+    return [
+        *wrapped(link.name, _LABEL, "rate"),
+        *wrapped(f"{spaced(link.rate)}/s · {spaced(link.delay)}", _LABEL),
+        *wrapped(labels.get(link.name, link.queue), _LABEL, "queue"),
+    ]
+
+
+def _title(link: Link, back: Link | None, labels: dict[str, str]) -> str:
+    title = f"{link.name}: {link.rate}/s, {link.delay}, {labels.get(link.name, link.queue)}"
+    if back is None:
+        return title
+    return f"{title}; back {back.name}: {back.rate}/s, {back.delay}, {labels.get(back.name, back.queue)}"
 
 
 def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
@@ -110,68 +292,48 @@ def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
     return pairs
 
 
-def _draw_pair(
-    pair: tuple[Link, Link | None], places: dict[str, tuple[int, float]], left: float, labels: dict[str, str]
-) -> str:
-    link, back = pair
-    (c1, y1), (c2, y2) = places[link.source], places[link.target]
-    x1, x2 = left + c1 * _STEP_X, left + c2 * _STEP_X
-    middle_x, middle_y = (x1 + x2) / 2, (y1 + y2) / 2
-    title = f"{link.name}: {link.rate}/s, {link.delay}, {labels.get(link.name, link.queue)}"
-    if back is not None:
-        title += f"; back {back.name}: {back.rate}/s, {back.delay}, {labels.get(back.name, back.queue)}"
-    return (
-        f"<g><title>{escape(title)}</title>"
-        f'<line class="link" x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}"/>'
-        f'<text class="rate" x="{middle_x:.0f}" y="{middle_y - 30:.0f}">{escape(link.name)}</text>'
-        f'<text x="{middle_x:.0f}" y="{middle_y - 12:.0f}">'
-        f"{escape(spaced(link.rate))}/s · {escape(spaced(link.delay))}</text>"
-        f'<text class="queue" x="{middle_x:.0f}" y="{middle_y + 20:.0f}">'
-        f"{escape(_short(labels.get(link.name, link.queue), 34))}</text></g>"
-    )
+def _course(places: dict[str, _Point], link: Link, number: int) -> list[_Point]:
+    """The points of a link's line; bent where a straight one would pass a router or lie on another link."""
+    begin, end = places[link.source], places[link.target]
+    length = _length([begin, end]) or 1.0
+    across = ((end[1] - begin[1]) / length, -(end[0] - begin[0]) / length)
+    middle = _at([begin, end], 0.5)
+    others = [at for node, at in places.items() if node not in (link.source, link.target)]
+    bends = [0.0] if number == 0 else []
+    for size in (1, 2, 3, 4):
+        bends += [size * 70.0, -size * 70.0]
+    for bend in bends[2 * max(number - 1, 0) :]:
+        course = [begin, (middle[0] + bend * across[0], middle[1] + bend * across[1]), end]
+        passed = (_at(course, part / 40) for part in range(41))
+        if all(_length([point, other]) > 2 * _RADIUS for point in passed for other in others):
+            return course if bend else [begin, end]
+    return [begin, end]
 
 
-def _grouped(network: Network, *, first: bool) -> dict[str, list[TrafficClass]]:
-    """Classes by the node where they begin, or end."""
-    groups: defaultdict[str, list[TrafficClass]] = defaultdict(list)
-    for traffic in network.classes:
-        link = network.link(traffic.path[0 if first else -1]) if traffic.path else None
-        if link is not None:
-            groups[link.source if first else link.target].append(traffic)
-    return groups
+def _at(points: Sequence[_Point], part: float) -> _Point:
+    """The point of a line at a part of its way."""
+    (x1, y1), (x2, y2) = points[0], points[-1]
+    if len(points) == 2:
+        return x1 + part * (x2 - x1), y1 + part * (y2 - y1)
+    bx, by = points[1]
+    a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
+    return a * x1 + b * bx + c * x2, a * y1 + b * by + c * y2
 
 
-def _draw_ends(
-    classes: list[TrafficClass], place: tuple[int, float], left: float, side: int, below: int | None
-) -> tuple[str, float]:
-    """Boxes beside a node or, under ``below`` others, beneath it; and how far down they reach."""
-    column, y = place
-    node_x = left + column * _STEP_X
-    parts = []
-    low = y
-    for i, traffic in enumerate(classes):
-        if below is None:
-            top = y - _BOX_HEIGHT / 2 + (i - (len(classes) - 1) / 2) * (_BOX_HEIGHT + 10)
-            inner = node_x + side * 60
-            box_x = inner if side > 0 else inner - _BOX_WIDTH
-        else:
-            top = y + 46 + (below + i) * (_BOX_HEIGHT + 10)
-            inner, box_x = node_x, node_x - _BOX_WIDTH / 2
-        begin_y = top - 10 if below is not None and below + i > 0 else y
-        middle = box_x + _BOX_WIDTH / 2
-        end_y = top + _BOX_HEIGHT / 2 if below is None else top
-        what = traffic.what if side < 0 else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
-        head = f"{traffic.count} × {traffic.name}" if side < 0 else f"{traffic.name}: receivers"
-        parts.append(
-            f'<g><line class="access" x1="{node_x:.0f}" y1="{begin_y:.0f}"'
-            f' x2="{inner:.0f}" y2="{end_y:.0f}"/>'
-            f'<rect class="end" x="{box_x:.0f}" y="{top:.0f}"'
-            f' width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6"/>'
-            f'<text class="rate" x="{middle:.0f}" y="{top + 18:.0f}">{escape(_short(head, 26))}</text>'
-            f'<text x="{middle:.0f}" y="{top + 35:.0f}">{escape(_short(what, 30))}</text></g>'
-        )
-        low = max(low, top + _BOX_HEIGHT + 12)
-    return "".join(parts), low
+def _length(points: Sequence[_Point]) -> float:
+    (x1, y1), (x2, y2) = points[0], points[-1]
+    return float(((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5)
+
+
+def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
+    """Where the text of a line may stand: over or under a level one, to the right or left of a steep one."""
+    (x1, y1), (x2, y2) = points[0], points[-1]
+    steep = abs(y2 - y1) > abs(x2 - x1)
+    for part in _ALONG:
+        x, y = _at(points, part)
+        sides = [(x + 10, y - height / 2, "from"), (x - 10, y - height / 2, "to")]
+        levels = [(x, y - 7 - height, "middle"), (x, y + 8, "middle")]
+        yield from (*sides, *levels) if steep else (*levels, *sides)
 
 
 def spaced(quantity: str) -> str:
@@ -185,7 +347,3 @@ def spread(distribution: str) -> str:
     if uniform:
         return f"{spaced(uniform[1])} to {spaced(uniform[2])}"
     return spaced(re.sub(r'[{}"\[\]]', "", distribution).strip())
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
