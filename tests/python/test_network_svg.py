@@ -104,7 +104,8 @@ MEASURE = """(() => {
     const wrong = [];
     const told = (each) => each.textContent || each.outerHTML;
     const say = (what, ...which) => wrong.push([what, ...which.map(told)]);
-    for (const [each, area] of of) if (!inside(area, frame)) say("leaves the picture", each);
+    const lines = [...svg.querySelectorAll("path")].map((each) => [each, each.getBoundingClientRect()]);
+    for (const [each, area] of [...of, ...lines]) if (!inside(area, frame)) say("leaves the picture", each);
     texts.forEach((text, i) => {
       texts.slice(i + 1).forEach((other) =>
         apart(of.get(text), of.get(other)) || say("overlaps", text, other));

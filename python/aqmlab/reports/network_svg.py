@@ -8,7 +8,7 @@ such a drawing is no wider than a page.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -127,14 +127,16 @@ def _end(traffic: TrafficClass, *, sends: bool) -> _End:
 def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
     """Routers from left to right; the boxes of the routers between the ends stand below them."""
     last = max(columns.values(), default=0)
+    tall = Counter(columns.values())
+    # A column with fewer routers than another is in the middle of its height.
+    row_of = {column: (max(tall.values()) - count) // 2 for column, count in tall.items()}
     rows: defaultdict[int, list[str]] = defaultdict(list)
-    count: defaultdict[int, int] = defaultdict(int)
     for node, column in columns.items():
-        rows[count[column]].append(node)
-        count[column] += 1
+        rows[row_of[column]].append(node)
+        row_of[column] += 1
     places: dict[str, _Point] = {}
     bottom: defaultdict[int, float] = defaultdict(float)
-    for row in rows.values():
+    for _, row in sorted(rows.items()):
         stacks = {node: ends.all(node) for node in row}
         beside = {node for node in row if columns[node] in (0, last)}
         room = {node: _height(stacks[node]) / 2 if node in beside else 0.0 for node in row}
@@ -242,25 +244,23 @@ def _links(canvas: Canvas, network: Network, places: dict[str, _Point], labels: 
     for link, back in _pairs(network.links):
         number = between[frozenset((link.source, link.target))]
         between[frozenset((link.source, link.target))] += 1
-        points = _course(places, link, number)
+        points = _course(canvas, places, link, number)
         texts = _texts(link, labels)
         title = _title(link, back, labels)
         canvas.curve("link", points, title)
         drawn.append((points, texts, title))
     # Lines as long as a step have one place for their text; long ones have several.
     homeless = [
-        (points, texts, title)
+        (points, title)
         for points, texts, title in sorted(drawn, key=lambda one: _length(one[0]))
         if not canvas.place(texts, _beside(points, LINE * len(texts)), title)
     ]
     key = canvas.bounds
-    for i, (points, texts, title) in enumerate(homeless, 1):
+    for i, (points, title) in enumerate(homeless, 1):
         x, y = _at(points, 0.5)
         badge = [TextLine(f"({i})", "rate")]
         canvas.place(badge, ((px, py - LINE / 2, "middle") for px, py in around(x, y, 6)), title)
-        name, *rest = texts
-        said = TextLine(f"({i}) {name.text}: {' · '.join(line.text for line in rest)}")
-        below = wrapped(said.text, max(key.right - key.left, 2 * _BOX), most=9)
+        below = wrapped(f"({i}) {title}", max(key.right - key.left, 2 * _BOX), most=9)
         canvas.place(below, [(key.left, canvas.bounds.bottom + _BETWEEN, "from")], title)
 
 
@@ -292,22 +292,24 @@ def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
     return pairs
 
 
-def _course(places: dict[str, _Point], link: Link, number: int) -> list[_Point]:
-    """The points of a link's line; bent where a straight one would pass a router or lie on another link."""
+def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) -> list[_Point]:
+    """The points of a link's line; bent where a straight one would pass a router, a box or another link."""
     begin, end = places[link.source], places[link.target]
     length = _length([begin, end]) or 1.0
     across = ((end[1] - begin[1]) / length, -(end[0] - begin[0]) / length)
     middle = _at([begin, end], 0.5)
     others = [at for node, at in places.items() if node not in (link.source, link.target)]
-    bends = [0.0] if number == 0 else []
-    for size in (1, 2, 3, 4):
-        bends += [size * 70.0, -size * 70.0]
-    for bend in bends[2 * max(number - 1, 0) :]:
-        course = [begin, (middle[0] + bend * across[0], middle[1] + bend * across[1]), end]
-        passed = (_at(course, part / 40) for part in range(41))
-        if all(_length([point, other]) > 2 * _RADIUS for point in passed for other in others):
-            return course if bend else [begin, end]
-    return [begin, end]
+    bends = [0.0, *(side * size * 70.0 for size in range(1, 8) for side in (1, -1))]
+    best, least = [begin, end], len(bends) * 1000
+    # Parallel links have bends of their own.
+    for bend in bends[number:]:
+        bent = [begin, (middle[0] + bend * across[0], middle[1] + bend * across[1]), end]
+        course = bent if bend else [begin, end]
+        passed = [_at(course, part / 40) for part in range(3, 38)]
+        close = sum(_length([point, other]) < 2 * _RADIUS for point in passed for other in others)
+        if close + canvas.covered(passed) < least:
+            best, least = course, close + canvas.covered(passed)
+    return best
 
 
 def _at(points: Sequence[_Point], part: float) -> _Point:

@@ -93,11 +93,16 @@ class Canvas:
         self._shapes: list[str] = []
         self._texts: list[str] = []
         self._taken: list[Area] = []
+        self._boxes: list[Area] = []
+        self._reach: list[Area] = []
 
     def curve(self, kind: str, points: Sequence[tuple[float, float]], title: str = "") -> None:
         """A line from the first to the last point, bent towards the one between them if there are three."""
         (x1, y1), (x2, y2) = points[0], points[-1]
         bend = f"Q{points[1][0]:.0f} {points[1][1]:.0f} " if len(points) == 3 else "L"
+        # A curve is no further out than half the way to the point that it is bent towards.
+        xs, ys = zip(*(points if len(points) == 2 else [points[0], points[-1], _mean(points)]), strict=True)
+        self._reach.append(Area(min(xs), min(ys), max(xs), max(ys)))
         path = f'<path class="{kind}" d="M{x1:.0f} {y1:.0f} {bend}{x2:.0f} {y2:.0f}"/>'
         self._lines.append(f"<g><title>{escape(title)}</title>{path}</g>" if title else path)
 
@@ -117,6 +122,7 @@ class Canvas:
             f'<rect class="end" x="{left:.0f}" y="{top:.0f}" width="{right - left:.0f}"'
             f' height="{bottom - top:.0f}" rx="6"/>{texts}</g>'
         )
+        self._boxes.append(area)
         self._taken.append(area)
 
     def place(
@@ -149,10 +155,18 @@ class Canvas:
                 return True
         return False
 
+    def covered(self, points: Sequence[tuple[float, float]]) -> int:
+        """How many of some points lie in boxes."""
+        return sum(
+            area.left <= x <= area.right and area.top <= y <= area.bottom
+            for x, y in points
+            for area in self._boxes
+        )
+
     @property
     def bounds(self) -> Area:
-        """What holds all shapes and texts."""
-        lefts, tops, rights, bottoms = zip(*self._taken, strict=True)
+        """What holds all that is drawn."""
+        lefts, tops, rights, bottoms = zip(*self._taken, *self._reach, strict=True)
         return Area(min(lefts), min(tops), max(rights), max(bottoms))
 
     def svg(self, label: str) -> str:
@@ -165,6 +179,12 @@ class Canvas:
             f' role="img" aria-label="{escape(label)}">'
             f"{''.join(self._lines)}{''.join(self._shapes)}{''.join(self._texts)}</svg>"
         )
+
+
+def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The middle of a curve of three points."""
+    (x1, y1), (x2, y2), (x3, y3) = points
+    return (x1 + 2 * x2 + x3) / 4, (y1 + 2 * y2 + y3) / 4
 
 
 def around(x: float, y: float, step: float) -> Iterator[tuple[float, float]]:
