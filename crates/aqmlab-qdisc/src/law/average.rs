@@ -14,7 +14,8 @@ pub enum IdleRule {
     Paper,
     /// ns-2.35: the same `m` steps and the ordinary step of the arrival, `m + 1` in all.
     Ns2,
-    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its first cell.
+    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its first cell, 15.625 times more
+    /// slowly than the table means.
     Linux,
 }
 
@@ -141,13 +142,17 @@ impl Average {
 /// The Linux approximation of (1 - w)^m, facts from iproute2 `tc_red_eval_idle_damping` and the kernel's
 /// `red_calc_qavg_from_idle_time`.
 ///
-/// The time in microseconds is cut into cells of 2^c, 256 in all; each cell has a shift
-/// `floor(-ln(1 - w) t / t_packet)`, at most 31. (The logarithm is the natural one although the shift halves:
-/// the kernel ages the average faster than the formula it approximates.)
-// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits.
+/// `tc` cuts the time in ticks of 64 ns into cells of 2^c, 256 in all; each cell has a shift
+/// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds, as if they were ticks:
+/// it ages the average 15.625 times more slowly than the table says. (The logarithm is the natural one although
+/// the shift halves.)
+// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, whose average is up to a byte
+// higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     const DEEPEST: f64 = 31.0;
-    let per_us = -libm::log1p(-weight) * packets_per_s / 1e6;
+    /// A tick of `tc`, which the kernel takes for a microsecond.
+    const TICK_S: f64 = 64e-9;
+    let per_us = -libm::log1p(-weight) * packets_per_s * TICK_S;
     let mut cell_log = 0;
     while DEEPEST / per_us / f64::from(1u32 << cell_log) >= 512.0 && cell_log < 31 {
         cell_log += 1;
@@ -217,15 +222,15 @@ mod tests {
 
     #[test]
     fn the_linux_table_halves_where_the_natural_exponent_has_grown_by_one() {
-        // w = 2^-9, 1000 packets/s: -ln(1 - w) is 0.001955 per ms, so the table's first shift by one lies at
-        // 1 / 0.001955 = 511.5 ms; 31 / per_us is 15.9e6 us, so cells are 2^15 us = 32.768 ms.
+        // w = 2^-9, 1000 packets/s: -ln(1 - w) is 0.001955 for 1 ms, which is 15 625 ticks or "us", so the table's first
+        // shift by one lies at 15.625 ms / 0.001955 = 7992 ms; 31 times that is 247.8e6, so cells are 2^19 us = 524.288 ms.
         let avg = warm(IdleRule::Linux, 1.0 / 512.0, 64.0, 1000.0);
         let idle = |ms: f64| Average { idle_since: Some(at(0.0)), ..avg }.at(at(ms / 1000.0));
         assert_eq!(idle(0.0), 64.0);
-        assert!((idle(8.192) - 48.0).abs() < 1e-9, "a quarter of the first cell takes a quarter off");
-        assert_eq!(idle(20.0), 32.0, "the linear part stops at one half");
-        assert_eq!(idle(16.0 * 32.768 + 1.0), 32.0, "16 cells are 524 ms: shift 1");
-        assert_eq!(idle(32.0 * 32.768 + 1.0), 16.0, "32 cells are 1049 ms: shift 2");
+        assert!((idle(131.072) - 48.0).abs() < 1e-9, "a quarter of the first cell takes a quarter off");
+        assert_eq!(idle(320.0), 32.0, "the linear part stops at one half");
+        assert_eq!(idle(16.0 * 524.288 + 1.0), 32.0, "16 cells are 8389 ms: shift 1");
+        assert_eq!(idle(31.0 * 524.288 + 1.0), 16.0, "31 cells are 16253 ms: shift 2");
         assert_eq!(idle(3.6e6), 64.0 / 2f64.powi(31));
     }
 
