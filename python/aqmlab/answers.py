@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.metrics import EVERY_CLASS, Measured, Metric, all_metrics, find, measure
+from aqmlab.figures import listed
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
+from aqmlab.plan import elsewhere
 from aqmlab.recording import Experiment
 from aqmlab.stats import Estimate, estimate, paired_difference
 
@@ -34,7 +36,7 @@ class Table:
     Attributes
     ----------
     queue, class_name
-        Where and of whom; class ``*`` is everybody.
+        Where and of whom; class ``*`` is everybody whose data cross the queue, queue ``*`` all of them.
     arms
         Those with a finished run, in the order of the scenario.
     metrics
@@ -73,6 +75,33 @@ class Table:
         fixed = self.without_chance()
         return f"nothing is random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of traffic, in the order of the scenario."""
+        return tuple(
+            dict.fromkeys(str(entry["name"]) for run in self.experiment.runs for entry in run.plan["classes"])
+        )
+
+    @property
+    def crossed_by(self) -> tuple[str, ...]:
+        """Those whose data cross the queue in some arm: figures of flows are of theirs."""
+        plans = {run.manifest["plan_digest"]: run.plan for run in self.experiment.runs}.values()
+        if self.queue == EVERY_QUEUE:
+            return self.classes
+        absent = [elsewhere(plan, self.queue) for plan in plans]
+        return tuple(name for name in self.classes if any(name not in of_arm for of_arm in absent))
+
+    def where_text(self) -> str:
+        """Of which queue and whom the figures are, in words."""
+        of_whom = "" if self.class_name == EVERY_CLASS else f", class {self.class_name}"
+        if self.queue == EVERY_QUEUE:
+            return f"all queues: every flow of the network{of_whom}"
+        others = [name for name in self.classes if name not in self.crossed_by]
+        if not others or of_whom:
+            return f"queue {self.queue}{of_whom}"
+        crossed_by = listed(self.crossed_by) if self.crossed_by else "nobody's data"
+        return f"queue {self.queue}, crossed by {crossed_by} (not by {listed(others)})"
+
     def to_json(self) -> dict[str, Any]:
         """The table as plain data: what ``--json`` prints."""
         return {
@@ -80,6 +109,7 @@ class Table:
             "title": self.experiment.title,
             "path": str(self.experiment.path),
             "queue": self.queue,
+            "crossed_by": list(self.crossed_by),
             "class": self.class_name,
             "confidence": 0.95,
             "metrics": [
@@ -126,7 +156,9 @@ def table(
     metrics
         Names; those of :data:`HEADLINE` and the experiment's own if not given.
     queue
-        The queue to look at; the bottleneck (:func:`bottleneck`) if not given.
+        The queue to look at; the bottleneck (:func:`bottleneck`) if not given, or of a class that does not
+        cross it the busiest that it crosses. Figures of flows are of those whose data cross it; ``*`` is the
+        whole network.
     class_name
         A traffic class; everybody if not given.
     measured
@@ -144,12 +176,11 @@ def table(
     runs = measure(experiment) if measured is None else measured
     if not runs:
         raise RecordingError(f"`{experiment.path}` holds no finished run")
-    queue = (
-        bottleneck(runs)
-        if queue is None
-        else _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
-    )
     _known(class_name, {c for run in runs for _, c in run.queues}, "class")
+    if queue is None:
+        queue = judged(runs, bottleneck(runs), class_name)
+    elif queue != EVERY_QUEUE:
+        _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
     values: dict[str, dict[str, dict[int, float | None]]] = {}
     for run in runs:
         of_arm = values.setdefault(run.run.arm, {metric.name: {} for metric in chosen})
@@ -161,14 +192,32 @@ def table(
 
 def bottleneck(runs: Sequence[Measured]) -> str:
     """The queue called ``bottleneck``, or else the one whose link was busiest over all runs."""
+    busy = _busy(runs)
+    if not busy:
+        raise RecordingError("the recording has no queue")
+    return "bottleneck" if "bottleneck" in busy else max(busy, key=lambda name: (busy[name], name))
+
+
+def judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
+    """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
+    if class_name == EVERY_CLASS or any(class_name not in elsewhere(run.run.plan, queue) for run in runs):
+        return queue
+    busy = {
+        name: ns
+        for name, ns in _busy(runs).items()
+        if any(class_name not in elsewhere(run.run.plan, name) for run in runs)
+    }
+    return max(busy, key=lambda name: (busy[name], name)) if busy else queue
+
+
+def _busy(runs: Sequence[Measured]) -> dict[str, int]:
+    """By queue, how long its link was busy in all runs together."""
     busy: dict[str, int] = {}
     for run in runs:
         for (queue, class_name), totals in run.queues.items():
             if class_name == EVERY_CLASS:
                 busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
-    if not busy:
-        raise RecordingError("the recording has no queue")
-    return "bottleneck" if "bottleneck" in busy else max(busy, key=lambda name: (busy[name], name))
+    return busy
 
 
 def metric_names() -> list[str]:

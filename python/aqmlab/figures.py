@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from aqmlab.stats import Estimate
 
@@ -79,6 +80,11 @@ def estimate_text(est: Estimate | None, unit: str) -> str:
 def counted(count: int, what: str) -> str:
     """``1 run``, ``2 runs``."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``A``, ``A and B``, ``A, B and C``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def left_out(count: int, thing: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 BULK = "bulk"
-OVER_TCP = frozenset({BULK, "on_off_tcp", "trace"})
+TRACE = "trace"
+OVER_TCP = frozenset({BULK, "on_off_tcp", TRACE})
 """The kinds of traffic that react to congestion."""
 
 
@@ -91,6 +92,20 @@ def greedy_classes(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
 
 
+def way(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The queues that the data of a class cross, in their order: there, and back too where servers answer."""
+    there = tuple(map(str, entry.get("path", ())))
+    answered = entry.get("workload", {}).get("kind") == TRACE
+    return (*there, *map(str, entry.get("return_path", ()))) if answered else there
+
+
+def elsewhere(plan: Mapping[str, Any], queue: str) -> frozenset[str]:
+    """Names of the classes whose data do not cross a queue."""
+    return frozenset(
+        str(entry["name"]) for entry in plan.get("classes", ()) if "path" in entry and queue not in way(entry)
+    )
+
+
 def network(plan: Mapping[str, Any]) -> Network:
     """The network of a plan."""
     links = tuple(
@@ -133,7 +148,7 @@ def _what(workload: Mapping[str, Any]) -> str:
 
 def _amount(workload: Mapping[str, Any]) -> str:
     """What a TCP connection sends, as far as it does not send for ever."""
-    if workload["kind"] == "trace":
+    if workload["kind"] == TRACE:
         return f", connections of {workload['file']}"
     if workload["kind"] == "on_off_tcp":
         on = f"bursts of {workload['burst']}" if "burst" in workload else f"on: {workload['on']}"

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from aqmlab.answers import bottleneck
+from aqmlab.answers import bottleneck, judged
 from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.figures import left_out
-from aqmlab.metrics import EVERY_CLASS, Measured, Window, find
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Experiment, Run, load
@@ -246,7 +246,8 @@ class Results:
         cell
             One of ``cells``.
         queue
-            Where; :meth:`queue_of` the cell if not given.
+            Where, which is also whose: flows count whose data cross it. ``*`` is the whole network;
+            :meth:`queue_of` the cell and the class if not given.
         class_name
             A traffic class; everybody if not given.
         window
@@ -282,27 +283,27 @@ class Results:
             return {}
         queues = {name for run in runs for name, _ in run.queues}
         classes = {name for run in runs for _, name in run.queues}
-        queue = self.queue_of(asked.cell) if asked.queue is None else asked.queue
-        if queue not in queues:
-            raise unknown("queue", queue, queues)
         if asked.class_name not in classes:
             raise unknown("class", asked.class_name, classes)
+        queue = self.queue_of(asked.cell, asked.class_name) if asked.queue is None else asked.queue
+        if queue not in queues and queue != EVERY_QUEUE:
+            raise unknown("queue", queue, queues)
         told = dict(asked.parameters)
         return {
             run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told) for run in runs
         }
 
-    def queue_of(self, cell: Cell) -> str:
-        """The queue that a cell is judged by unless one is named.
+    def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
+        """The queue that a cell, or a class in it, is judged by unless one is named.
 
         It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
-        cells; a cell that has no queue of that name is judged by its own busiest one.
+        cells; a cell that has no queue of that name is judged by its own busiest one, and a class whose data
+        do not cross it by the busiest one that they cross.
         """
         runs = self.measured(cell)
         everywhere = self._bottleneck
-        return (
-            everywhere if any((everywhere, EVERY_CLASS) in run.queues for run in runs) else bottleneck(runs)
-        )
+        there = any((everywhere, EVERY_CLASS) in run.queues for run in runs)
+        return judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     @cached_property
     def _bottleneck(self) -> str:

@@ -33,7 +33,8 @@ Jobs = Annotated[
 ]
 Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
 Queue = Annotated[
-    str | None, typer.Option("--queue", help="The queue to look at; the bottleneck if not given.")
+    str | None,
+    typer.Option("--queue", help="The queue to look at, * for all flows; the bottleneck if not given."),
 ]
 Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="Only this metric, of `aqmlab metrics`; again for more.")

@@ -87,8 +87,7 @@ def print_answer(results: Table) -> None:
 
 def _footnote(results: Table) -> str:
     seeds = results.experiment.finished_seeds
-    of_whom = "" if results.class_name == "*" else f", class {results.class_name}"
-    where = f"queue {results.queue}{of_whom}"
+    where = results.where_text()
     missing = len(results.experiment.missing)
     lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
     if len(seeds) == 1:

@@ -11,6 +11,7 @@ from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.flow_totals import Flows, FlowTotals
 from aqmlab.metrics.measured import (
     EVERY_CLASS,
+    EVERY_QUEUE,
     Histogram,
     Measured,
     QueueTotals,
@@ -22,6 +23,7 @@ from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
 
 __all__ = [
     "EVERY_CLASS",
+    "EVERY_QUEUE",
     "FlowTotals",
     "Flows",
     "Histogram",

@@ -75,7 +75,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     "goodput_efficiency_percent",
     label="goodput efficiency",
     unit="%",
-    definition="goodput of all flows together, by the rate of the bottleneck link",
+    definition="goodput of the flows that cross the queue together, by the rate of its link",
     source="sum of all goodputs by capacity; TCP counts its payload, datagrams their headers too",
     better="more",
     windowed=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REASONS = ("early", "forced", "overflow", "injected")
 EVERY_CLASS = "*"
+EVERY_QUEUE = "*"
+"""Stands for the whole network: all flows, and for packets their whole way."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,8 @@ class Measured:
         Names of the classes whose flows react to congestion.
     experiment
         Where its samples are read; ``None`` if there are none.
+    left_out
+        Names of the classes whose flows are not looked at.
     """
 
     run: Run
@@ -189,6 +193,14 @@ class Measured:
     flows: Sequence[FlowTotals]
     responsive: frozenset[str] = field(default_factory=frozenset)
     experiment: Experiment | None = field(default=None, repr=False)
+    left_out: frozenset[str] = frozenset()
+
+    def at(self, queue: str) -> Measured:
+        """The same run as a queue sees it: without the flows whose data do not cross it."""
+        from aqmlab.plan import elsewhere
+
+        left_out = frozenset() if queue == EVERY_QUEUE else elsewhere(self.run.plan, queue)
+        return self if left_out == self.left_out else replace(self, left_out=left_out)
 
     @property
     def interval_ns(self) -> int:
@@ -206,8 +218,26 @@ class Measured:
         return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
     def flows_of(self, class_name: str) -> list[FlowTotals]:
-        """Flows of a class; all of them for ``*``."""
-        return [flow for flow in self.flows if class_name in (EVERY_CLASS, flow.class_name)]
+        """Flows of a class that are looked at; all of them for ``*``."""
+        return [
+            flow
+            for flow in self.flows
+            if class_name in (EVERY_CLASS, flow.class_name) and flow.class_name not in self.left_out
+        ]
+
+    def on_the_way(self, class_name: str) -> QueueTotals | None:
+        """Counts of a class over all queues that its data cross; ``None`` where they cross none.
+
+        Arrivals are those at the first queue of the way, departures those from the last one; what was
+        dropped or marked is of all of them. There is nothing else. For ``*`` it is the sum over the classes.
+        """
+        from aqmlab.plan import way
+
+        counts: defaultdict[str, int] = defaultdict(int)
+        for entry in self.run.plan.get("classes", ()):
+            if class_name in (EVERY_CLASS, entry["name"]):
+                _add_way(counts, [self.queues.get((queue, str(entry["name"]))) for queue in way(entry)])
+        return QueueTotals(EVERY_QUEUE, class_name, dict(counts)) if counts else None
 
     def samples(self, table: str, name: str, queue: str) -> Samples:
         """Samples over the whole run, read as they are asked for: few metrics need any.
@@ -297,6 +327,16 @@ class Measured:
         fate = np.concatenate([fates, [0]])[arrivals + 1]
         marked: npt.NDArray[np.bool_] = fate[fate != 2] == 1
         return marked
+
+
+def _add_way(counts: defaultdict[str, int], parts: Sequence[QueueTotals | None]) -> None:
+    known = [part for part in parts if part is not None]
+    for i, part in enumerate(known):
+        for column, value in part.counts.items():
+            fate = column.split("_", 1)[0]
+            ends = {"arrivals": i == 0, "ect": i == 0, "departures": i == len(known) - 1}
+            if value is not None and ends.get(fate, fate in ("dropped", "marked")):
+                counts[column] += value
 
 
 def _quoted(text: str) -> str:

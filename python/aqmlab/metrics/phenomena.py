@@ -139,13 +139,14 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     "goodput_share_percent",
     label="share of goodput",
     unit="%",
-    definition="goodput of the flows of a class by that of all flows",
+    definition="goodput of the flows of a class by that of all flows that cross the queue",
     source="RFC 7928, section 2.5, by groups",
     windowed=True,
+    on_the_way=True,
 )
-def goodput_share(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def goodput_share(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """What a group gets of all there is."""
-    own, total = goodput(run, _queue, class_name, window), goodput(run, _queue, EVERY_CLASS, window)
+    own, total = goodput(run, queue, class_name, window), goodput(run, queue, EVERY_CLASS, window)
     return 100.0 * own / total if own is not None and total else None
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 
-from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
+from aqmlab.metrics.measured import EVERY_CLASS, EVERY_QUEUE, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
 
 _RFC7928 = "RFC 7928"
 
 
 def _totals(run: Measured, queue: str, class_name: str) -> QueueTotals | None:
-    return run.queues.get((queue, class_name))
+    return run.on_the_way(class_name) if queue == EVERY_QUEUE else run.queues.get((queue, class_name))
 
 
 def _percentage(part: float, whole: float) -> float | None:
@@ -64,6 +64,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     source=f"{_RFC7928}, section 2.2",
     better="less",
     windowed=True,
+    on_the_way=True,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Packets dropped by packets arrived; of a class in the measured interval only."""
@@ -89,6 +90,7 @@ def _drops_for(reason: str, meaning: str) -> None:
         definition=f"packets dropped {meaning}, by packets that arrived at the queue",
         source=f"{_RFC7928}, section 2.2",
         better="less",
+        on_the_way=True,
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
         totals = _totals(run, queue, class_name)
@@ -114,6 +116,7 @@ _drops_for("injected", "by a rule of the scenario")
     source="dropped bits by time: Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of"
     " AQM mechanisms, Table III",
     better="less",
+    on_the_way=True,
 )
 def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits dropped by the measured interval."""
@@ -127,6 +130,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     unit="%",
     definition="packets that this queue marked CE, by ECN-capable packets that arrived at it",
     source="RFC 3168, section 5",
+    on_the_way=True,
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets marked by ECN-capable packets arrived; not defined where none arrived."""

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.metrics.measured import Measured, Window
+from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
 
 Definition = Callable[..., float | None]
 """``(run, queue, class)`` to the value in the metric's unit, ``None`` where it is not defined; of a windowed
@@ -80,6 +80,8 @@ class Metric:
     from_samples
         Whether it is computed from samples rather than counts: that takes a query for each run, and longer
         than all of those that are counted together.
+    on_the_way
+        Whether it can be asked of packets on their whole way, queue ``*``. What is of flows always can.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Metric:
     windowed: bool = False
     parameters: tuple[Parameter, ...] = ()
     from_samples: bool = False
+    on_the_way: bool = False
 
     def compute(
         self,
@@ -106,7 +109,8 @@ class Metric:
         Parameters
         ----------
         run, queue, class_name
-            Of what; class ``*`` is everybody.
+            Of what; class ``*`` is everybody. Of flows only those count whose data cross the queue; queue
+            ``*`` is the whole network, of which nothing is known that a single queue has.
         window
             Which part of the run; the measured interval if not given. An end that is infinite is that of the
             measured interval. Nothing is defined in a window that the run did not live to see the end of.
@@ -128,6 +132,9 @@ class Metric:
         # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
         if not run.interval_ns:
             return None
+        if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
+            return None
+        run = run.at(queue)
         if not self.windowed:
             return self.code(run, queue, class_name, **told)
         asked = run.window if window is None else _with_ends(window, run.window)
@@ -136,9 +143,9 @@ class Metric:
         return self.code(run, queue, class_name, asked, **told)
 
     @property
-    def of_queue(self) -> bool:
-        """Whether the value depends on the queue: a definition that ignores it calls it ``_queue``."""
-        return "_queue" not in signature(self.code).parameters
+    def of_flows(self) -> bool:
+        """Whether a queue decides only which flows count: such a definition calls it ``_queue``."""
+        return "_queue" in signature(self.code).parameters
 
     @property
     def of_class(self) -> bool:
@@ -148,7 +155,7 @@ class Metric:
     @property
     def asked_of(self) -> tuple[str, ...]:
         """What it can be asked of, as far as it depends on it: ``"queue"``, ``"class"``, ``"window"``."""
-        depends = (("queue", self.of_queue), ("class", self.of_class), ("window", self.windowed))
+        depends = (("queue", True), ("class", self.of_class), ("window", self.windowed))
         return tuple(name for name, so in depends if so)
 
     def to_json(self) -> dict[str, Any]:
@@ -202,6 +209,7 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     windowed: bool = False,
     parameters: tuple[Parameter, ...] = (),
     from_samples: bool = False,
+    on_the_way: bool = False,
 ) -> Callable[[F], F]:
     """Register the decorated function as a metric."""
 
@@ -209,7 +217,17 @@ def metric(  # noqa: PLR0913 (keyword arguments)
         if name in _METRICS:
             raise ValueError(f"metric `{name}` is defined twice")
         _METRICS[name] = Metric(
-            name, label, unit, definition, source, better, code, windowed, parameters, from_samples
+            name,
+            label,
+            unit,
+            definition,
+            source,
+            better,
+            code,
+            windowed,
+            parameters,
+            from_samples,
+            on_the_way,
         )
         return code
 

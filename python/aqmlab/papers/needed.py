@@ -10,6 +10,7 @@ from aqmlab.claims import Claim, Names
 from aqmlab.claims.asked import Asked
 from aqmlab.claims.reach import asked_by, cell_of
 from aqmlab.errors import AqmlabError
+from aqmlab.metrics import EVERY_CLASS
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.paper import PaperFigure, PublishedTable
@@ -82,7 +83,10 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
         by_default = question.kind == "series" and "queue" not in question.content
         return None if by_default and not _queue_is_known(names) else set(_of_runs(question, names))
     asked = tuple(_asked(question, names))
-    by_default = any(what.metric.of_queue and what.queue is None for what in asked)
+    # The flows of a class have the same figures at each queue that they cross.
+    by_default = any(
+        what.queue is None and not (what.metric.of_flows and what.class_name != EVERY_CLASS) for what in asked
+    )
     return None if by_default and not _queue_is_known(names) else {cell_of(what, names) for what in asked}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aqmlab.answers import Table
-from aqmlab.figures import display_unit, estimate_text, number
+from aqmlab.figures import display_unit, estimate_text, listed, number
 from aqmlab.stats import Estimate
 
 DELAY = "queueing_delay_p95_s"
@@ -92,11 +92,6 @@ def _losses(table: Table, best: str, worst: str) -> str:
 
 def _same(difference: Estimate | None) -> bool:
     return difference is not None and difference.half_width is not None and not difference.excludes_zero()
-
-
-def listed(names: list[str]) -> str:
-    """``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _present(table: Table, metric: str) -> dict[str, Estimate]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.claims import Part, Scored, counts
 from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text, where_text
-from aqmlab.reports.answer import listed
+from aqmlab.figures import listed
 
 SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from aqmlab.figures import listed
+
 if TYPE_CHECKING:
     from aqmlab.results import Cell, Results
 
@@ -124,11 +126,6 @@ def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
     if len(cells) <= _NAMED:
         return f"with {listed([cell.arm for cell in cells])}{at_worst}: "
     return f"with {len(cells)} of {total} arms{at_worst}: "
-
-
-def listed(names: Sequence[str]) -> str:
-    """``A``, ``A and B``, ``A, B and C``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from aqmlab.cells import Cells
-from aqmlab.figures import display_unit, estimate_text
+from aqmlab.figures import display_unit, estimate_text, listed
 from aqmlab.metrics import Metric, find
-from aqmlab.reports.answer import DELAY, GOODPUT, listed
+from aqmlab.reports.answer import DELAY, GOODPUT
 from aqmlab.reports.sweep.differences import Differences
 from aqmlab.results import Cell
 from aqmlab.stats.sentence import spoken
