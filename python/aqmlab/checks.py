@@ -40,7 +40,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     seed
         The first script; 0 if not given, or with ``for_s`` any, so that no two hunts are the same.
     workers
-        Threads; one a processor if not given. What is found does not depend on it.
+        Threads; one per processor by default. What is found does not depend on it.
     progress
         Told how far the scripts are.
 

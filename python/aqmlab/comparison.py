@@ -41,7 +41,7 @@ class Compared:
     found
         The difference, second less first.
     adjusted_p
-        Of :attr:`found`, counted that it is one of several comparisons (Holm).
+        :attr:`found` after correction for several comparisons (Holm).
     unpaired
         Why seeds make no pairs; empty where they do.
     sentence

@@ -57,7 +57,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     arms
         Names of the arms to run; all if not given.
     jobs
-        Runs side by side; one a processor if not given. Results do not depend on it.
+        Runs in parallel; one per processor by default. Results do not depend on it.
     pcap
         Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their links;
         ``["all"]`` for all.

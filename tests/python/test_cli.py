@@ -232,7 +232,7 @@ def test_a_metric_is_told_with_its_source_and_parameters(aqmlab):
     shown = aqmlab("metrics", "loss_bins_percent")
     (entry,) = (e for e in json.loads(aqmlab("metrics", "--json").stdout) if e["name"] == "loss_bins_percent")
     assert json.loads(aqmlab("metrics", "loss_bins_percent", "--json").stdout) == entry
-    for words in (entry["definition"], entry["source"], "Can be asked of: queue, window.", "length of a bin"):
+    for words in (entry["definition"], entry["source"], "Scope: queue, window.", "length of a bin"):
         assert words in " ".join(shown.stdout.split())
     wrong = aqmlab("metrics", "los_bins")
     assert (wrong.returncode, wrong.stdout) == (2, "")
@@ -269,7 +269,15 @@ def test_figures_are_the_same_bytes_twice(kind, ending, magic, experiment, tmp_p
 
 def test_the_help_has_the_exit_codes():
     said = " ".join(aqmlab_process("--help").stdout.split())
-    for code in ("0 on success", "1 if a check", "2 on", "3 if", "4 if", "5 if", "130 if interrupted"):
+    for code in (
+        "0 success",
+        "1 a check",
+        "2 a usage",
+        "3 this machine",
+        "4 runs",
+        "5 a live",
+        "130 interrupted",
+    ):
         assert code in said
 
 

@@ -60,7 +60,7 @@ def test_a_ratio_to_what_may_be_zero_has_no_interval():
     noise = by_seed([1.0, -1.2, 0.4, -0.3])
     found = difference(by_seed([5.0, 5.1, 4.9, 5.0]), noise).relative
     assert (found.low, found.high) == (None, None)
-    assert found.reason == "what it is relative to cannot be told from zero"
+    assert found.reason == "the reference does not differ significantly from zero"
     assert difference(noise, by_seed([0.0] * 4)).relative.reason == "nothing is relative to zero"
 
 

@@ -103,7 +103,7 @@ def test_one_run_has_no_interval(small, tmp_path):
     page = (made.path / "report.html").read_text(encoding="utf-8")
     assert "One run: no interval." in page
     assert "±" not in without_scripts(page).split("<footer>")[0].split("</style>")[1]
-    assert "no interval, so this may be chance" in page
+    assert "no interval, so the difference may be chance" in page
 
 
 def test_a_run_without_samples_has_a_report_without_series(small, tmp_path):
@@ -129,7 +129,7 @@ def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chanc
     assert best_arm(results) == best
     worst = max(means, key=means.get)
     assert not results.difference(worst, best, "queueing_delay_p95_s").excludes_zero()
-    assert answer(results).startswith("No arm has a queueing delay that can be told from the others'")
+    assert answer(results).startswith("The arms do not differ significantly in queueing delay")
     assert f"with {best}, the shortest" in answer(results)
 
 

@@ -21,16 +21,16 @@ from synthetic_sweep import DELAY, QUEUE, synthetic
 def test_the_answer_counts_the_cases(grid):
     cells = cells_of(grid)
     assert answer(cells, [differences(cells, metric) for metric in cells.metrics]) == (
-        "P95 queueing delay is lower in 8 of 12 cases with PI than with RED; in 4 they cannot be told apart."
-        " Goodput is lower in 12 of 12 cases with PI than with RED."
+        "P95 queueing delay is lower in 8 of 12 cases with PI than with RED; in 4 the difference is not"
+        " significant. Goodput is lower in 12 of 12 cases with PI than with RED."
     )
 
 
 def test_the_answer_of_many_arms_says_how_often_each_is_ahead():
     cells = cells_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
     said = answer(cells, [differences(cells, metric) for metric in cells.metrics])
-    assert re.match(r"Of 12 cases, the shortest p95 queueing delay has PI in \d+ \(8 for certain\)", said)
-    assert said.endswith("Of 12 cases, the highest goodput has DropTail in 12 (12 for certain).")
+    assert re.match(r"PI has the shortest p95 queueing delay in \d+ of 12 cases \(significantly in 8\)", said)
+    assert said.endswith("DropTail has the highest goodput in 12 of 12 cases (significantly in 12).")
 
 
 def test_the_answer_of_one_arm_is_a_range():

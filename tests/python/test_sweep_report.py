@@ -102,7 +102,7 @@ def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
 def test_checks_are_shown_with_what_they_found(grid_report):
     page = html.unescape(grid_report.read_text(encoding="utf-8"))
     block = page.split('<h2 id="checks">')[1].split('<h2 id="table">')[0]
-    assert "books balance" in block
+    assert "packet counts balance" in block
     assert "in 2 of 24 cells, at worst in PI, rate 5Mbit, count 20: 2 of 10 runs are missing" in block
 
 

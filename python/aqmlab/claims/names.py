@@ -99,7 +99,9 @@ class Names:
             return tuple(found)
         if not every:
             what = "list the windows" if key == WINDOW else "list its labels"
-            raise MisplacedError(choice.at, f"all of `{choice.axis.text}` cannot be told; {what}: `in (...)`")
+            raise MisplacedError(
+                choice.at, f"all of `{choice.axis.text}` cannot be selected here; {what}: `in (...)`"
+            )
         left_out = {text for pick in choice.picks for text in self._picked(key, pick)}
         rest = tuple(text for text in every if text not in left_out)
         if not rest:

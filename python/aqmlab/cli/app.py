@@ -64,13 +64,17 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def root(
     _version_wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A laboratory for active queue management: run scenarios, read what came out.
+    """A laboratory for active queue management: run scenarios and read the results.
 
-    Ends with 0 on success, 1 if a check failed, 2 on a wrong request or scenario, 3 if this machine cannot, 4
-    if runs failed or a recording is corrupt, 5 if a live run is not faithful, 130 if interrupted.
+    A scenario describes a network, its traffic and one or more arms; an arm is one queue configuration under
+    comparison. A claim is an expected result that a run checks.
+
+    Exit codes: 0 success, 1 a check or claim failed, 2 a usage or scenario error, 3 this machine lacks
+    something (permission, disk, memory), 4 runs failed or a recording is corrupt, 5 a live run is not
+    faithful, 130 interrupted.
     """
 
 
@@ -80,7 +84,7 @@ def run(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."
+            "-o", "--output", help="The directory to create; runs/<time>-<title>-<digest> by default."
         ),
     ] = None,
     seed: Seed = None,
@@ -92,14 +96,15 @@ def run(
     as_json: AsJson = False,
     no_report: NoReport = False,
     and_live: Annotated[
-        bool, typer.Option("--both", help="Run it live as well, and compare the two arm by arm.")
+        bool, typer.Option("--both", help="Run live as well and compare the two arm by arm.")
     ] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every arm of a scenario with every seed; print the answer, write a report.
+    """Simulate every arm of a scenario with every seed; print the results and write a report.
 
-    Ends with 1 if a firm claim of the scenario fails; with --both, 5 if a live run is not faithful.
+    Exits with 1 if a firm claim of the scenario fails, and with 5 if --both is given and a live run is not
+    faithful.
     """
     from aqmlab import experiment as experiments
 
@@ -148,10 +153,10 @@ def show(
     arm: Arms = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a scenario resolves to.
+    """Print a scenario with every value resolved.
 
-    First its arms, queues, classes, axes with their labels, seeds and the number of runs; then every value,
-    with where it comes from.
+    Lists the arms, queues, traffic classes, axes with their labels, seeds and the number of runs, then every
+    value with its origin.
     """
     from aqmlab.api import show as resolved
     from aqmlab.cli.scenario_tables import print_scenario
@@ -167,7 +172,7 @@ def show(
 def report(
     path: RecordingPath,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The file to write; PATH/report.html if not given.")
+        Path | None, typer.Option("-o", "--output", help="The file to write; PATH/report.html by default.")
     ] = None,
     metric: Metrics = None,
     queue: Queue = None,
@@ -175,7 +180,7 @@ def report(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Print the answer of a recording, or of a sweep, and write its report."""
+    """Print the results of a recording or a sweep and write its report."""
     from aqmlab.live.both import is_both
     from aqmlab.results import is_sweep
 

@@ -11,7 +11,9 @@ from aqmlab.cli.options import AsJson, Quiet
 from aqmlab.cli.progress import ProgressLine, check_text, duration_s
 
 aqm = typer.Typer(
-    help="The queue disciplines and their parameters.", no_args_is_help=True, rich_markup_mode=None
+    help="List queue disciplines, show their parameters, test their contract.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -44,7 +46,7 @@ def aqm_show(
     name: Discipline,
     as_json: AsJson = False,
 ) -> None:
-    """Print a discipline's parameters: unit, range, default, source, names elsewhere; and its presets."""
+    """Print a discipline's parameters (unit, range, default, source, aliases) and presets."""
     from aqmlab.api import aqm_show as content
     from aqmlab.cli.discipline_tables import print_discipline
 
@@ -65,24 +67,24 @@ def aqm_check(
     ],
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", help="Random scripts for each preset and word; 200 if not given."),
+        typer.Option("--seeds", help="Random scripts per preset and option; 200 by default."),
     ] = None,
     for_time: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="TIME", help="Instead: run scripts for so long, 10min, from a seed of chance."
+            "--for", metavar="TIME", help="Instead: run scripts for this long (10min), from a random seed."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="The first script.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The seed of the first script.")] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-j", help="Threads; one a processor if not given.")
+        int | None, typer.Option("--workers", "-j", help="Threads; one per processor by default.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Test a discipline's contract with random scripts.
+    """Test a discipline's contract with random sequences of operations.
 
-    Where it is broken, the shortest script that shows it is printed, and the command ends with 1.
+    If the contract is broken, prints the shortest script that shows it and exits with 1.
     """
     from aqmlab.checks import check
     from aqmlab.cli.discipline_tables import print_checks

@@ -22,7 +22,7 @@ _WIDTH = max(map(len, _STYLES)) + 2
 def claims(
     path: Annotated[
         Path,
-        typer.Argument(metavar="PATH", help="What `run` or `sweep` has left.", show_default=False),
+        typer.Argument(metavar="PATH", help="The directory that `run` or `sweep` wrote.", show_default=False),
     ],
     file: Annotated[
         Path | None,
@@ -30,9 +30,9 @@ def claims(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score the claims of a recording or a sweep again, or others.
+    """Score the claims of a recording or a sweep again, or score other claims.
 
-    Ends with 1 if a firm one fails.
+    Exits with 1 if a firm claim fails.
     """
     from aqmlab.claims import read_claims, score, to_json
     from aqmlab.results import load_results

@@ -21,8 +21,8 @@ SideText = Annotated[
     str,
     typer.Argument(
         metavar="PATH[:WHICH]",
-        help="A recording or a sweep, and an arm or labels of it: runs/demo:RED, sweeps/x:RED,rate=5Mbit. The"
-        " second may begin with the colon: the same path.",
+        help="A recording or a sweep, with an arm or cell labels: runs/demo:RED, sweeps/x:RED,rate=5Mbit."
+        " If the second begins with the colon, it uses the same path.",
         show_default=False,
     ),
 ]
@@ -36,7 +36,7 @@ def compare(
     class_name: ClassName = "*",
     as_json: AsJson = False,
 ) -> None:
-    """Print how the second differs from the first, seed by seed where both ran the same traffic."""
+    """Print how the second result differs from the first, paired by seed where both ran the same traffic."""
     from aqmlab.comparison import compare_sides
     from aqmlab.sides import side
 
@@ -109,15 +109,17 @@ def _remarks(found: Comparison) -> Iterator[str]:
     if found.unpaired:
         yield f"runs are not paired by seed: {'; '.join(found.unpaired)}"
     else:
-        yield "runs are paired by seed: both sides have the same traffic, seed by seed"
+        yield "runs are paired by seed: both sides carry the same traffic for each seed"
     # A metric that one side never has leaves no seed out: there is nothing to compare.
     left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
     if left_out:
-        yield f"left out where only one side has them: seeds {', '.join(map(str, left_out))}"
+        yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"
     if found.several.note:
         yield found.several.note
     if any(_unclear(one) for one in found.compared):
-        yield "n.s.: cannot be told from zero" + (", all taken together" if found.several.count > 1 else "")
+        yield "n.s.: not significant at 95 %" + (
+            ", corrected for all comparisons" if found.several.count > 1 else ""
+        )
     if found.unmatched:
         yield f"only on one side, and left out: {'; '.join(found.unmatched)}"
 

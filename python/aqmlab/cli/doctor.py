@@ -11,9 +11,9 @@ _STYLES = {"ok": "green", "warning": "yellow", "fail": "bold red"}
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Say what this machine has and lacks for live runs, each with its remedy.
+    """Report what this machine has and lacks for live runs, with a remedy for each.
 
-    Ends with 3 if a live run cannot work here.
+    Exits with 3 if live runs cannot work here.
     """
     from aqmlab.live.doctor import doctor as diagnose
 

@@ -27,7 +27,7 @@ def live(
         Path,
         typer.Argument(
             metavar="SCENARIO|selftest",
-            help="A scenario file (TOML), or `selftest`: five seconds that say how well this machine keeps"
+            help="A scenario file (TOML), or `selftest`: a five-second test of how well this machine keeps"
             " time.",
             show_default=False,
         ),
@@ -35,7 +35,7 @@ def live(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="The directory to make; runs/<time>-<title>-<digest> if not given."
+            "-o", "--output", help="The directory to create; runs/<time>-<title>-<digest> by default."
         ),
     ] = None,
     seed: Seed = None,
@@ -48,12 +48,13 @@ def live(
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every arm of a scenario with every seed between this kernel's TCP stacks; print the answer.
+    """Run every arm of a scenario live, between this kernel's TCP stacks; print the results.
 
-    Needs no root where user namespaces are allowed; `aqmlab doctor` tells. It takes as long as the runs last.
+    Runs in real time. Needs no root where user namespaces are allowed; `aqmlab doctor` checks this.
 
-    Ends with 3 if this machine cannot, also if it cannot keep the packets that were asked for; 5 if a run is
-    NOT FAITHFUL: the figures show the machine, not the disciplines; 1 if a firm claim of the scenario fails.
+    Exits with 1 if a firm claim of the scenario fails, with 3 if this machine cannot run it or cannot store
+    the requested packets, and with 5 if a run is NOT FAITHFUL: its figures show the machine, not the
+    disciplines.
     """
     set_quiet(quiet)
     if str(scenario) == _SELFTEST:
@@ -116,7 +117,7 @@ def both(
     no_report: bool,
     quiet: bool,
 ) -> None:
-    """Run a scenario live and simulated, and print how the two differ."""
+    """Run a scenario live and simulated, and print how the results differ."""
     from aqmlab.live.both import run_both
 
     with (

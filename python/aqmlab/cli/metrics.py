@@ -23,14 +23,14 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Only this one, with its source and parameters.",
+            help="Show only this metric, with its source and parameters.",
             show_default=False,
             autocompletion=_metric_names,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics, a line each: name, unit, what each can be asked of, parameters, definition.
+    """List the metrics, one per line: name, unit, scope, parameters, definition.
 
     Claims, tables and figures ask it of a queue, a class or a part of the run in braces, where parameters
     stand too: `loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`.
@@ -74,8 +74,8 @@ def _print_one(entry: Mapping[str, Any]) -> None:
     for line in (
         f"{entry['definition']}.",
         f"Source: {entry['source']}.",
-        f"Can be asked of: {', '.join(entry['asked_of']) or 'the whole run only'}.",
-        f"Better if {entry['better']}." if entry["better"] else "",
+        f"Scope: {', '.join(entry['asked_of']) or 'the whole run only'}.",
+        {"less": "Lower is better.", "more": "Higher is better."}.get(entry["better"], ""),
         "Computed from samples, run by run." if entry["from_samples"] else "",
     ):
         if line:

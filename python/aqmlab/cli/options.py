@@ -14,51 +14,51 @@ RecordingPath = Annotated[
     Path,
     typer.Argument(
         metavar="PATH",
-        help="The directory of an experiment, of one run or, for `report`, of a sweep.",
+        help="The directory of an experiment or a single run; `report` also accepts a sweep.",
         show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no remarks on stderr.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Suppress progress and remarks on stderr.")]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; as in the scenario if not given."),
+    typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; overrides the scenario's."),
 ]
-Runs = Annotated[int | None, typer.Option("--runs", help="How many seeds; as in the scenario if not given.")]
+Runs = Annotated[int | None, typer.Option("--runs", help="The number of seeds; overrides the scenario's.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs side by side; one a processor if not given."
+        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs in parallel; one per processor by default."
     ),
 ]
-Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; can be given again for more.")]
+Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; may be repeated.")]
 Queue = Annotated[
     str | None,
-    typer.Option("--queue", help="The queue to look at, * for all flows; the bottleneck if not given."),
+    typer.Option("--queue", help="The queue to report on, * for all flows; the bottleneck by default."),
 ]
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="Only this metric, of `aqmlab metrics`; again for more.")
+    list[str] | None, typer.Option("--metric", help="Only this metric of `aqmlab metrics`; may be repeated.")
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
 Pcap = Annotated[
     str | None,
     typer.Option(
         "--pcap",
         metavar="PORT[,PORT]",
-        help="Capture the packets of these ports, or of `all`, in packets.pcapng of each recording.",
+        help="Capture packets at these ports, or at `all`, into packets.pcapng of each recording.",
     ),
 ]
 PcapBytes = Annotated[
     int | None,
-    typer.Option("--pcap-bytes", help="Bytes of each captured packet that are kept; 128 if not given."),
+    typer.Option("--pcap-bytes", help="Bytes to keep of each captured packet; 128 by default."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Run live also what is expected to be too much for this machine.")
+    bool, typer.Option("--force", help="Run live even if the load is expected to exceed this machine.")
 ]
 StorePath = Annotated[
     Path | None,
-    typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store if not given."),
+    typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store by default."),
 ]
 
 

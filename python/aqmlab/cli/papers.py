@@ -27,7 +27,7 @@ Names = list[str] | None
 
 
 def papers(as_json: AsJson = False) -> None:
-    """List the papers that can be reproduced, and how long each takes."""
+    """List the papers that can be reproduced and how long each takes."""
     from aqmlab.papers.folder import papers as known
 
     found = known()
@@ -68,40 +68,38 @@ def _about(paper: Paper) -> dict[str, Any]:
 
 def reproduce(
     key: Annotated[
-        str, typer.Argument(metavar="KEY", help="A paper, as `aqmlab papers` lists it, or its folder.")
+        str, typer.Argument(metavar="KEY", help="A paper as listed by `aqmlab papers`, or its folder.")
     ],
     table: Annotated[
         Names,
         typer.Option(
-            "--table", help="Only this table (III: also `III, 72`), of the cells it shows; again for more."
+            "--table", help="Only this table and its cells (III includes `III, 72`); may be repeated."
         ),
     ] = None,
     figure: Annotated[
-        Names, typer.Option("--figure", help="Only this figure, of the cells it shows; again for more.")
+        Names, typer.Option("--figure", help="Only this figure and the cells it needs; may be repeated.")
     ] = None,
     finding: Annotated[
-        Names, typer.Option("--finding", help="Only this finding, of the cells it names; again for more.")
+        Names, typer.Option("--finding", help="Only this finding and the cells it needs; may be repeated.")
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="Seeds in each cell; as the paper's folder has it if not given.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,
+    seeds: Annotated[int | None, typer.Option(help="Seeds per cell; overrides the paper's folder.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small version, as a smoke test.")] = False,
     multiverse: Annotated[
-        bool, typer.Option("--multiverse", help="Score all readings of the paper instead of the fixed one.")
+        bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where scorecard and figures go; STORE/papers/KEY if not given."),
+        typer.Option("-o", "--output", help="The output directory; STORE/papers/KEY by default."),
     ] = None,
     store: StorePath = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a paper's experiments again, put its tables beside ours, draw its figures, score its findings.
+    """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
-    What is interrupted goes on where it was. Ends with 1 if a firm finding fails for which the folder has no
-    explanation.
+    An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
+    that the folder does not explain.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted

@@ -25,7 +25,7 @@ class _PathOrCommand(TyperGroup):
 
 
 plot = typer.Typer(
-    help="Draw one figure for a paper: `aqmlab plot PATH KIND` or `aqmlab plot law NAME`.",
+    help="Draw one figure: `aqmlab plot PATH KIND` or `aqmlab plot law NAME`.",
     cls=_PathOrCommand,
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -36,22 +36,24 @@ def sweep(
     runs: Runs = None,
     jobs: Jobs = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Only the K-th of N equal parts of the runs.")
+        str | None, typer.Option(metavar="K/N", help="Run only the K-th of N equal shares.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Do runs again that are in the store.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Repeat runs that are already in the store.")
+    ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what there is to do, and what it would take.")
+        bool, typer.Option("--dry-run", help="Print the remaining runs and their expected cost; run nothing.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print events, a JSON object a line, instead of a table.")
+        bool, typer.Option("--json", help="Print events as JSON, one object per line, instead of a table.")
     ] = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run every cell of a scenario with every seed, unless the store has it; print and keep the answer.
+    """Simulate every cell of a scenario's [sweep] with every seed that the store lacks; print the results.
 
-    Ends with 1 if a firm claim of the scenario fails, with 4 if runs fail. Interrupted, the same command goes
-    on.
+    Exits with 1 if a firm claim of the scenario fails and with 4 if runs fail. Repeat an interrupted command
+    to resume it.
     """
     set_quiet(quiet)
     if dry_run:
@@ -227,9 +229,9 @@ def merge(
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Bring the runs of several stores into one, and make the tables of their sweeps.
+    """Merge the runs of several stores into one and write the tables of their sweeps.
 
-    Ends with 1 if a firm claim of one of them fails.
+    Exits with 1 if a firm claim of one of them fails.
     """
     from aqmlab.cli.sweep_tables import print_sweep
     from aqmlab.figures import counted
@@ -270,7 +272,7 @@ def merge(
 
 
 def query(
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="One statement that reads.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One read-only statement.")],
     path: Annotated[
         Path | None,
         typer.Argument(
@@ -281,7 +283,7 @@ def query(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask all recordings of a store a question in SQL: tables are `runs`, `cells`, `summary`, `flows`, ..."""
+    """Query all recordings of a store in SQL; tables are `runs`, `cells`, `summary`, `flows`, ..."""
     from aqmlab.sweeps.query import query as ask
 
     answer = ask(sql, path or store)

@@ -112,7 +112,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     store
         Where runs are kept, and found again: a reproduction that is interrupted goes on where it was.
     jobs
-        Runs side by side; one a processor if not given.
+        Runs in parallel; one per processor by default.
     progress
         Told how far it is.
     told

@@ -30,17 +30,18 @@ def answer(table: Table) -> str:
     equals = [arm for arm in delays if arm != best and _same(table.difference(arm, best, DELAY))]
     if len(equals) == len(delays) - 1 and len(table.experiment.finished_seeds) > 1:
         return (
-            "No arm has a queueing delay that can be told from the others': 95 % of the packets wait at most"
+            "The arms do not differ significantly in queueing delay: 95 % of the packets wait at most"
             f" {_text(delays[best], 's')} with {best}, the shortest, and {_text(delays[worst], 's')} with"
             f" {worst}."
         )
-    same = f" (and {listed(equals)}, which cannot be told from it)" if equals else ""
     first = (
-        f"{best}{same} has the shortest queueing delay: 95 % of its packets wait at most"
+        f"{best} has the shortest queueing delay: 95 % of its packets wait at most"
         f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
     )
     if len(table.experiment.finished_seeds) == 1:
-        first += " (one run of each: no interval, so this may be chance)"
+        first += " (one run per arm: no interval, so the difference may be chance)"
+    if equals:
+        first += f". {listed(equals)} {'does' if len(equals) == 1 else 'do'} not differ significantly from it"
     richest = max(goodputs, key=lambda arm: goodputs[arm].mean)
     return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"
 
@@ -62,24 +63,24 @@ def _single(table: Table, delays: dict[str, Estimate], goodputs: dict[str, Estim
 
 
 def _price(table: Table, best: str, richest: str) -> str:
-    """What the arm of the shortest delay pays in goodput."""
+    """The goodput that the arm of the shortest delay costs."""
     if best == richest:
         return "It also has the highest goodput."
     paid = table.difference(richest, best, GOODPUT)
     whole = table.estimate(richest, GOODPUT)
     if paid is None or whole is None or whole.mean == 0:
-        return f"No seed was run both with it and with {richest}, so its price in goodput is not known."
+        return f"No seed was run with both it and {richest}, so its cost in goodput is unknown."
     percent = f"{number(100 * paid.mean / whole.mean, 2)} %"
     if paid.half_width is None:
         return f"It delivers {percent} less than {richest}."
     width = number(100 * paid.half_width / whole.mean, 2)
     if not paid.excludes_zero():
         return (
-            f"Its goodput cannot be told from the highest, that of {richest} ({percent} less, ± {width},"
-            f" n = {paid.n} paired seeds)."
+            f"Its goodput does not differ significantly from the highest, that of {richest} ({percent} lower,"
+            f" ± {width}, n = {paid.n} paired seeds)."
         )
     cost = f"{percent} (± {width}, n = {paid.n} paired seeds)"
-    return f"It pays with {cost} of the goodput of {richest}, the highest."
+    return f"Its goodput is {cost} below the highest, that of {richest}."
 
 
 def _losses(table: Table, best: str, worst: str) -> str:
@@ -87,7 +88,7 @@ def _losses(table: Table, best: str, worst: str) -> str:
     if best not in drops or worst not in drops:
         return ""
     of_best, of_worst = (estimate_text(drops[arm], "%") for arm in (best, worst))
-    return f" It drops {of_best} % of the packets, {worst} {of_worst} %."
+    return f" It drops {of_best} % of the packets; {worst} drops {of_worst} %."
 
 
 def _same(difference: Estimate | None) -> bool:

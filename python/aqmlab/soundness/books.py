@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from aqmlab.metrics import Measured, QueueTotals
     from aqmlab.results import Results
 
-_REPORT_IT = "do not use these figures; the recording is damaged, or this is a defect worth reporting"
+_REPORT_IT = "do not use these figures: the recording is damaged, or this is a defect to report"
 
 
 def balanced(results: Results) -> Check:
@@ -29,10 +29,10 @@ def balanced(results: Results) -> Check:
                 if not _balances(totals)
             ]
         if wrong:
-            sentence = f"books do not balance: {wrong[0]}"
+            sentence = f"packet counts do not balance: {wrong[0]}"
             findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
-    finding = f"each of {packets:,} arrivals has one fate".replace(",", " ")
-    return Check(kind, "books balance", finding, merged(kind, results, findings))
+    finding = f"all {packets:,} arrivals are accounted for".replace(",", " ")
+    return Check(kind, "packet counts balance", finding, merged(kind, results, findings))
 
 
 def distributions(results: Results) -> Check:
@@ -47,10 +47,10 @@ def distributions(results: Results) -> Check:
         ]
         if wrong:
             queue, seed = wrong[0]
-            sentence = f"the delay distribution at `{queue}` lacks packets, seed {seed}"
+            sentence = f"the delay distribution at `{queue}` lacks packets (seed {seed})"
             findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
-    finding = "every departure is in it; percentiles are exact to 1 %"
-    return Check(kind, "delay distributions are whole", finding, merged(kind, results, findings))
+    finding = "every departure is counted; percentiles are exact to 1 %"
+    return Check(kind, "delay distributions are complete", finding, merged(kind, results, findings))
 
 
 def _queues(run: Measured) -> dict[str, QueueTotals]:

@@ -52,15 +52,13 @@ def _doubted(cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence
     idle = 100.0 - queue.busy_percent
     greedy = any(greedy_classes(run.run.plan) for run in runs)
     if queue.most_waiting <= 1:
-        sentence = (
-            f"`{name}` never had more than one packet waiting ({busy}): its discipline has no part in this"
-        )
+        sentence = f"`{name}` never had more than one packet waiting ({busy}): its discipline has no effect"
         return Finding(cell, "serious", sentence, _elsewhere(name, queues), idle)
     if queue.interventions == 0:
-        sentence = f"`{name}` neither dropped nor marked a packet ({busy}): its discipline decided nothing"
+        sentence = f"`{name}` neither dropped nor marked a packet ({busy}): its discipline made no decision"
         return Finding(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
     if queue.busy_percent < BUSY_PERCENT and greedy:
-        sentence = f"`{name}` was {busy}, though there are flows that always have something to send"
+        sentence = f"`{name}` was {busy}, although some flows always have data to send"
         return Finding(cell, "warning", sentence, _WHY_IDLE, idle)
     if queue.busy_percent < BUSY_PERCENT:
         sentence = f"`{name}` was {busy}: the load does not fill it"
@@ -69,28 +67,28 @@ def _doubted(cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence
 
 
 _WHY_IDLE = (
-    "see whether the discipline drops too much, the buffer is too small, or the flows are limited elsewhere"
+    "check whether the discipline drops too much, the buffer is too small or the flows are limited elsewhere"
 )
-_MORE_LOAD = "raise the load, or lower the rate, if the queue is the question"
+_MORE_LOAD = "raise the load or lower the rate to study this queue"
 
 
 def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
     """Where the bottleneck is instead, if anywhere."""
     others = {queue: found for queue, found in queues.items() if queue != name and found.interventions}
     if not others:
-        return "raise the load, or lower the rate of its link"
+        return "raise the load or lower the rate of its link"
     busiest = max(others, key=lambda queue: others[queue].busy_percent)
     return (
-        f"look at `{busiest}` (busy {others[busiest].busy_percent:.1f} %, it drops or marks),"
+        f"report on `{busiest}` instead (busy {others[busiest].busy_percent:.1f} %, and it drops or marks)"
         f" or lower the rate of `{name}`"
     )
 
 
 def buffer_is_reached(results: Results) -> Check:
     """Where the size of the buffer is the question, it should be full at times."""
-    kind, findings, question = "buffer", [], "the buffer is reached where its size is the question"
+    kind, findings, question = "buffer", [], "the buffer fills where its size is compared"
     if not _asks_for_the_buffer(results):
-        return Check(kind, question, "its size is not what is compared")
+        return Check(kind, question, "buffer size is not compared")
     for cell in _with_runs(results):
         name = results.queue_of(cell)
         runs = results.measured(cell)
@@ -99,11 +97,11 @@ def buffer_is_reached(results: Results) -> Check:
             limit = _limit(runs[0], name)
             sentence = (
                 f"no packet found the buffer of `{name}` full ({limit}, at most {queue.most_waiting} packets"
-                " waited): its size decides nothing here"
+                " waited): its size has no effect"
             )
-            remedy = "a greater buffer would give the same; ask for smaller ones, or for more load"
+            remedy = "a larger buffer changes nothing; compare smaller buffers or raise the load"
             findings.append(Finding(cell, "note", sentence, remedy, -queue.most_waiting))
-    return Check(kind, question, "it was full at times in each cell", merged(kind, results, findings))
+    return Check(kind, question, "it was full at times in every cell", merged(kind, results, findings))
 
 
 def _asks_for_the_buffer(results: Results) -> bool:

@@ -39,10 +39,10 @@ def limited_by_windows(results: Results) -> Check:
         if limited:
             percent = 100.0 * limited / greedy
             sentence = (
-                f"{limited} of {greedy} greedy flows ({percent:.0f} %, all runs together) are limited by"
+                f"{limited} of {greedy} greedy flows ({percent:.0f} %, over all runs) are limited by"
                 f" their window, {largest}, not by the network"
             )
-            remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless that is the question"
+            remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless the window limit is intended"
             findings.append(Finding(cell, "warning", sentence, remedy, percent))
     finding = "no greedy flow fills its window limit"
     return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))

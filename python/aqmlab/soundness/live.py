@@ -14,7 +14,7 @@ _REMEDY = (
     "do not use these figures; `aqmlab doctor` says what this machine lacks, and docs/live.md what it means"
 )
 _SMALLER_CAPTURE = "make room, or capture fewer ports or fewer bytes of each packet"
-_OTHER_STACK = "compare with a simulation only where that makes no difference"
+_OTHER_STACK = "compare with a simulation only where this difference does not matter"
 
 
 def any_live(results: Results) -> bool:
@@ -50,9 +50,7 @@ def to_its_end(results: Results) -> Check:
             if verdict is not None and verdict.interrupted:
                 sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
                 findings.append(Finding(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))
-    return Check(
-        kind, "live runs ended by themselves", "none was interrupted", merged(kind, results, findings)
-    )
+    return Check(kind, "live runs finished", "none was interrupted", merged(kind, results, findings))
 
 
 def stack_as_asked(results: Results) -> Check:
@@ -65,8 +63,8 @@ def stack_as_asked(results: Results) -> Check:
         if remarks:
             sentence = "; ".join(remarks)
             findings.append(Finding(cell, "note", sentence, _OTHER_STACK, len(remarks)))
-    finding = "the kernel's TCP does what the scenario says, as far as it can be told to"
-    return Check(kind, "the stacks are those of the scenario", finding, merged(kind, results, findings))
+    finding = "the kernel's TCP follows the scenario as far as it can be configured"
+    return Check(kind, "the TCP stacks match the scenario", finding, merged(kind, results, findings))
 
 
 def packets_kept(results: Results) -> Check:
@@ -80,5 +78,5 @@ def packets_kept(results: Results) -> Check:
         ]
         if remarks:
             findings.append(Finding(cell, "note", "; ".join(remarks), _SMALLER_CAPTURE, len(remarks)))
-    finding = "no packet is missing that was to be captured"
-    return Check(kind, "captured packets are there", finding, merged(kind, results, findings))
+    finding = "every requested packet was captured"
+    return Check(kind, "captures are complete", finding, merged(kind, results, findings))

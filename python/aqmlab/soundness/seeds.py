@@ -38,7 +38,7 @@ def finished(results: Results) -> Check:
     return Check(kind, "all runs finished", f"{total} of {total}", merged(kind, results, findings))
 
 
-_RUN_AGAIN = "run what is missing: what has finished is a selection, not a sample"
+_RUN_AGAIN = "run the missing seeds: the finished ones may not be representative"
 
 
 def enough(results: Results) -> Check:
@@ -96,14 +96,14 @@ def differ(results: Results) -> Check:
         compared += 1
         copies = _copies(runs)
         if len(copies) == len(runs):
-            sentence = f"all {len(runs)} seeds gave exactly the same: nothing in it is random"
-            remedy = "one run says as much; for intervals let something vary, as the flows' `start` or `rtt`"
+            sentence = f"all {len(runs)} seeds gave identical results: nothing in the scenario is random"
+            remedy = "one run is enough; for intervals, draw the flows' `start` or `rtt` at random"
             findings.append(Finding(cell, "warning", sentence, remedy, len(runs)))
         elif copies:
-            sentence = f"the seeds {' and '.join(map(str, copies))} gave exactly the same"
-            remedy = "look whether chance has any part in it: such runs are not independent"
+            sentence = f"seeds {' and '.join(map(str, copies))} gave identical results"
+            remedy = "check that the scenario draws something at random: identical runs are not independent"
             findings.append(Finding(cell, "warning", sentence, remedy, len(copies)))
-    finding = "no two runs are alike" if compared else "one run: nothing to compare"
+    finding = "all runs differ" if compared else "one run: nothing to compare"
     return Check(kind, "seeds differ", finding, merged(kind, results, findings))
 
 

@@ -41,14 +41,14 @@ def flows_have_started(results: Results) -> Check:
         latest = max(latest, last)
         if late:
             sentence = (
-                f"the last flow starts at {last:.2f} s, measured from {begin:g} s: {late} flows, all runs"
-                f" together, have less than {SETTLING_RTTS} round trips to settle"
+                f"the last flow starts at {last:.2f} s and measurement at {begin:g} s: over all runs, {late}"
+                f" flows have fewer than {SETTLING_RTTS} round trips to settle"
             )
             findings.append(Finding(cell, "warning", sentence, "make `warmup` longer", last))
     finding = (
-        f"the last flow starts at {latest:.2f} s, measured from {begin:g} s"
+        f"the last flow starts at {latest:.2f} s and measurement at {begin:g} s"
         if latest
-        else f"measured from {begin:g} s; no greedy flow starts later than the run"
+        else f"measurement starts at {begin:g} s; every greedy flow starts with the run"
     )
     return Check(kind, "flows have started before measurement", finding, merged(kind, results, findings))
 
@@ -85,9 +85,9 @@ def warm_up_is_long_enough(results: Results) -> Check:
                 found.append(_told(cell, beginning, course, t0_s))
         findings += [max(found, key=lambda told: told.badness)] if found else []
     finding = (
-        "MSER-5 would begin no later, or it would change nothing"
+        "MSER-5 would start no later, or a later start changes nothing"
         if seen
-        else "no samples of the queue: MSER-5 has nothing to look at"
+        else "queues were not sampled, so MSER-5 cannot be applied"
     )
     return Check(kind, question, finding, merged(kind, results, findings))
 
@@ -100,7 +100,7 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
         instead = f"{1 + change:.2g} times as high"
     if beginning.settled:
         sentence = (
-            f"MSER-5 would measure {course.what} from {beginning.cut_s:.3g} s on, not from {t0_s:g} s,"
+            f"MSER-5 would measure {course.what} from {beginning.cut_s:.3g} s instead of {t0_s:g} s,"
             f" which makes its mean {instead}"
         )
         remedy = "make `warmup` longer"
@@ -109,7 +109,7 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
             f"MSER-5 finds no steady state in {course.what}: measured from {t0_s:g} s its mean is {instead}"
             f" {'than' if abs(change) < 1 else 'as'} from {beginning.cut_s:.3g} s on"
         )
-        remedy = "make the run longer, or say that it is about a transient"
+        remedy = "make the run longer, or state that it studies a transient"
     return Finding(cell, "warning", sentence, remedy, abs(change))
 
 

@@ -144,7 +144,7 @@ def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> In
     xy = weight * math.fsum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
     square, half, rest = mean_y**2 - yy, mean_x * mean_y - xy, mean_x**2 - xx
     if square <= 0:
-        reason = "what it is relative to cannot be told from zero"
+        reason = "the reference does not differ significantly from zero"
         return Interval(change, None, None, n, confidence, method, reason)
     reach = math.sqrt(max(half * half - square * rest, 0.0))
     return Interval(change, (half - reach) / square - 1, (half + reach) / square - 1, n, confidence, method)

@@ -301,7 +301,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     seed, runs
         The first seed and how many in each cell; as in the scenario if not given.
     jobs
-        Runs side by side; one a processor if not given. Results do not depend on it.
+        Runs in parallel; one per processor by default. Results do not depend on it.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
     among

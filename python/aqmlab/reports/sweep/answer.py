@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from aqmlab.cells import Cells
-from aqmlab.figures import display_unit, estimate_text, listed
+from aqmlab.figures import display_unit, estimate_text
 from aqmlab.metrics import Metric, find
 from aqmlab.reports.answer import DELAY, GOODPUT
 from aqmlab.reports.sweep.differences import Differences
@@ -44,7 +44,7 @@ def _range(cells: Cells, metric: Metric) -> str:
 
 
 def _of_two(found: Differences) -> str:
-    """In how many cases the second arm is below the first, above it, or cannot be told from it."""
+    """In how many cases the second arm is below the first, above it, or not significantly different."""
     ((arm, other),) = found.pairs
     contrasts = found.contrasts[0]
     standing = [c.found.estimate.mean for c in contrasts if c.stands and c.found.estimate is not None]
@@ -53,15 +53,16 @@ def _of_two(found: Differences) -> str:
     parts = [f"{word} in {count}" for word, count in (("lower", lower), ("higher", higher)) if count]
     if not parts:
         return (
-            f"{_subject(found.metric)} with {arm} cannot be told from that with {other} in {_cases(open_)}."
+            f"{_subject(found.metric)} does not differ significantly between {arm} and {other} in"
+            f" {_cases(open_)}."
         )
     counts = f"{' and '.join(parts)} of {_cases(len(contrasts))}"
     said = f"{_subject(found.metric)} is {counts} with {arm} than with {other}"
-    return f"{said}; in {open_} they cannot be told apart." if open_ else f"{said}."
+    return f"{said}; in {open_} the difference is not significant." if open_ else f"{said}."
 
 
 def _of_many(cells: Cells, found: Differences) -> str:
-    """How often each arm is the best, and how often it is surely so."""
+    """How often each arm is the best, and how often significantly so."""
     metric, best = found.metric, (min if found.metric.better == "less" else max)
     firsts: Counter[str] = Counter()
     sure: Counter[str] = Counter()
@@ -74,15 +75,16 @@ def _of_many(cells: Cells, found: Differences) -> str:
         sure[top] += _beats_all(found, top, of_case[0], set(means) - {top})
     total = firsts.total()
     what = "shortest" if metric.name == DELAY else "highest"
-    parts = [
-        f"{arm} in {count} ({sure[arm]} for certain)" if sure[arm] else f"{arm} in {count} (none for certain)"
-        for arm, count in firsts.most_common()
-    ]
-    return f"Of {_cases(total)}, the {what} {spoken(metric.label)} has {listed(parts)}."
+    (arm, count), *others = firsts.most_common()
+    rest = "".join(f"; {name} in {n} (significantly in {sure[name] or 'none'})" for name, n in others)
+    return (
+        f"{arm} has the {what} {spoken(metric.label)} in {count} of {_cases(total)}"
+        f" (significantly in {sure[arm] or 'none'}){rest}."
+    )
 
 
 def _beats_all(found: Differences, arm: str, of_case: Cell, others: set[str]) -> bool:
-    """Whether every other arm of a case differs from this one for certain."""
+    """Whether every other arm of a case differs significantly from this one."""
     standing = {
         frozenset((c.cell.arm, c.other.arm))
         for of_pair in found.contrasts

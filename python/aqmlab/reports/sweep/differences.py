@@ -25,8 +25,8 @@ class Contrast:
     found
         Paired by seed.
     stands
-        Whether it can be told from zero when it is counted that each case was looked at (Holm, over the cases
-        of these two arms and this metric: what one heat map shows).
+        Whether it differs significantly from zero after correction for the number of cases (Holm, over the
+        cases of these two arms and this metric, which is what one heat map shows).
     """
 
     cell: Cell

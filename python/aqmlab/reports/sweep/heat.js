@@ -104,7 +104,7 @@
     const label = page.svg("text", { x, y: y + 4, "text-anchor": "middle", class: "value" }, brief(middle, side));
     if (stands) label.style.fill = "var(--ink)";
     chart.plot.append(rect, label);
-    const doubt = stands ? "" : "\ncannot be told from zero";
+    const doubt = stands ? "" : "\nnot significant at 95 %";
     const pairs = view.pair === undefined ? "" : " pairs";
     chart.mark(x, y, `${view.title}, ${caseText(at)}\n${shown.label} ${text}, n = ${n}${pairs}${doubt}`);
   }
@@ -117,7 +117,7 @@
     const count = data.differences[shown.name][pair].length;
     return (
       `${fuller} The last map has the paired differences: blue where ${arm} is lower than ${other}, orange where it is` +
-      ` higher. Hatched: cannot be told from zero at 95 %, counted that the two are compared in ${count} cases (Holm).`
+      ` higher. Hatched: not significant at 95 %, corrected for comparing the two in ${count} cases (Holm).`
     );
   }
 

@@ -71,7 +71,7 @@ def _csv_columns(cells: Cells) -> list[str]:
 
 
 def _best_cells(cells: Cells, metric: Metric) -> frozenset[Cell]:
-    """In each case the cell of the best mean and those that cannot be told from it."""
+    """Per case, the cell of the best mean and the cells that do not differ significantly from it."""
     chosen = []
     for _, of_case in cells.cases:
         by_arm = {cell.arm: cell for cell in of_case}
