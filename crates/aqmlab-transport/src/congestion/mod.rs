@@ -1,8 +1,124 @@
 //! Congestion control: how much may be in flight.
 //!
-//! A control sees acknowledgments, echoes, losses and timeouts, and answers with a window in segments. It
-//! knows nothing of sequence numbers: which segment is missing is the business of [`crate::recovery`].
+//! Three parts. The [`Window`] is what all controls answer with, in segments, and the rules that they share: what
+//! a reduction is taken from, how little may remain, what a pause leaves. A [`Control`] is an algorithm: it hears
+//! of each acknowledgment that may open the window and of each sign of congestion. [`Algorithm`] is the one that
+//! the profile names. None of them knows sequence numbers: which segment is missing, how much of what is
+//! outstanding has left the network, and the inflation that goes with it are the business of [`crate::recovery`].
+//!
+//! A further control is a file beside [`reno`], a word in the profile and a variant of [`Algorithm`]. What it
+//! remembers besides the window lies in [`Memory`], so that flows without it are no larger. Nothing paces segments
+//! yet, so no control can ask for it: a rate would be one more answer of [`Control`].
 
-mod newreno;
+mod reno;
+mod window;
 
-pub(crate) use newreno::Window;
+use aqmlab_units::{Instant, Span};
+
+pub(crate) use window::{Outstanding, Window};
+
+use crate::profile::{Increase, Profile};
+use reno::Reno;
+
+/// An acknowledgment of new data outside fast recovery, without an ECN echo.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Ack {
+    pub now: Instant,
+    /// Bytes of the stream that it acknowledges.
+    pub bytes: u32,
+    /// Bytes in flight before it.
+    pub flight: u32,
+    /// The smoothed round-trip time, once there is one.
+    pub srtt: Option<Span>,
+    /// Whether the latest reduction was a timeout's.
+    pub after_timeout: bool,
+}
+
+impl Ack {
+    /// Segments acknowledged, with their fraction.
+    #[inline]
+    fn segments(&self, profile: &Profile) -> f64 {
+        f64::from(self.bytes) / f64::from(profile.mss)
+    }
+}
+
+/// A sign of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sign {
+    /// A fast retransmit that is the first sign in its window.
+    Loss,
+    /// An ECN echo, likewise.
+    Mark,
+    /// The retransmission timer has fired.
+    Timeout {
+        /// Whether this loss has lowered `ssthresh` already, which therefore stays.
+        held: bool,
+    },
+}
+
+/// What a reduction leaves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Cut {
+    /// This part of what was there.
+    pub share: f64,
+    /// And so many segments at least.
+    pub least: f64,
+}
+
+/// An algorithm. It is asked for changes of the [`Window`], whose bounds others see to.
+pub(crate) trait Control {
+    /// New data is acknowledged and the window is below `ssthresh`.
+    #[inline]
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        let limit = match profile.increase {
+            // RFC 5681, equation 2: min(N, SMSS)
+            Increase::PerAck => 1,
+            // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
+            Increase::ByteCounting if ack.after_timeout => 1,
+            Increase::ByteCounting => profile.abc_limit,
+        };
+        window.open(ack.segments(profile).min(f64::from(limit)));
+    }
+
+    /// New data is acknowledged in congestion avoidance.
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
+
+    /// Congestion is found, and the window about to be reduced.
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
+}
+
+/// The control that a profile names, with its memory.
+pub(crate) enum Algorithm {
+    Reno(Reno),
+}
+
+impl Algorithm {
+    /// That of `profile`.
+    #[inline(always)]
+    pub(crate) fn of(_profile: &Profile) -> Self {
+        Algorithm::Reno(Reno)
+    }
+}
+
+impl Control for Algorithm {
+    #[inline(always)]
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        match self {
+            Algorithm::Reno(reno) => reno.slow_start(window, ack, profile),
+        }
+    }
+
+    #[inline(always)]
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        match self {
+            Algorithm::Reno(reno) => reno.avoid(window, ack, profile),
+        }
+    }
+
+    #[inline(always)]
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        match self {
+            Algorithm::Reno(reno) => reno.congestion(sign, window, profile),
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use aqmlab_units::Instant;
 
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
+use crate::congestion::{Ack, Algorithm};
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
@@ -280,7 +281,8 @@ impl Endpoint {
             }
             EcnAtOne::WaitForRto | EcnAtOne::Keep | EcnAtOne::Ssthresh => {}
         }
-        self.window.marked(self.flight, profile);
+        let (algorithm, outstanding) = (Algorithm::of(profile), self.outstanding(self.flight));
+        self.window.marked(algorithm, outstanding, profile);
         if self.window.is_shut() && !self.rto.is_running() {
             self.rto.arm(now, profile); // nothing is outstanding whose acknowledgment could open it again
         }
@@ -296,7 +298,8 @@ impl Endpoint {
                 self.on_partial_ack_with_sack(now, ack, profile);
             }
             Verdict::Partial { restart_timer } => {
-                self.window.deflate(acked, profile);
+                let change = self.troubles.note().recovery.deflate(acked, profile);
+                self.window.deflate(change);
                 if restart_timer {
                     self.rto.arm(now, profile);
                 }
@@ -306,7 +309,7 @@ impl Endpoint {
             }
             verdict => {
                 let opens =
-                    verdict == Verdict::Advance || self.window.exit_recovery(self.flight, scheme, profile);
+                    verdict == Verdict::Advance || self.window.recovered(self.flight, scheme, profile);
                 if scheme == Recovery::Sack {
                     self.forget_scoreboard_in_ns2(profile);
                 }
@@ -349,8 +352,14 @@ impl Endpoint {
     fn go_on_without_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.restart_timer(now, profile);
         if opens {
-            let after_timeout = || self.troubles.get().recovery.after_timeout();
-            self.window.increase(bytes, after_timeout, profile);
+            let ack = Ack {
+                now,
+                bytes,
+                flight: self.flight + bytes,
+                srtt: self.rto.srtt(),
+                after_timeout: self.troubles.get().recovery.after_timeout(),
+            };
+            self.window.acked(Algorithm::of(profile), &ack, profile);
         }
     }
 
@@ -383,7 +392,7 @@ impl Endpoint {
             }
             Verdict::Enter { reduce } => self.enter_recovery(now, reduce, scheme, profile),
             Verdict::Inflate if scheme != Recovery::Sack => {
-                self.window.inflate();
+                trouble.recovery.inflate();
                 self.limit_recovery_burst(scheme, profile);
             }
             _ => {}
@@ -402,13 +411,14 @@ impl Endpoint {
         trouble.counts.fast_retransmits += 1;
         if reduce {
             let flight = self.flight.saturating_sub(trouble.recovery.limited());
-            self.window.loss(flight, profile);
+            let outstanding = self.outstanding(flight);
+            self.window.lost(Algorithm::of(profile), outstanding, profile);
             self.ecn.reduced();
         }
         if scheme == Recovery::Sack {
             self.begin_selective_recovery(profile);
         } else {
-            self.window.inflate_to(profile.dupthresh);
+            self.troubles.note().recovery.inflate_to(profile.dupthresh);
             self.limit_recovery_burst(scheme, profile);
         }
         self.rto.stop_timing();

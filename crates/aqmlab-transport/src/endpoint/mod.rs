@@ -12,7 +12,7 @@ mod timers;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::bits::Bits;
-use crate::congestion::Window;
+use crate::congestion::{Outstanding, Window};
 use crate::connection::State;
 use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
@@ -295,6 +295,11 @@ impl Endpoint {
     #[inline]
     fn sent(&self) -> u64 {
         self.una + u64::from(self.unacked)
+    }
+
+    /// What a sign of congestion finds, with `flight` bytes of it in the window.
+    fn outstanding(&self, flight: u32) -> Outstanding {
+        Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }
 
     /// Is the endpoint in the state after its FIN was acknowledged?

@@ -135,8 +135,15 @@ impl Endpoint {
     /// side's window.
     #[inline]
     pub(super) fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
-        let segments = (self.window.usable(profile) + u64::from(extra)).min(u64::from(profile.max_window));
+        let segments = (self.usable_segments(profile) + u64::from(extra)).min(u64::from(profile.max_window));
         (segments * u64::from(profile.mss)).min(u64::from(self.peer_window))
+    }
+
+    /// Segments that may be in flight by the congestion window, inflated in fast recovery.
+    #[inline]
+    pub(super) fn usable_segments(&self, profile: &Profile) -> u64 {
+        let inflation = if self.unsettled { self.troubles.get().recovery.inflation() } else { 0 };
+        self.window.usable(inflation, profile)
     }
 
     /// Does the segment at `next` fit into `window` bytes?

@@ -171,7 +171,7 @@ impl Endpoint {
         let (board, sent) = (self.board(), self.sent());
         let lost = board.lost(profile);
         let mss = u64::from(profile.mss);
-        if board.pipe(lost, sent) + mss > self.window.usable(profile) * mss {
+        if board.pipe(lost, sent) + mss > self.usable_segments(profile) * mss {
             return None;
         }
         let hole = board.next_hole();
@@ -188,7 +188,7 @@ impl Endpoint {
     /// ns-2's Sack1 agent: its counter against the window; any hole below a SACKed segment, then new data.
     fn next_seg_in_ns2(&self, profile: &Profile) -> Option<Choice> {
         let board = self.board();
-        if board.counter >= self.window.usable(profile) as i64 {
+        if board.counter >= self.usable_segments(profile) as i64 {
             return None;
         }
         let reach = self.reach(profile);
@@ -240,7 +240,7 @@ impl Endpoint {
         let again = self.flight < self.unacked;
         let arrived =
             if again || profile.limited_transmit { self.board().sacked_below(hole.from) } else { 0 };
-        let window = self.window.usable(profile) * u64::from(profile.mss);
+        let window = self.usable_segments(profile) * u64::from(profile.mss);
         if !self.has_data() || !self.fits((window + arrived).min(self.reach(profile)), profile) {
             return None;
         }

@@ -3,6 +3,7 @@
 use aqmlab_units::Instant;
 
 use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION, SELECTIVE};
+use crate::congestion::Algorithm;
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
@@ -29,7 +30,7 @@ impl Endpoint {
             return;
         }
         self.rto.back_off(profile);
-        self.window.syn_timeout(profile);
+        self.window.syn_timed_out(Algorithm::of(profile), profile);
         if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
             self.ecn.refuse(); // RFC 3168, 6.1.1.1
         }
@@ -56,7 +57,7 @@ impl Endpoint {
             return;
         }
         let (una, sent) = (self.una, self.sent());
-        let flight = self.flight_of_timeout(profile);
+        let outstanding = self.outstanding(self.flight_of_timeout(profile));
         let trouble = self.troubles.note();
         trouble.counts.timeouts += 1;
         trouble.timeouts_in_a_row = before.saturating_add(1);
@@ -65,7 +66,7 @@ impl Endpoint {
             board.clear(una);
         }
         self.unsettled = true;
-        self.window.timeout(flight, before > 0, reduced, profile);
+        self.window.timed_out(Algorithm::of(profile), outstanding, before > 0, reduced, profile);
         self.ecn.reduced();
         self.rto.back_off(profile);
         self.rto.stop_timing();

@@ -31,6 +31,8 @@ pub(crate) struct Machine {
     recover: u64,
     /// Bytes sent by limited transmit since the last new acknowledgment.
     limited: u32,
+    /// Segments that have left the network during fast recovery, as duplicate ACKs tell.
+    inflation: u32,
     dup_acks: u16,
     phase: Phase,
     cause: Cause,
@@ -43,7 +45,7 @@ impl Machine {
         // DEVIATES from RFC 6582, 3.2, step 1, which sets `recover` to the initial sequence number: then
         // the first data segment could not be retransmitted fast, which was not meant (ns-2 `bugfix_ss_`).
         let (phase, cause) = (Phase::Open, Cause::Nothing);
-        Machine { recover: 0, dup_acks: 0, limited: 0, phase, cause, timed_out: false }
+        Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
     }
 
     /// An acknowledgment of new data up to `ack`.
@@ -60,6 +62,7 @@ impl Machine {
                 return Verdict::Partial { restart_timer };
             }
             self.dup_acks = 0;
+            self.inflation = 0;
             self.phase = Phase::Open;
             if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Ns2 {
                 self.recover = 0; // its Sack1 agent forgets where it was
@@ -181,6 +184,40 @@ impl Machine {
     /// ns-2's timer has fired with nothing outstanding.
     pub(crate) fn idle(&mut self, sent: u64, profile: &Profile) {
         self.timeout(sent, sent, profile);
+    }
+
+    /// Fast recovery begins: `dupthresh` segments have left the network (RFC 5681, 3.2, step 3).
+    pub(crate) fn inflate_to(&mut self, segments: u32) {
+        self.inflation = segments;
+    }
+
+    /// Another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
+    #[inline]
+    pub(crate) fn inflate(&mut self) {
+        self.inflation += 1;
+    }
+
+    /// A partial ACK of `acked` bytes: deflate by the amount acknowledged, add back one segment (RFC 6582, 3.2,
+    /// step 3). By how many segments the window changes besides.
+    pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
+        let segments = f64::from(acked) / f64::from(profile.mss);
+        let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };
+        let whole = acked.div_ceil(profile.mss);
+        if self.inflation > whole {
+            self.inflation -= whole - 1;
+            (f64::from(whole) - segments) + (add_back - 1.0)
+        } else {
+            // The inflation is used up; one stays for the segment that is retransmitted now.
+            let beyond = segments - f64::from(self.inflation);
+            self.inflation = 1;
+            -(beyond + (1.0 - add_back))
+        }
+    }
+
+    /// Segments by which the window is inflated.
+    #[inline]
+    pub(crate) fn inflation(&self) -> u32 {
+        self.inflation
     }
 
     /// Limited transmit has sent `bytes`.

@@ -1,0 +1,25 @@
+//! Additive increase by one segment a round trip, decrease by half (RFC 5681).
+
+use super::{Ack, Control, Cut, Sign, Window};
+use crate::profile::{Increase, Profile};
+
+/// It needs no memory but the window's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reno;
+
+impl Control for Reno {
+    #[inline]
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        match profile.increase {
+            // RFC 5681, equation 3
+            Increase::PerAck => window.open(1.0 / window.cwnd()),
+            Increase::ByteCounting => window.count_bytes(ack.bytes, profile),
+        }
+    }
+
+    /// RFC 5681, equation 4.
+    #[inline]
+    fn congestion(&mut self, _sign: Sign, _window: &Window, _profile: &Profile) -> Cut {
+        Cut { share: 0.5, least: 1.0 }
+    }
+}
