@@ -8,6 +8,7 @@ A figure is what an indented line of a document draws into docs/images, with the
 """
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+WIDTH = "160"
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHOWN = re.compile(
@@ -28,7 +30,8 @@ COMMANDS = re.compile(r"(?:^    aqmlab .*\n)+", re.MULTILINE)
 
 def printed(command: list[str], folder: Path) -> str:
     """What a command prints, without blanks at the ends of lines."""
-    ended = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+    wide = {**os.environ, "COLUMNS": WIDTH}
+    ended = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True, env=wide)
     return "".join(f"{line.rstrip()}\n" for line in ended.stdout.splitlines())
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.figures import listed
+from aqmlab.figures import estimate_cell, listed, with_unit
+from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
 from aqmlab.plan import elsewhere
 from aqmlab.recording import Experiment
@@ -101,6 +102,34 @@ class Table:
             return f"queue {self.queue}{of_whom}"
         crossed_by = listed(self.crossed_by) if self.crossed_by else "nobody's data"
         return f"queue {self.queue}, crossed by {crossed_by} (not by {listed(others)})"
+
+    def grid(self) -> Grid:
+        """The table as text: a row per metric that any arm has, a column per arm."""
+        grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
+        for metric in self.metrics:
+            estimates = [self.estimate(arm, metric.name) for arm in self.arms]
+            if any(estimates):
+                cells = zip(self.arms, estimates, strict=True)
+                texts = [
+                    estimate_cell(est, metric.unit, self.defined_in(arm, metric.name)) for arm, est in cells
+                ]
+                grid.add(with_unit(metric.label, metric.unit), *texts)
+        return grid
+
+    def footnote(self) -> str:
+        """Where the figures are of, over which seeds, and what is missing."""
+        seeds = self.experiment.finished_seeds
+        where = self.where_text()
+        missing = len(self.experiment.missing)
+        lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
+        if len(seeds) == 1:
+            return f"{where}; one run (seed {seeds[0]}): no interval{lost}"
+        chance = f"; {note}" if (note := self.chance_note()) else ""
+        seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
+        return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
+
+    def __str__(self) -> str:
+        return f"{self.experiment.title}\n\n{self.grid()}\n{self.footnote()}"
 
     def to_json(self) -> dict[str, Any]:
         """The table as plain data: what ``--json`` prints."""

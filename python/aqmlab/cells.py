@@ -9,6 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from aqmlab.answers import HEADLINE
+from aqmlab.figures import estimate_cell, with_unit
+from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.results import Cell, Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
@@ -63,6 +65,20 @@ class Cells:
         values = self.values[metric][cell].values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
+
+    def grid(self, rows: int | None = None) -> Grid:
+        """The answer as text: a row per cell, the first ``rows`` of them if given."""
+        axes = [axis.short for axis in self.results.axes]
+        columns = (Column(with_unit(m.label, m.unit), right=True) for m in self.metrics)
+        grid = Grid(*axes, "arm", *columns, keys=len(axes) + 1)
+        for cell in self.results.cells[:rows]:
+            labels = (label for _, label in cell.settings)
+            figures = (
+                estimate_cell(self.estimate(m.name, cell), m.unit, self.defined_in(m.name, cell))
+                for m in self.metrics
+            )
+            grid.add(*labels, cell.arm, *figures)
+        return grid
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data: what ``--json`` prints."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import signal
 import sys
 import tempfile
@@ -56,6 +57,13 @@ def ctrl_c_is_heard() -> Iterator[None]:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def output_has_no_width() -> None:
+    """Without what the terminal of whoever runs the tests says; readline leaves it to programs we start."""
+    os.environ.pop("COLUMNS", None)
+    os.unsetenv("COLUMNS")
 
 
 @pytest.fixture

@@ -218,7 +218,7 @@ def test_disciplines_are_listed_and_shown(aqmlab):
 
 def test_metrics_are_listed_a_line_each(aqmlab):
     entries = json.loads(aqmlab("metrics", "--json").stdout)
-    head, *lines = aqmlab("metrics").stdout.splitlines()
+    head, _, *lines = aqmlab("metrics").stdout.splitlines()
     assert head.split() == ["name", "unit", "asked", "of", "parameters", "definition"]
     assert [line.split()[0] for line in lines] == [entry["name"] for entry in entries]
     assert all(line.endswith(entry["definition"]) for line, entry in zip(lines, entries, strict=True))

@@ -52,21 +52,18 @@ def compare(
 
 def print_comparison(found: Comparison) -> None:
     """A table of differences, what they say in words, and how many comparisons that were."""
-    from rich.text import Text
-
-    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid
 
     console = answer_console()
     console.print(f"{found.second} against {found.first}", style="bold", markup=False)
     for title, rows in _tables(found):
-        table = plain_table()
-        table.add_column(Text(title), no_wrap=True)
-        for name in (found.first, found.second, "difference", "relative"):
-            table.add_column(Text(name), justify="right", no_wrap=True)
+        heads = (found.first, found.second, "difference", "relative")
+        table = Grid(title, *(Column(name, right=True) for name in heads))
         for head, one in rows:
-            table.add_row(*map(Text, (head, *cells(one))))
+            table.add(head, *cells(one))
         console.print()
-        console.print(table)
+        print_grid(console, table)
     console.print()
     for line in _remarks(found):
         console.print(line, markup=False, soft_wrap=True)
@@ -83,10 +80,9 @@ def _tables(found: Comparison) -> Iterator[tuple[str, list[tuple[str, Compared]]
 
 def row_title(one: Compared) -> str:
     """The metric with its unit."""
-    from aqmlab.figures import display_unit
+    from aqmlab.figures import with_unit
 
-    unit = display_unit(one.metric.unit)
-    return f"{one.metric.label} [{unit}]" if unit else one.metric.label
+    return with_unit(one.metric.label, one.metric.unit)
 
 
 def cells(one: Compared) -> Iterator[str]:

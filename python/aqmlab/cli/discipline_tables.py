@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.checks import smallest_finding
-from aqmlab.cli.tables import answer_console, plain_table
+from aqmlab.cli.tables import answer_console, print_grid
 from aqmlab.figures import NO_VALUE
+from aqmlab.grid import Column, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,28 +16,26 @@ if TYPE_CHECKING:
 
 def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
     """The catalogue."""
-    from rich.text import Text
-
-    table = plain_table("name", "title", "what it does", "decides at", "maturity")
+    heads = ("title", "what it does", "decides at", "maturity")
+    table = Grid("name", *(Column(head, prose=True) for head in heads))
     for entry in entries:
-        table.add_row(*(Text(entry[key]) for key in ("name", "title", "summary", "decides", "maturity")))
-    answer_console().print(table)
+        table.add(*(entry[key] for key in ("name", "title", "summary", "decides", "maturity")))
+    print_grid(answer_console(), table)
 
 
 def print_discipline(entry: Mapping[str, Any]) -> None:
     """One discipline: what it is, its parameters, what each means, its presets."""
-    from rich.text import Text
-
     console = answer_console()
     console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
     console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
     console.print()
-    table = plain_table("parameter", "values", "unit", "default", "source", "also called")
+    prose = [Column(head, prose=True) for head in ("values", "unit", "default", "source", "also called")]
+    table = Grid("parameter", *prose)
     for param in entry["params"]:
         aliases = ", ".join(f"{alias['name']} ({alias['of']})" for alias in param["aliases"])
         cells = (param["name"], param["values"], param["unit"], param["default"], param["source"], aliases)
-        table.add_row(*(Text(cell or NO_VALUE) for cell in cells))
-    console.print(table)
+        table.add(*(cell or NO_VALUE for cell in cells))
+    print_grid(console, table)
     console.print()
     for param in entry["params"]:
         console.print(f"{param['name']}: {param['help']}", markup=False)
@@ -46,22 +45,18 @@ def print_discipline(entry: Mapping[str, Any]) -> None:
 
 
 def _print_presets(console: Console, entry: Mapping[str, Any]) -> None:
-    from rich.text import Text
-
     defaults = {param["name"]: param["default"] for param in entry["params"]}
-    table = plain_table("preset", "stands for", "sets", "to", "instead of")
+    table = Grid("preset", *(Column(head, prose=True) for head in ("stands for", "sets", "to", "instead of")))
     for preset in entry["presets"]:
         heads = [preset["name"], preset["title"]]
         for name, value in preset["values"].items() or [("nothing: it is the defaults", "")]:
-            table.add_row(*map(Text, (*heads, name, value, defaults.get(name, ""))))
+            table.add(*heads, name, value, defaults.get(name, ""))
             heads = ["", ""]
-    console.print(table)
+    print_grid(console, table)
 
 
 def print_checks(answer: Mapping[str, Any]) -> None:
     """What was checked how often, and what was found."""
-    from rich.text import Text
-
     console = answer_console()
     entries = answer["disciplines"]
     scripts = sum(entry["scripts"] for entry in entries)
@@ -69,16 +64,14 @@ def print_checks(answer: Mapping[str, Any]) -> None:
         f"contract: {scripts} scripts, seeds from {answer['first_seed']} on", style="bold", markup=False
     )
     console.print()
-    table = plain_table("", *(entry["name"] for entry in entries))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    table.add_row("presets and words", *(str(len(entry["variants"])) for entry in entries))
-    table.add_row("scripts", *(str(entry["scripts"]) for entry in entries))
+    table = Grid("", *(Column(entry["name"], right=True) for entry in entries), turns=True)
+    table.add("presets and words", *(str(len(entry["variants"])) for entry in entries))
+    table.add("scripts", *(str(entry["scripts"]) for entry in entries))
     for number, item in enumerate(answer["items"], start=1):
         counts = (str(entry["checks"][item["name"]]) for entry in entries)
-        table.add_row(f"{number} {item['name']}", *counts)
-    table.add_row("", *(Text("fails" if entry["findings"] else "passes") for entry in entries))
-    console.print(table)
+        table.add(f"{number} {item['name']}", *counts)
+    table.add("", *("fails" if entry["findings"] else "passes" for entry in entries))
+    print_grid(console, table)
     console.print()
     for number, item in enumerate(answer["items"], start=1):
         checked = any(entry["checks"][item["name"]] for entry in entries)

@@ -22,16 +22,16 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         tell_json(found.to_json())
     else:
-        from rich.text import Text
+        from aqmlab.cli.tables import answer_console, print_grid
+        from aqmlab.grid import Column, Grid, Span
 
-        from aqmlab.cli.tables import answer_console, plain_table
-
-        table = plain_table("", "", "finding", "remedy")
+        prose = (Column("finding", prose=True), Column("remedy", prose=True))
+        table = Grid("", "", *prose, keys=2)
         for finding in found.findings:
-            sign = Text(finding.severity, style=_STYLES[finding.severity])
-            table.add_row(sign, Text(finding.name), Text(finding.finding), Text(finding.remedy))
+            sign = Span(finding.severity, _STYLES[finding.severity])
+            table.add(sign, finding.name, finding.finding, finding.remedy)
         console = answer_console()
-        console.print(table)
+        print_grid(console, table)
         console.print()
         verdict = "live runs work here" if found.can_run else "live runs cannot work here"
         console.print(verdict, style="bold", markup=False)

@@ -167,10 +167,9 @@ def _tell_both(found: Both, *, as_json: bool) -> None:
 
 def _print_sides(found: Both) -> None:
     """A table an arm: what was simulated, what was measured live, and how far they are apart."""
-    from rich.text import Text
-
     from aqmlab.cli.compare import cells, row_title
-    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid
     from aqmlab.live.both import by_arm
 
     console = answer_console()
@@ -178,13 +177,12 @@ def _print_sides(found: Both) -> None:
     if found.live.question:
         console.print(found.live.question, markup=False)
     for arm, rows in by_arm(found).items():
-        table = plain_table(arm)
-        for name in (found.comparison.first, found.comparison.second, "difference", "relative"):
-            table.add_column(Text(name), justify="right", no_wrap=True)
+        heads = (found.comparison.first, found.comparison.second, "difference", "relative")
+        table = Grid(arm, *(Column(name, right=True) for name in heads))
         for one in rows:
-            table.add_row(*map(Text, (row_title(one), *cells(one))))
+            table.add(row_title(one), *cells(one))
         console.print()
-        console.print(table)
+        print_grid(console, table)
     console.print()
     console.print(found.summary, markup=False, soft_wrap=True)
     console.print(found.note, style="dim", markup=False, soft_wrap=True)
@@ -219,23 +217,21 @@ def print_verdict(found: Sequence[Verdict]) -> None:
 
 def print_lateness(found: Sequence[Verdict]) -> None:
     """How late packets left, run by run, and what else the verdict rests on."""
-    from rich.text import Text
-
-    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.figures import shown
+    from aqmlab.grid import Column, Grid, Span
 
-    table = plain_table("faithfulness")
-    for head in ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", ""):
-        table.add_column(Text(head), justify="right", no_wrap=True)
+    heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
+    table = Grid("faithfulness", *(Column(head, right=True) for head in heads))
     for verdict in found:
         late = (shown(verdict.lateness_s(q), 1, 1e6) for q in ("p50", "p99", "p999", "max"))
-        word = Text("faithful") if verdict.faithful else Text("NOT FAITHFUL", style="bold red")
-        name = Text(f"{verdict.arm}, seed {verdict.seed}")
+        word = Span("faithful") if verdict.faithful else Span("NOT FAITHFUL", "bold red")
+        name = f"{verdict.arm}, seed {verdict.seed}"
         counts = (_stalls(verdict), shown(verdict.duty_percent, 1), shown(verdict.lost_unseen))
-        table.add_row(name, *late, *counts, word)
+        table.add(name, *late, *counts, word)
     console = answer_console()
     console.print()
-    console.print(table)
+    print_grid(console, table)
 
 
 def _stalls(verdict: Verdict) -> str:

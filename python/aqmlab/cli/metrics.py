@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -47,14 +45,15 @@ def metrics(
 
 
 def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    """A line each, whole for a program that reads them, and cut at the edge of a terminal."""
-    heads = ("name", "unit", "asked of", "parameters", "definition")
-    rows = [heads, *(_row(entry) for entry in entries)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for row in rows:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        print(line if edge is None or len(line) <= edge else f"{line[: edge - 1]}…")
+    """A line each where there is room, as for a program that reads them."""
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid
+
+    prose = (Column(head, prose=True) for head in ("asked of", "parameters", "definition"))
+    table = Grid("name", "unit", *prose)
+    for entry in entries:
+        table.add(*_row(entry))
+    print_grid(answer_console(), table)
 
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -63,10 +62,9 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _print_one(entry: Mapping[str, Any]) -> None:
-    from rich.text import Text
-
-    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.figures import NO_VALUE
+    from aqmlab.grid import Column, Grid
 
     console = answer_console()
     unit = f" [{entry['unit']}]" if entry["unit"] else ""
@@ -82,12 +80,11 @@ def _print_one(entry: Mapping[str, Any]) -> None:
             console.print(line, markup=False)
     if entry["parameters"]:
         console.print()
-        table = plain_table("parameter", "unit", "default", "what it is")
+        table = Grid("parameter", "unit", "default", Column("what it is", prose=True))
         for parameter in entry["parameters"]:
             default = NO_VALUE if parameter["default"] is None else f"{parameter['default']:g}"
-            cells = (parameter["name"], parameter["unit"] or NO_VALUE, default, parameter["definition"])
-            table.add_row(*map(Text, cells))
-        console.print(table)
+            table.add(parameter["name"], parameter["unit"] or NO_VALUE, default, parameter["definition"])
+        print_grid(console, table)
 
 
 __all__ = ["metrics"]

@@ -34,19 +34,16 @@ def papers(as_json: AsJson = False) -> None:
     if as_json:
         tell_json({"format_version": 1, "papers": [_about(paper) for paper in found]})
         return
-    from rich.text import Text
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid
 
-    from aqmlab.cli.tables import answer_console, plain_table
-
-    table = plain_table()
-    for head in ("key", "paper", "experiments", "findings", "takes"):
-        table.add_column(head)
+    numbers = (Column("experiments", right=True), Column("findings", right=True))
+    table = Grid("key", Column("paper", prose=True), *numbers, Column("takes", prose=True))
     for paper in found:
         takes = "; ".join(f"{which}: {cost}" for which, cost in paper.cost.items())
         title = f"{paper.authors[0]} {paper.year}: {paper.title}" if paper.authors else paper.title
-        numbers = (str(len(paper.experiments)), str(len(paper.findings)))
-        table.add_row(paper.key, Text(title), *numbers, Text(takes))
-    answer_console().print(table)
+        table.add(paper.key, title, str(len(paper.experiments)), str(len(paper.findings)), takes)
+    print_grid(answer_console(), table)
 
 
 def _about(paper: Paper) -> dict[str, Any]:
@@ -207,33 +204,27 @@ def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
 
 
 def _print(done: Reproduction) -> None:
-    from rich.text import Text
-
-    from aqmlab.cli.tables import answer_console, plain_table
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid, Span
     from aqmlab.papers.evidence import evidence
     from aqmlab.papers.scorecard import cell_text
 
     console = answer_console()
     console.print(done.paper.title, style="bold", markup=False)
-    table = plain_table()
-    for head in ("finding", "score", "strength", "what was measured"):
-        table.add_column(head)
+    table = Grid("finding", "score", "strength", Column("what was measured", prose=True))
     for scored in done.findings:
         colour = {"holds": "green", "fails": "red"}.get(scored.status, "yellow")
-        row = (scored.finding.name, Text(scored.status, style=colour), scored.finding.strength)
-        table.add_row(*row, Text("\n".join(evidence(scored))))
+        row = (scored.finding.name, Span(scored.status, colour), scored.finding.strength)
+        table.add(*row, "\n".join(evidence(scored)))
     if done.findings:
-        console.print(table)
+        print_grid(console, table)
     for filled in done.tables:
         unit = f" [{filled.table.unit}]" if filled.table.unit else ""
         console.print(f"\nTable {filled.table.name}: {filled.table.title}{unit}", markup=False)
-        ours = plain_table()
-        ours.add_column("")
-        for column in filled.table.columns:
-            ours.add_column(Text(column["label"]), justify="right")
+        ours = Grid("", *(Column(column["label"], right=True) for column in filled.table.columns), turns=True)
         for row_of, cells in zip(filled.table.rows, filled.cells, strict=True):
-            ours.add_row(Text(row_of["label"]), *(Text(cell_text(cell)) for cell in cells))
-        console.print(ours)
+            ours.add(row_of["label"], *(cell_text(cell) for cell in cells))
+        print_grid(console, ours)
 
 
 def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:

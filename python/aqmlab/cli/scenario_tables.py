@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.cli.tables import answer_console, plain_table
+from aqmlab.cli.tables import answer_console, print_grid
+from aqmlab.grid import Column, Grid, Span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
     """Every value of the arms, with origin and source; of further arms only what differs from the first."""
-    from rich.text import Text
-
     from aqmlab.errors import unknown
 
     console = answer_console()
@@ -33,33 +32,30 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
         console.print()
         note = "" if i == 0 else ": what differs from the arms above"
         console.print(f"{arm['name']}{note}", style="bold", markup=False)
-        table = plain_table("parameter", "value", "origin", "source")
+        table = Grid("parameter", *(Column(head, prose=True) for head in ("value", "origin", "source")))
         for row in fresh:
-            table.add_row(*map(Text, row))
-        console.print(table)
+            table.add(*row)
+        print_grid(console, table)
         console.print(f"plan {arm['digest']}", style="dim", markup=False)
 
 
 def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
     """The names that claims and options may use, and how many runs there are."""
-    from rich.table import Table
-    from rich.text import Text
-
     console.print(answer["title"], style="bold", markup=False)
     if answer["question"]:
         console.print(answer["question"], markup=False)
     console.print()
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = Grid("", Column("", prose=True))
     for what, of in _head(answer):
-        table.add_row(Text(what, style="dim"), Text(of))
-    console.print(table)
+        table.add(Span(what, "dim"), of)
+    print_grid(console, table)
     if not answer["axes"]:
         return
     console.print()
-    swept = plain_table("axis", "sets", "values")
+    swept = Grid("axis", Column("sets", prose=True), Column("values", prose=True))
     for axis in answer["axes"]:
-        swept.add_row(Text(axis["short"]), Text(", ".join(axis["keys"])), Text(", ".join(axis["labels"])))
-    console.print(swept)
+        swept.add(axis["short"], ", ".join(axis["keys"]), ", ".join(axis["labels"]))
+    print_grid(console, swept)
     console.print()
     console.print("Classes and values are those of the first case.", style="dim", markup=False)
 

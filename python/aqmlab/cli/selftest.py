@@ -34,23 +34,21 @@ def selftest_text(now: Mapping[str, Any], elapsed_s: float) -> str:
 
 
 def _print_selftest(found: SelfTest) -> None:
-    from rich.text import Text
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.grid import Column, Grid
 
-    from aqmlab.cli.tables import answer_console, plain_table
-
-    table = plain_table("scheduling")
-    for head in ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "duty [%]", "faithful up to [Mbit/s]"):
-        table.add_column(Text(head), justify="right", no_wrap=True)
+    heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "duty [%]", "faithful up to [Mbit/s]")
+    table = Grid("scheduling", *(Column(head, right=True) for head in heads))
     for trial in found.trials:
         refused = trial.name == "real-time" and trial.run["policy"] != "fifo"
         late = (f"{1e6 * trial.lateness_s(q):.1f}" for q in ("p50", "p99", "p999", "max"))
         up_to = f"{found.faithful_up_to_bps(trial) / 1e6:.3g}"
-        name = Text(f"{trial.name}, refused" if refused else trial.name)
-        table.add_row(name, *late, f"{trial.run['duty_percent']:.1f}", up_to)
+        name = f"{trial.name}, refused" if refused else trial.name
+        table.add(name, *late, f"{trial.run['duty_percent']:.1f}", up_to)
     capacity, ping = found.content["capacity"], found.content["ping"]
     stolen = found.content["stolen_percent"]
     console = answer_console()
-    console.print(table)
+    print_grid(console, table)
     console.print()
     there_us, most_us = (ping[f"{quantile}_ns"] / 1e3 for quantile in ("p50", "p99"))
     rate = f"{found.content['rate_bps'] / 1e6:.0f} Mbit/s"

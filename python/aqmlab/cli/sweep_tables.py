@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from aqmlab.cli.console import tell_json
 from aqmlab.cli.progress import duration_text
-from aqmlab.cli.tables import answer_console, plain_table, print_doubts
-from aqmlab.figures import counted, display_unit, estimate_parts
+from aqmlab.cli.tables import answer_console, print_doubts, print_grid
+from aqmlab.figures import counted
+from aqmlab.grid import Column, Grid
 
 if TYPE_CHECKING:
     from aqmlab.cells import Cells
@@ -31,8 +32,6 @@ def print_sweep(results: Results, cells: Cells | None = None) -> None:
     cells
         Other metrics of it.
     """
-    from rich.text import Text
-
     from aqmlab.cells import cells_of
     from aqmlab.soundness import examine
     from aqmlab.sweeps.tables import ANSWER_FILE
@@ -43,17 +42,7 @@ def print_sweep(results: Results, cells: Cells | None = None) -> None:
         console.print(results.question, markup=False)
     console.print()
     shown = cells or cells_of(results, results.metrics or SHORT)
-    table = plain_table(*(axis.short for axis in results.axes), "arm")
-    for metric in shown.metrics:
-        unit = display_unit(metric.unit)
-        table.add_column(Text(f"{metric.label} [{unit}]" if unit else metric.label), justify="right")
-    for cell in results.cells[:MOST_ROWS]:
-        row = [*(label for _, label in cell.settings), cell.arm]
-        for metric in shown.metrics:
-            mean, half = estimate_parts(shown.estimate(metric.name, cell), metric.unit)
-            row.append(f"{mean} ±{half}" if half else mean)
-        table.add_row(*map(Text, row))
-    console.print(table)
+    print_grid(console, shown.grid(MOST_ROWS))
     console.print(_footnote(results), style="dim", markup=False)
     left = len(results.cells) - MOST_ROWS
     if left > 0:
@@ -101,31 +90,28 @@ def _footnote(results: Results) -> str:
 def print_forecast(found: Forecast) -> None:
     """What there is to do, and what it would take."""
     console = answer_console()
-    table = plain_table("", "")
-    table.show_header = False
+    table = Grid("", Column("", prose=True))
     product = " × ".join(
         [counted(found.cases, "case"), counted(found.arms, "arm"), counted(found.seeds, "seed")]
     )
-    table.add_row("sweep", f"{product} = {found.cases * found.arms * found.seeds} runs")
+    table.add("sweep", f"{product} = {found.cases * found.arms * found.seeds} runs")
     if found.runs != found.cases * found.arms * found.seeds:
-        table.add_row("asked for", counted(found.runs, "run"))
-    table.add_row("in the store", str(found.present))
-    table.add_row("to do", str(found.runs - found.present))
+        table.add("asked for", counted(found.runs, "run"))
+    table.add("in the store", str(found.present))
+    table.add("to do", str(found.runs - found.present))
     if found.wall_s is not None:
-        table.add_row("time", f"about {duration_text(found.wall_s)}")
+        table.add("time", f"about {duration_text(found.wall_s)}")
     if found.bytes is not None:
-        table.add_row("disk", f"about {found.bytes / 1e6:.3g} MB")
+        table.add("disk", f"about {found.bytes / 1e6:.3g} MB")
     if found.memory_bytes:
-        table.add_row("memory", f"{found.memory_bytes / 1e6:.3g} MB at least")
-    console.print(table)
+        table.add("memory", f"{found.memory_bytes / 1e6:.3g} MB at least")
+    print_grid(console, table)
     console.print(found.how, style="dim", markup=False)
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """The answer to a query."""
-    from rich.text import Text
-
-    table = plain_table(*columns)
+    table = Grid(*columns, keys=0)
     for row in rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    answer_console().print(table)
+        table.add(*("" if value is None else str(value) for value in row))
+    print_grid(answer_console(), table)

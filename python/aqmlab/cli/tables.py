@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.cli.console import tell_json
-from aqmlab.figures import display_unit, estimate_parts
+from aqmlab.grid import Column, Grid, Span, text_width
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     from aqmlab.answers import Table
     from aqmlab.soundness import Check
 
-_NARROW = 100
-_PIPE_WIDTH = 160
+_ENDLESS = 1_000_000
+"""Columns of an output that has no width."""
 
 
 def tell_answer(results: Table, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
@@ -36,8 +35,6 @@ def tell_answer(results: Table, *, as_json: bool, more: Mapping[str, Any] | None
 
 def print_doubts(checks: Sequence[Check]) -> None:
     """Reasons to distrust the answer, the most serious first; or how many were looked for in vain."""
-    from rich.text import Text
-
     from aqmlab.soundness import ranked
 
     console = answer_console()
@@ -46,17 +43,15 @@ def print_doubts(checks: Sequence[Check]) -> None:
     if not found:
         console.print(f"no doubts: {len(checks)} checks passed", style="dim", markup=False)
         return
-    table = plain_table("doubts", "")
+    table = Grid("doubts", Column("", prose=True))
     for doubt in found:
         style = {"serious": "bold red", "warning": "yellow", "note": "dim"}[doubt.severity]
-        table.add_row(Text(doubt.severity, style=style), Text(f"{doubt.sentence}: {doubt.remedy}"))
-    console.print(table)
+        table.add(Span(doubt.severity, style), f"{doubt.sentence}: {doubt.remedy}")
+    print_grid(console, table)
 
 
 def print_answer(results: Table) -> None:
     """Arms by metrics; metrics by arms where the lines would get too long."""
-    from rich.text import Text
-
     from aqmlab.reports.answer import answer
 
     console = answer_console()
@@ -65,54 +60,24 @@ def print_answer(results: Table) -> None:
     if experiment.question:
         console.print(experiment.question, markup=False)
     console.print()
-    table = plain_table()
-    shown = [m for m in results.metrics if any(results.estimate(arm, m.name) for arm in results.arms)]
-    table.add_column("", no_wrap=True)
-    for arm in results.arms:
-        table.add_column(Text(arm), justify="right", no_wrap=console.width >= _NARROW)
-    for metric in shown:
-        unit = display_unit(metric.unit)
-        cells = []
-        for arm in results.arms:
-            mean, half = estimate_parts(results.estimate(arm, metric.name), metric.unit)
-            seeds = results.defined_in(arm, metric.name)
-            cells.append((f"{mean} ±{half}" if half else mean) + (f" ({seeds})" if seeds else ""))
-        table.add_row(Text(f"{metric.label} [{unit}]" if unit else metric.label), *cells)
-    console.print(table)
-    console.print(_footnote(results), style="dim", markup=False)
+    print_grid(console, results.grid())
+    console.print(results.footnote(), style="dim", markup=False)
     if {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]]):
         console.print()
         console.print(answer(results), markup=False)
 
 
-def _footnote(results: Table) -> str:
-    seeds = results.experiment.finished_seeds
-    where = results.where_text()
-    missing = len(results.experiment.missing)
-    lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
-    if len(seeds) == 1:
-        return f"{where}; one run (seed {seeds[0]}): no interval{lost}"
-    chance = f"; {note}" if (note := results.chance_note()) else ""
-    seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
-    return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
-
-
-def plain_table(*columns: str) -> RichTable:
-    """A table with a line under its head and none else."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
+def print_grid(console: Console, table: Grid) -> None:
+    """Print a table as wide as there is room."""
     from rich.text import Text
 
-    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        table.add_column(Text(column), overflow="fold")
-    return table
+    for line in table.lines(None if console.width == _ENDLESS else console.width):
+        text = Text.assemble(*((span.text, span.style) for span in line))
+        console.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 
 def answer_console() -> Console:
-    """Where answers are printed: stdout."""
+    """Where answers are printed: stdout, as wide as the terminal or ``COLUMNS``; elsewhere without end."""
     from rich.console import Console
 
-    # A pipe has no width: nothing that a program reads should be folded to a terminal's 80 columns.
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False)
+    return Console(file=sys.stdout, width=text_width() or _ENDLESS, highlight=False)
