@@ -90,7 +90,7 @@ def test_fewer_than_five_seeds_decide_nothing():
     world = table({"jain_index": {"RED": [1.0, 2.0, 1.5, 1.2], "DropTail": [9.0, 9.1, 9.2, 9.3]}})
     found = scored("jain_index{arm=RED} < jain_index{arm=DropTail}", world)
     assert found.status == "undecided"
-    assert found.verdict.reason == "4 of the 5 values that are needed at least"
+    assert found.verdict.reason == "4 values, fewer than the 5 required"
 
 
 def test_a_value_that_is_not_defined_decides_nothing_and_is_named():

@@ -73,7 +73,7 @@ def test_claims_are_shown_with_every_comparison(tmp_path):
     block = text.split('<ul class="checks claims">')[1].split('<h2 id="checks">')[0]
     assert re.findall(r'<li class="(\w+)">', block) == ["holds", "fails", "undecided", "fails"]
     page = html.unescape(text)
-    assert "Of 3 firm claims 1 holds, 1 fails and 1 is undecided; of 1 soft claim 1 fails." in page
+    assert "3 firm claims: 1 holds, 1 fails and 1 is undecided; 1 soft claim: 1 fails." in page
     cell, other = (next(iter(claimed.select(arm, {"rate": "5Mbit", "count": "80"}))) for arm in ("PI", "RED"))
     values, against = (list(claimed.values(DELAY, of).values()) for of in (cell, other))
     differences_ms = 1e3 * (np.array(values) - np.array(against))
@@ -95,8 +95,8 @@ def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
     claimed = replace(experiment, details=dict(experiment.details) | {"claims": [made]})
     page = aqmlab.reports.write_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
     assert "<b>M9</b> Something gets through." in page
-    assert "Of 1 firm claim 1 is undecided." in page
-    assert "2 of the 5 values that are needed at least" in page
+    assert "1 firm claim: 1 is undecided." in page
+    assert "2 values, fewer than the 5 required" in page
 
 
 def test_checks_are_shown_with_what_they_found(grid_report):

@@ -113,7 +113,7 @@ def test_a_range_holds_the_whole_interval_or_none_of_it(low, high, status):
 def test_four_seeds_decide_nothing_and_five_do():
     assert judge(between(1, 2, n=5), ">", 0.0).status == HOLDS
     few = judge(between(1, 2, n=4), ">", 0.0)
-    assert (few.status, few.reason) == (UNDECIDED, "4 of the 5 values that are needed at least")
+    assert (few.status, few.reason) == (UNDECIDED, "4 values, fewer than the 5 required")
     assert (few.estimate, few.low, few.high, few.threshold, few.n) == (1.5, 1, 2, 0.0, 4)
 
 
@@ -125,7 +125,7 @@ def test_what_is_not_there_is_undecided_with_its_reason():
 
 
 def test_a_straddling_interval_says_so():
-    assert judge(between(-1, 2), "<", 0.5).reason == "the 95 % interval holds the threshold"
+    assert judge(between(-1, 2), "<", 0.5).reason == "the 95 % interval contains the threshold"
 
 
 def test_a_combination_shows_the_part_that_decides_it():
@@ -136,7 +136,7 @@ def test_a_combination_shows_the_part_that_decides_it():
     failed = all_of([clear, wrong, PARTS["U"]])
     assert (failed.status, failed.estimate, failed.reason) == (FAILS, -2, "1 of 3 parts fails")
     open_ = all_of([clear, judge(between(-1, 2), ">", 0.0)])
-    assert open_.reason == "1 of 2 parts is undecided: the 95 % interval holds the threshold"
+    assert open_.reason == "1 of 2 parts is undecided: the 95 % interval contains the threshold"
     assert all_of([clear]) is clear
 
 

@@ -181,7 +181,11 @@ class Decider:
         sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
         if sure.status == alone.status:
             return alone
-        return replace(alone, status=UNDECIDED, reason=sure.reason or "not certain enough among several")
+        return replace(
+            alone,
+            status=UNDECIDED,
+            reason=sure.reason or "not significant after correction for several comparisons",
+        )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
         """A difference, or with standard deviations and unless it is to be ``plain`` a ratio."""
@@ -253,9 +257,7 @@ class Decider:
         elif n >= enough and n == int((~seen.missing).sum()):
             verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {n} seeds")
         else:
-            why = (
-                f"seen in none of {n} seeds; {enough} would tell that it is so in less than {100 * share:g} %"
-            )
+            why = f"seen in none of {n} seeds; {enough} would show a share below {100 * share:g} %"
             verdict = undecided(why, n)
         side = Side(str(condition), found)
         self.parts.append(

@@ -73,7 +73,7 @@ def _summary(scored: Sequence[Scored]) -> str:
         total = sum(found.values())
         if total:
             parts = [f"{count} {_verb(status, count)}" for status, count in found.items() if count]
-            sentences.append(f"of {total} {strength} {'claim' if total == 1 else 'claims'} {listed(parts)}")
+            sentences.append(f"{total} {strength} {'claim' if total == 1 else 'claims'}: {listed(parts)}")
     text = "; ".join(sentences)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 

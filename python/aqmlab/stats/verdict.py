@@ -124,7 +124,7 @@ def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
     if found.n < least_n:
-        return replace(bare, reason=f"{found.n} of the {least_n} values that are needed at least")
+        return replace(bare, reason=f"{found.n} values, fewer than the {least_n} required")
     if found.low is None or found.high is None:
         return replace(bare, reason=found.reason or "there is no interval")
     return found.low, found.high
@@ -133,7 +133,7 @@ def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
 def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool) -> Verdict:
     status = HOLDS if holds else FAILS if fails else UNDECIDED
     percent = f"{100 * found.confidence:g} %"
-    reason = "" if status != UNDECIDED else f"the {percent} interval holds the threshold"
+    reason = "" if status != UNDECIDED else f"the {percent} interval contains the threshold"
     return Verdict(status, found.estimate, found.low, found.high, threshold, found.n, reason)
 
 
