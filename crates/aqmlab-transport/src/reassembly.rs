@@ -18,8 +18,9 @@ pub(crate) struct Beyond {
 }
 
 impl Beyond {
-    /// Stores a range beyond the hole, and perhaps a FIN at its end. True if it was there already.
-    pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool) -> bool {
+    /// Stores a range beyond the hole, and perhaps a FIN at its end; so many blocks are `remembered`. True if it was
+    /// there already.
+    pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool, remembered: usize) -> bool {
         if fin {
             self.fin = Some(to);
         }
@@ -31,7 +32,7 @@ impl Beyond {
         let goes_on = self.ranges.end() == Some(from);
         let added = self.ranges.insert(from, end);
         if !(goes_on && self.topmost_is_latest) {
-            self.recent.put_first(from, &self.ranges);
+            self.recent.put_first(from, &self.ranges, remembered);
             self.topmost_is_latest = self.ranges.run_of(from).map(|run| run.1) == self.ranges.end();
         }
         added == 0
@@ -87,11 +88,12 @@ struct Recent {
 }
 
 impl Recent {
-    /// The run of `number` has changed: it is the latest, and it may have swallowed others.
-    fn put_first(&mut self, number: u64, ranges: &Ranges) {
+    /// The run of `number` has changed: it is the latest, and it may have swallowed others. At most [`MAX_BLOCKS`] are
+    /// `remembered`.
+    fn put_first(&mut self, number: u64, ranges: &Ranges, remembered: usize) {
         let (from, to) = ranges.run_of(number).expect("it has been put in");
         self.retain(|n| !(from..to).contains(&n));
-        let kept = usize::from(self.count).min(MAX_BLOCKS - 1);
+        let kept = usize::from(self.count).min(remembered - 1);
         self.numbers.copy_within(..kept, 1);
         self.numbers[0] = number;
         self.count = kept as u8 + 1;
@@ -121,12 +123,12 @@ mod tests {
     fn what_waits_is_given_up_in_order_with_the_fin() {
         let mut beyond = Beyond::default();
         for (from, to) in [(301, 401), (101, 201), (501, 601), (201, 301)] {
-            assert!(!beyond.keep(from, to, false), "{from} to {to} is new");
+            assert!(!beyond.keep(from, to, false, MAX_BLOCKS), "{from} to {to} is new");
         }
-        assert!(beyond.keep(120, 390, false), "there already");
+        assert!(beyond.keep(120, 390, false, MAX_BLOCKS), "there already");
         assert_eq!(beyond.absorb(101), (401, false));
-        assert!(!beyond.keep(601, 701, true));
-        assert!(beyond.keep(601, 701, true), "the FIN too");
+        assert!(!beyond.keep(601, 701, true, MAX_BLOCKS));
+        assert!(beyond.keep(601, 701, true, MAX_BLOCKS), "the FIN too");
         assert!(!beyond.is_empty());
         assert_eq!(beyond.absorb(550), (701, true));
         assert!(beyond.is_empty());
@@ -135,8 +137,8 @@ mod tests {
     #[test]
     fn a_fin_of_its_own_beyond_a_hole_is_news_once() {
         let mut beyond = Beyond::default();
-        assert!(!beyond.keep(301, 301, true));
-        assert!(beyond.keep(301, 301, true));
+        assert!(!beyond.keep(301, 301, true, MAX_BLOCKS));
+        assert!(beyond.keep(301, 301, true, MAX_BLOCKS));
         assert_eq!(beyond.absorb(200), (200, false));
         assert_eq!(beyond.absorb(301), (301, true));
     }
@@ -147,18 +149,30 @@ mod tests {
         let mut beyond = Beyond::default();
         let blocks = |b: &Beyond, most| b.sack(0, most).blocks().to_vec();
         for n in [1, 3, 5, 7, 9] {
-            beyond.keep(n * 100, n * 100 + 50, false);
+            beyond.keep(n * 100, n * 100 + 50, false, MAX_BLOCKS);
         }
         assert_eq!(blocks(&beyond, 4), [(900, 950), (700, 750), (500, 550), (300, 350)]);
         assert_eq!(blocks(&beyond, 3), [(900, 950), (700, 750), (500, 550)]);
         // A repetition, too, brings its block to the front; a bridge makes one block of two.
-        beyond.keep(300, 350, false);
+        beyond.keep(300, 350, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(300, 350), (900, 950), (700, 750), (500, 550)]);
-        beyond.keep(750, 900, false);
+        beyond.keep(750, 900, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(700, 950), (300, 350), (500, 550)]);
         // The first hole is filled: what is in order is no block any more.
         assert_eq!(beyond.absorb(100), (150, false));
         assert_eq!(beyond.absorb(500), (550, false));
         assert_eq!(blocks(&beyond, 4), [(700, 950)]);
+    }
+
+    #[test]
+    fn what_is_not_remembered_does_not_come_back() {
+        for (remembered, last) in [(4, &[(500, 950), (300, 350)][..]), (3, &[(500, 950)])] {
+            let mut beyond = Beyond::default();
+            for n in [1, 3, 5, 7, 9] {
+                beyond.keep(n * 100, n * 100 + 50, false, remembered);
+            }
+            beyond.keep(550, 900, false, remembered);
+            assert_eq!(beyond.sack(0, 3).blocks(), last, "{remembered}");
+        }
     }
 }

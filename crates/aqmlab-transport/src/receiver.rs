@@ -110,7 +110,12 @@ impl Receiver {
         }
         if from > self.next {
             self.holes = true;
-            let duplicate = troubles.note().beyond.get_or_insert_default().keep(from, to, fin);
+            let duplicate = troubles.note().beyond.get_or_insert_default().keep(
+                from,
+                to,
+                fin,
+                profile.remembered_blocks(),
+            );
             self.ack_now = true; // RFC 5681, 4.2: at once when out of order
             return Arrival { duplicate, ..Arrival::default() };
         }

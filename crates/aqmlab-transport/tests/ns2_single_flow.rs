@@ -229,20 +229,25 @@ fn random_case(number: u64) -> String {
         state ^= state >> 27;
         (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % n
     };
-    // The SYN-ACK is not lost: ns-2's sink has no timer to send it again, ours has.
-    // The same when the data that would complete the handshake is lost for seconds after a lost SYN.
-    let first = below(2) * 6;
-    let mut list = |most: u64, from: u64| {
-        let mut numbers: Vec<u64> = (0..below(most + 1)).map(|_| from + below(120)).collect();
+    let recovery = Recovery::WORDS[(number % 3) as usize];
+    let syn_lost = below(2) == 1;
+    let mut list = |most: u64, from: u64, among: u64| {
+        let mut numbers: Vec<u64> = (0..below(most + 1)).map(|_| from + below(among)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
     };
-    let mut drop = list(14, 1 + first);
-    if first > 0 {
+    let mut drop = list(14, 1, 120);
+    if syn_lost {
         drop.insert(0, 0);
     }
-    let (drop_ack, mark) = (list(10, 1), list(16, 1));
+    let (drop_ack, mark) = (list(10, 0, 120), list(16, 1, 120));
+    if recovery == "sack" {
+        // More holes at once than an option has blocks, and retransmissions lost among them.
+        drop.extend(list(24, 40, 50));
+        drop.sort_unstable();
+        drop.dedup();
+    }
     let text = |numbers: Vec<u64>| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
     let (drop, drop_ack, mark) = (text(drop), text(drop_ack), text(mark));
     let window = 2 + below(60);
@@ -254,7 +259,6 @@ fn random_case(number: u64) -> String {
     let small = 4 + below(40);
     let queue = if mss == 536 { 1000 } else { [1000, small][below(2) as usize] };
     let mark = if ecn == 1 { mark } else { String::new() };
-    let recovery = Recovery::WORDS[(number % 3) as usize];
     format!(
         "random_{number},{recovery},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20"
     )

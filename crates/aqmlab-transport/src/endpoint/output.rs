@@ -86,7 +86,9 @@ impl Endpoint {
         } else {
             self.rto.time_segment(now, 1);
         }
-        self.rto.arm(now, profile);
+        if self.state == State::SynSent || profile.syn_ack_timer {
+            self.rto.arm(now, profile);
+        }
         self.last_activity = now;
         let mut segment = self.control(flags, 0, profile);
         segment.sack_permitted = match self.state {

@@ -69,6 +69,7 @@ static NS2: &[ProfileValue] = &[
     value("reduction_base", Choice("window"), "tcp.cc, slowdown(), CLOSE_SSTHRESH_HALF"),
     value("sack_pipe", Choice("ns2"), "tcp-sack1.cc"),
     value("sack_blocks", Integer(3), "ns-default.tcl, maxSackBlocks_"),
+    value("sack_memory", Choice("sack_blocks"), "tcp-sink.cc: the stack of blocks has maxSackBlocks_ places"),
     value("sack_overhead", Bytes(0), "tcp-sink.cc, append_ack(): 8 bytes a block"),
     value("fast_retransmit_guard", Choice("ns2"), "tcp-newreno.cc, dupack_action()"),
     value("fast_retransmit_restarts_timer", Flag(true), "tcp-newreno.cc, dupack_action(): reset_rtx_timer"),
@@ -91,6 +92,7 @@ static NS2: &[ProfileValue] = &[
     value("ect_on_fin", Flag(true), "tcp.cc, output(): each packet; there is no FIN"),
     value("cwr_on_retransmission", Flag(true), "ns-default.tcl, SetCWRonRetransmit_"),
     value("syn_retries", Unlimited, "tcp.cc: never gives up"),
+    value("syn_ack_timer", Flag(false), "tcp-sink.cc: a sink has no timer but the one that delays acknowledgments"),
     value("data_retries", Unlimited, "tcp.cc: never gives up"),
     value("time_wait", Time(Span::ZERO), "one-way agents have none"),
 ];

@@ -10,11 +10,13 @@ use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 
+use crate::sack::MAX_BLOCKS;
+
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
+    PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -40,6 +42,7 @@ pub struct Profile {
     pub recovery: Recovery,
     pub sack_pipe: SackPipe,
     pub sack_blocks: u32,
+    pub sack_memory: SackMemory,
     /// bytes
     pub sack_overhead: u32,
     pub limited_transmit: bool,
@@ -76,6 +79,7 @@ pub struct Profile {
     pub ect_on_syn_ack: bool,
     pub cwr_on_retransmission: bool,
     pub syn_retries: u32,
+    pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
 }
@@ -123,6 +127,7 @@ impl Profile {
             recovery: Recovery::read(s, "recovery")?,
             sack_pipe: SackPipe::read(s, "sack_pipe")?,
             sack_blocks: count(s, "sack_blocks")?,
+            sack_memory: SackMemory::read(s, "sack_memory")?,
             sack_overhead: bytes(s, "sack_overhead")?,
             limited_transmit: s.flag("limited_transmit")?,
             fast_retransmit_guard: fast_retransmit_guard(s)?,
@@ -156,11 +161,20 @@ impl Profile {
             ect_on_syn_ack: s.flag("ect_on_syn_ack")?,
             cwr_on_retransmission: s.flag("cwr_on_retransmission")?,
             syn_retries: limit(s, "syn_retries")?,
+            syn_ack_timer: s.flag("syn_ack_timer")?,
             data_retries: limit(s, "data_retries")?,
             time_wait: s.span("time_wait")?,
         };
         profile.check()?;
         Ok(profile)
+    }
+
+    /// How many of the blocks that it has reported a receiver remembers.
+    pub(crate) fn remembered_blocks(&self) -> usize {
+        match self.sack_memory {
+            SackMemory::Four => MAX_BLOCKS,
+            SackMemory::SackBlocks => self.sack_blocks as usize,
+        }
     }
 
     /// What the automatic parameters of [`PARAMS`] have been resolved to, for those who left them so.

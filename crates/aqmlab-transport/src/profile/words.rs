@@ -88,6 +88,16 @@ words! {
     }
 }
 words! {
+    /// How many of the blocks that it has reported a receiver remembers.
+    SackMemory {
+        /// As many as an option can hold, though it may be told to report fewer: blocks that left the option come back
+        /// into it when others have merged.
+        Four = "four",
+        /// As many as it reports: what has left the option is forgotten (ns-2).
+        SackBlocks = "sack_blocks",
+    }
+}
+words! {
     /// When a partial acknowledgment restarts the retransmission timer.
     PartialAck {
         /// Only the first one in a recovery (RFC 6582, section 4: impatient).
