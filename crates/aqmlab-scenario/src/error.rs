@@ -138,6 +138,16 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start + opening)
     }
 
+    /// The line in which `span` begins.
+    pub(crate) fn line_of(&self, span: &Range<usize>) -> usize {
+        Lines::of(self.text).position(span.start).0
+    }
+
+    /// Leaves out the problems with such words.
+    pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
+        self.problems.retain(|(_, _, message)| !words(message));
+    }
+
     /// All that it has found so far.
     pub(crate) fn known(&self) -> Known {
         self.known.clone()

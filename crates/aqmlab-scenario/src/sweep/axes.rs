@@ -89,7 +89,8 @@ impl Reader<'_, '_> {
     fn plain(&mut self, change: &Change) -> Option<Values> {
         let name = change.dotted();
         let items = self.list(&change.node, &name)?;
-        let labels = items.iter().map(|item| self.label(item, &name)).collect::<Option<Vec<_>>>()?;
+        let labels: Vec<_> = items.iter().map(|item| self.label(item, &name)).collect();
+        let labels = labels.into_iter().collect::<Option<Vec<_>>>()?;
         self.labels_differ(&labels, items, &name)?;
         let one = |item: &Node| vec![Change { node: item.clone(), ..change.clone() }];
         let axis = Axis { name: name.clone(), short: String::new(), keys: vec![name], labels };
@@ -117,8 +118,12 @@ impl Reader<'_, '_> {
         };
         let count = self.list(&first.node, &first.dotted())?.len();
         let mut all: Vec<Vec<Change>> = vec![Vec::new(); count];
+        let mut fit = true;
         for key in &keys {
-            let items = self.list(&key.node, &key.dotted())?;
+            let Some(items) = self.list(&key.node, &key.dotted()) else {
+                fit = false;
+                continue;
+            };
             if items.len() != count {
                 let message = format!(
                     "`{}` has {}, `{}` has {}; zipped lists are of one length",
@@ -128,13 +133,13 @@ impl Reader<'_, '_> {
                     counted(count as u64, "value")
                 );
                 self.error(&key.node.at, &format!("sweep.{name}"), message);
-                return None;
+                fit = false;
             }
             for (changes, item) in all.iter_mut().zip(items) {
                 changes.push(Change { node: item.clone(), ..key.clone() });
             }
         }
-        let labels = self.zip_labels(table, &name, first, count)?;
+        let labels = self.zip_labels(table, &name, first, count).filter(|_| fit)?;
         let keys = keys.iter().map(Change::dotted).collect();
         Some(Values { axis: Axis { short: name.clone(), name, keys, labels }, changes: all })
     }
@@ -157,7 +162,8 @@ impl Reader<'_, '_> {
             return None;
         }
         let label = |item: &Node| if written { self.text(item, &path) } else { self.label(item, &path) };
-        let labels = items.iter().map(label).collect::<Option<Vec<_>>>()?;
+        let labels: Vec<_> = items.iter().map(label).collect();
+        let labels = labels.into_iter().collect::<Option<Vec<_>>>()?;
         self.labels_differ(&labels, items, &path)?;
         Some(labels)
     }
@@ -167,17 +173,14 @@ impl Reader<'_, '_> {
         let mut axis = Axis { name: CASE.into(), short: CASE.into(), keys: Vec::new(), labels: Vec::new() };
         let mut all = Vec::new();
         for item in items {
-            let table = self.table(item, CASE)?;
-            let name = self.name(item, table, CASE)?;
+            let Some(table) = self.table(item, CASE) else { continue };
+            let Some(name) = self.name(item, table, CASE) else { continue };
             let at = name_at(item, table);
             if !is_name(&name) {
                 let message = format!("{name:?} is no name; a case's name has 1 to 64 printable characters");
                 self.error(&at, "sweep.case.name", message);
-                return None;
-            }
-            if axis.labels.contains(&name) {
+            } else if axis.labels.contains(&name) {
                 self.error(&at, "sweep.case.name", format!("two cases are called {name:?}"));
-                return None;
             }
             let changes = changes(table, &["name"]);
             for key in changes.iter().map(Change::dotted) {
@@ -280,19 +283,19 @@ impl Reader<'_, '_> {
 
     fn labels_differ(&mut self, labels: &[String], items: &[Node], path: &str) -> Option<()> {
         let path = path.strip_prefix("sweep.").unwrap_or(path);
+        let mut differ = Some(());
         for (i, label) in labels.iter().enumerate() {
-            if !is_name(label) {
-                let message = format!("{label:?} is no label; a label has 1 to 64 printable characters");
-                self.error(&items[i].at, &format!("sweep.{path}"), message);
-                return None;
-            }
-            if labels[..i].contains(label) {
-                let message = format!("{label:?} is there twice; the labels of an axis differ");
-                self.error(&items[i].at, &format!("sweep.{path}"), message);
-                return None;
-            }
+            let message = if !is_name(label) {
+                format!("{label:?} is no label; a label has 1 to 64 printable characters")
+            } else if labels[..i].contains(label) {
+                format!("{label:?} is there twice; the labels of an axis differ")
+            } else {
+                continue;
+            };
+            self.error(&items[i].at, &format!("sweep.{path}"), message);
+            differ = None;
         }
-        Some(())
+        differ
     }
 
     /// No key is swept twice, and none is overwritten by what is swept after it.

@@ -70,17 +70,15 @@ impl Pass<'_, '_> {
 
     fn claim(&mut self, item: &Node, axes: &[&Axis], arms: &[&str]) -> Option<Claim> {
         let section = self.section(item, "claim", CLAIM)?;
-        let name = self.text(&section, "name");
-        if let Some(name) = name.as_deref().filter(|name| !is_name(name)) {
-            let message = format!("{name:?} is no name; a claim's name has 1 to 64 printable characters");
+        let mut name = self.text(&section, "name");
+        if let Some(wrong) = name.take_if(|name| !is_name(name)) {
+            let message = format!("{wrong:?} is no name; a claim's name has 1 to 64 printable characters");
             self.error(&section.at("name"), "claim.name", message);
-            return None;
         }
-        let expect = self.text(&section, "expect");
-        if expect.as_deref().is_some_and(|expect| expect.trim().is_empty()) {
+        let mut expect = self.text(&section, "expect");
+        if expect.take_if(|expect| expect.trim().is_empty()).is_some() {
             let message = "the expression is empty; write one such as \"goodput_bps{arm=RED} > 1Mbit\"";
             self.error(&section.at("expect"), "claim.expect", message);
-            return None;
         }
         let conditions = self.labels(&section, axes, arms);
         let (text, source) = (self.prose(&section, "text", LINES), self.prose(&section, "source", LINES));
@@ -110,7 +108,8 @@ impl Pass<'_, '_> {
     ) -> Option<Vec<(String, String)>> {
         let Some(node) = section.node("where") else { return Some(Vec::new()) };
         let table = self.table(node, "claim.where")?;
-        table.entries.iter().map(|entry| self.label(entry, axes, arms)).collect()
+        let labels: Vec<_> = table.entries.iter().map(|entry| self.label(entry, axes, arms)).collect();
+        labels.into_iter().collect()
     }
 
     fn label(&mut self, entry: &Entry, axes: &[&Axis], arms: &[&str]) -> Option<(String, String)> {

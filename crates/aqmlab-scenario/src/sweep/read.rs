@@ -1,6 +1,6 @@
 //! From text to a sweep.
 
-use crate::arms;
+use crate::arms::{self, Arm};
 use crate::changes::{Change, apply};
 use crate::elaborate::{self, Limits, common};
 use crate::error::{Report, ScenarioError};
@@ -66,6 +66,7 @@ fn read<'f>(
     let tree = Node { at: root.at.clone(), value: Tree::Table(base.clone()) };
     let arms = arms::arms(written.get("arm"), &tree, report);
     let axes = written.get("sweep").map_or_else(|| Some(Vec::new()), |node| axes(node, report));
+    arms_keep_their_values(&arms, axes.as_deref().unwrap_or_default(), report);
     let known: Vec<&Axis> = axes.iter().flatten().map(|values| &values.axis).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     // Labels of axes that could not be read are unknown, and so is what a claim means by them.
@@ -88,17 +89,54 @@ fn read<'f>(
         base,
         arms,
         has_arms: written.get("arm").is_some(),
-        axes: axes?,
+        axes: axes.clone().unwrap_or_default(),
         claims: Vec::new(),
         first: Vec::new(),
         warnings: Vec::new(),
     };
+    if axes.is_none() {
+        sweep.try_unswept(report);
+        return None;
+    }
     let first = sweep.try_each(report);
     sweep.common = common?;
     sweep.claims = claims??;
     sweep.first = first?;
     sweep.first.iter_mut().for_each(|plan| plan.title.clone_from(&sweep.common.title));
     Some(sweep)
+}
+
+/// No axis replaces what an arm sets: the arms would no longer be what they are called, and nothing would say so.
+fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
+    for arm in arms {
+        for own in &arm.changes {
+            for swept in axes.iter().flat_map(|axis| axis.changes.iter().flatten()) {
+                let Some((at, key)) = replaced(own, swept) else { continue };
+                let line = report.line_of(&swept.key_at);
+                let message = format!(
+                    "`{key}` is set here and swept in line {line}, which would replace it; leave it out of the arm, or do \
+                     not sweep it"
+                );
+                report.error(&at, &format!("arm {:?}", arm.name), message);
+            }
+        }
+    }
+}
+
+/// Where an arm's change sets a key that a swept one would set again, and the key.
+fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
+    if own.path.starts_with(&swept.path) {
+        return Some((own.key_at.clone(), own.dotted()));
+    }
+    let below = swept.path.strip_prefix(own.path.as_slice())?;
+    let mut at = &own.key_at;
+    let mut node = &own.node;
+    for key in below {
+        let Tree::Table(table) = &node.value else { return None };
+        let entry = table.entries.iter().find(|entry| entry.key == *key)?;
+        (at, node) = (&entry.key_at, &entry.node);
+    }
+    Some((at.clone(), swept.dotted()))
 }
 
 /// The table without some of its keys.
@@ -145,6 +183,14 @@ impl Sweep<'_> {
             }
         }
         plans
+    }
+
+    /// What is wrong with the file besides its axes, where these cannot be read: what lacks may be swept.
+    fn try_unswept(&self, report: &mut Report<'_>) {
+        let mut own = Report::new(&self.text);
+        self.plans(&[], &mut own);
+        own.forget(|message| message.contains("is missing"));
+        report.absorb(own, "", |_, _| true);
     }
 
     /// Plans of the first case. What is wrong without any swept value is told without them.

@@ -43,7 +43,14 @@ impl Beside {
 
 impl Files for Beside {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(self.folder.join(path))
+        let file = self.folder.join(path);
+        // Reading from a pipe may wait for ever, and reading from a device never ends.
+        let kind = std::fs::metadata(&file)?.file_type();
+        if !kind.is_file() && !kind.is_dir() {
+            let message = "it is a pipe, a socket or a device; name a regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        std::fs::read(file)
     }
 }
 
