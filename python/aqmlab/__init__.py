@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
+    from aqmlab.verification import verify
 
 __all__ = [
     "AqmlabError",
@@ -86,6 +87,7 @@ __all__ = [
     "sweep",
     "table",
     "verdicts",
+    "verify",
 ]
 
 # Imported as they are asked for: the answer to `--help` should wait for none of them.
@@ -107,6 +109,7 @@ _NAMES = {
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
+    "aqmlab.verification": ("verify",),
     "aqmlab._core": ("__version__",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

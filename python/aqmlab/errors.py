@@ -59,6 +59,20 @@ class RecordingError(AqmlabError):
     """A recording that is missing, incomplete or corrupt, or that cannot be written."""
 
 
+class DamageError(RecordingError):
+    """Files of recordings are not as they were written.
+
+    Attributes
+    ----------
+    reasons
+        A sentence for each of them, with its path.
+    """
+
+    def __init__(self, reasons: Iterable[str], remedy: str = "") -> None:
+        self.reasons = tuple(dict.fromkeys(reasons))
+        super().__init__("\n".join([*self.reasons, *([remedy] if remedy else [])]))
+
+
 class HostError(AqmlabError):
     """The machine cannot do it: no permission, no space, not enough memory."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,8 +17,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aqmlab.errors import HostError, RecordingError, RunError, UsageError
-from aqmlab.recording import Experiment, load
+from aqmlab.errors import DamageError, HostError, RecordingError, RunError, UsageError
+from aqmlab.figures import counted
+from aqmlab.files import save
+from aqmlab.integrity import read_json, sealed
+from aqmlab.recording import FORMAT_VERSION, Experiment, load, load_run
 from aqmlab.scenario import Scenario, read
 
 Progress = Callable[[Mapping[str, float]], object]
@@ -43,6 +48,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     pcap_bytes: int | None = None,
     progress: Progress | None = None,
     report: bool = True,
+    resume: bool = False,
 ) -> Experiment:
     """Run every arm of a scenario with every seed.
 
@@ -67,6 +73,10 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Told how far the runs are.
     report
         Whether to make ``report.html``.
+    resume
+        Whether to go on with what is in ``output`` (in the latest directory of the same runs below
+        ``runs``, if not given): runs that are there as they were written are kept, others are done. Without
+        such a directory it begins.
 
     Returns
     -------
@@ -89,7 +99,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
     asked = prepare(scenario, seed=seed, runs=runs, arms=arms)
     jobs = job_count(jobs)
     capture = Capture.chosen(pcap, pcap_bytes)
-    directory = asked.begin(output)
+    begun = asked.begun(output) if resume else None
+    directory = asked.begin(output) if begun is None else begun
     run_prepared(asked, directory, jobs, progress, capture)
     experiment = load(directory)
     if report:
@@ -131,10 +142,79 @@ class Prepared:
         HostError
             If it cannot be made.
         """
-        directory = free_directory(self.about) if output is None else Path(output)
-        about = json.dumps(self.about, indent=1, ensure_ascii=False) + "\n"
-        make_directory(directory, {"scenario.toml": self.text, "experiment.json": about})
-        return directory
+        return begin_directory(
+            output, self.about, {"scenario.toml": self.text, "experiment.json": sealed(self.about)}
+        )
+
+    def begun(self, output: Path | str | None) -> Path | None:
+        """The directory in which this experiment was begun, if there is one.
+
+        Raises
+        ------
+        UsageError
+            If the given one is of something else.
+        RecordingError
+            If it cannot be read.
+        """
+        if output is None:
+            found = sorted(DEFAULT_PARENT.glob(f"*-{_own_name(self.about)}*"))
+            return next((path for path in reversed(found) if self._differs(path) is None), None)
+        path = Path(output)
+        if not path.exists():
+            return None
+        differs = self._differs(path)
+        if differs is not None:
+            raise UsageError(f"`{path}` cannot be resumed: {differs}; name another directory")
+        return path
+
+    def _differs(self, path: Path) -> str | None:
+        """In what the experiment in a directory is another one than this."""
+        if not (path / "experiment.json").is_file():
+            return "it holds no experiment"
+        try:
+            about = read_json(path / "experiment.json")
+        except DamageError:
+            # All of it follows from the scenario, and every run is compared with that.
+            save(path / "experiment.json", sealed(self.about))
+            return None
+        same = {
+            "results_version": "it is of another version of the results",
+            "arms": "its arms are others, or have other values",
+            "seeds": "its seeds are others",
+            "host": "its runs are of another host",
+        }
+        return next((words for key, words in same.items() if about.get(key) != self.about.get(key)), None)
+
+    def missing(self, directory: Path) -> list[tuple[list[str], list[int]]]:
+        """The runs that a directory lacks, as arms and their seeds; what is damaged is removed."""
+        lacking: dict[tuple[int, ...], list[str]] = {}
+        for arm in self.arms:
+            seeds = tuple(seed for seed in self.seeds if not _is_done(directory, arm, seed))
+            if seeds:
+                lacking.setdefault(seeds, []).append(str(arm["name"]))
+        return [(arms, list(seeds)) for seeds, arms in lacking.items()]
+
+
+def _is_done(directory: Path, arm: Mapping[str, Any], seed: int) -> bool:
+    """Whether a run is there as it was written; if it is there otherwise, it is removed."""
+    path = directory / str(arm["slug"]) / f"seed-{seed}"
+    if not path.is_dir():
+        return False
+    try:
+        run = load_run(path)
+        of = (run.arm, run.seed, run.manifest["plan_digest"], run.manifest.get("results_version"))
+        if of == (arm["name"], seed, arm["digest"], _results_version()) and not run.damage():
+            return True
+    except DamageError:
+        pass
+    shutil.rmtree(path)
+    return False
+
+
+def _results_version() -> int:
+    from aqmlab import _core
+
+    return _core.RESULTS_VERSION
 
 
 def prepare(
@@ -209,36 +289,51 @@ def run_prepared(
     """Do the runs on ``jobs`` threads, their recordings in ``directory``."""
     from aqmlab import _core
 
-    with keeping_what_finished(directory):
-        answer = json.loads(
-            _core.run(
-                asked.text,
-                asked.file_name,
-                directory,
-                jobs,
-                arms=[arm["name"] for arm in asked.arms],
-                seeds=asked.seeds,
-                progress=progress,
-                memory_cap=memory_cap(jobs),
-                pcap=list(capture.ports),
-                pcap_bytes=capture.bytes,
+    failed: list[Mapping[str, Any]] = []
+    finished = 0
+    with keeping_what_finished(directory, f"; `--resume -o {directory}` goes on"):
+        parts = asked.missing(directory)
+        total = sum(len(arms) * len(seeds) for arms, seeds in parts)
+        for arms, seeds in parts:
+            answer = json.loads(
+                _core.run(
+                    asked.text,
+                    asked.file_name,
+                    directory,
+                    jobs,
+                    arms=arms,
+                    seeds=seeds,
+                    progress=progress and _among(progress, finished + len(failed), total),
+                    memory_cap=memory_cap(jobs),
+                    pcap=list(capture.ports),
+                    pcap_bytes=capture.bytes,
+                )
             )
-        )
-    if not answer["finished"]:
+            finished += len(answer["finished"])
+            failed += answer["failed"]
+    if parts and not finished:
         _remove_if_empty(directory)
-    if answer["failed"]:
-        raise _failure(answer, directory)
+    if failed:
+        raise _failure(failed, finished, directory)
+
+
+def _among(progress: Progress, before: int, total: int) -> Progress:
+    """Progress of some of the runs, told as of all."""
+    return lambda now: progress({**now, "runs_done": now["runs_done"] + before, "runs_total": total})
 
 
 @contextmanager
-def keeping_what_finished(directory: Path) -> Iterator[None]:
-    """If what is done in it fails, keep the finished runs and say so; without any, remove the directory."""
+def keeping_what_finished(directory: Path, then: str = "") -> Iterator[None]:
+    """If what is done in it fails, keep the finished runs and say so; without any, remove the directory.
+
+    ``then`` follows in the words: how to go on.
+    """
     try:
         yield
     except BaseException as error:
         try:
             if not _remove_if_empty(directory):
-                error.add_note(f"finished runs are kept in `{directory}`")
+                error.add_note(f"finished runs are kept in `{directory}`{then}")
         except OSError as left:
             # What went wrong first is what to tell.
             error.add_note(f"`{left.filename}` cannot be removed: {left.strerror}")
@@ -317,7 +412,7 @@ def describe(
     """The content of ``experiment.json``."""
     kept = ("name", "slug", "digest", "parameters")
     return {
-        "format_version": 1,
+        "format_version": FORMAT_VERSION,
         "aqmlab_version": origin.version,
         "results_version": origin.results_version,
         "title": plan["title"],
@@ -357,9 +452,12 @@ def _check_claims(plan: Mapping[str, Any], file: str) -> None:
 
 def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str:
     """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all plans and seeds."""
-    stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
+    return f"{(now or datetime.now(UTC)).strftime('%Y%m%dT%H%M%SZ')}-{_own_name(about)}"
+
+
+def _own_name(about: Mapping[str, Any]) -> str:
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
-    return f"{stamp}-{slug(about['title'])}-{sha256(named.encode()).hexdigest()[:8]}"
+    return f"{slug(about['title'])}-{sha256(named.encode()).hexdigest()[:8]}"
 
 
 def slug(title: str) -> str:
@@ -367,11 +465,32 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
-def free_directory(about: Mapping[str, Any]) -> Path:
-    """A directory of our own choice; another of the same second gets a number."""
+class _TakenError(UsageError):
+    """There is something of that name."""
+
+
+def begin_directory(output: Path | str | None, about: Mapping[str, Any], files: Mapping[str, str]) -> Path:
+    """Make a directory with these files; one of our own choice if none is given.
+
+    Another of the same second gets a number, also where two processes want the name at once.
+
+    Raises
+    ------
+    UsageError
+        If the given one exists.
+    HostError
+        If it cannot be made.
+    """
+    if output is not None:
+        make_directory(Path(output), files)
+        return Path(output)
     first = DEFAULT_PARENT / directory_name(about)
     numbered = (first.with_name(f"{first.name}-{i}") for i in count(2))
-    return next(path for path in chain([first], numbered) if not path.exists())
+    for directory in chain([first], numbered):
+        with suppress(_TakenError):
+            make_directory(directory, files)
+            return directory
+    raise AssertionError("there is always another number")
 
 
 def make_directory(directory: Path, files: Mapping[str, str]) -> None:
@@ -384,8 +503,11 @@ def make_directory(directory: Path, files: Mapping[str, str]) -> None:
     HostError
         If it cannot be made.
     """
+    taken = _TakenError(
+        f"`{directory}` exists already; an experiment is never overwritten (`--resume` goes on with one)"
+    )
     if directory.exists() or directory.is_symlink():
-        raise UsageError(f"`{directory}` exists already; an experiment is never overwritten")
+        raise taken
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -395,7 +517,13 @@ def make_directory(directory: Path, files: Mapping[str, str]) -> None:
             partial.mkdir()
             for name, content in files.items():
                 (partial / name).write_text(content, encoding="utf-8")
-            partial.rename(directory)
+            try:
+                partial.rename(directory)
+            except OSError as error:
+                # Somebody else was first, in the same second.
+                if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+                    raise taken from error
+                raise
     except OSError as error:
         raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
 
@@ -413,13 +541,12 @@ def _remove_if_empty(directory: Path) -> bool:
     return True
 
 
-def _failure(answer: Mapping[str, Any], directory: Path) -> RunError:
-    first = answer["failed"][0]
-    failed, total = len(answer["failed"]), len(answer["failed"]) + len(answer["finished"])
-    kept = f"; the others are in `{directory}`" if answer["finished"] else ""
+def _failure(failed: Sequence[Mapping[str, Any]], finished: int, directory: Path) -> RunError:
+    first = failed[0]
+    kept = f"; the others are in `{directory}`" if finished else ""
     return RunError(
-        f"{failed} of {total} runs failed{kept}; the first: arm `{first['arm']}`, seed {first['seed']}:"
-        f" {first['reason']}"
+        f"{len(failed)} of {counted(len(failed) + finished, 'run')} failed{kept}; the first: arm"
+        f" `{first['arm']}`, seed {first['seed']}: {first['reason']}"
     )
 
 

@@ -66,7 +66,7 @@ class Reader:
             try:
                 self.read([run])
             except RecordingError as error:
-                found[run.path] = str(error)
+                found[run.path] = "; ".join(str(error).splitlines())
         return found
 
 

@@ -5,21 +5,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.errors import RecordingError
+from aqmlab.errors import DamageError, RecordingError
+from aqmlab.integrity import damaged_tables, read_json
 from aqmlab.plan import network
 from aqmlab.stopping import answered
 
 if TYPE_CHECKING:
     import duckdb
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,16 @@ class Run:
     def links(self) -> list[dict[str, Any]]:
         """The links in the plan's order: ``name``, ``rate_bps``, ``delay_ns``."""
         return list(self.manifest["links"])
+
+    def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
+        """A sentence for each table that is not as the run wrote it.
+
+        Parameters
+        ----------
+        tables
+            Names of those to look at; all if not given.
+        """
+        return tuple(damaged_tables(self.path, self.manifest["tables"], tables).values())
 
     def rate_bps(self, queue: str) -> int:
         """Capacity of the link behind a queue, in bit/s."""
@@ -165,9 +175,12 @@ class Experiment:
     def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
         import duckdb
 
-        files = [str(run.path / f"{table}.parquet") for run in (self.runs if runs is None else runs)]
+        asked = self.runs if runs is None else runs
+        files = [str(run.path / f"{table}.parquet") for run in asked]
         if not files:
             raise RecordingError(f"`{self.path}` holds no finished run")
+        if any(run.damage([table]) for run in asked):
+            raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
         numbered = (
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
             " FROM read_parquet($files, filename = true)"
@@ -183,6 +196,11 @@ class Experiment:
             return answered(connection, ask)
         except duckdb.Error as error:
             raise _unreadable(self._connection, files, error) from error
+
+    @property
+    def _remedy(self) -> str:
+        """What to do about damage, if it is known who has made the runs."""
+        return "" if self.path == Path() else remedy(self.path)
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -229,12 +247,20 @@ def load(path: Path | str) -> Experiment:
 
 
 def _load_experiment(path: Path) -> Experiment:
-    about = read_json(path / "experiment.json")
+    try:
+        about = read_json(path / "experiment.json")
+    except DamageError as error:
+        raise DamageError(error.reasons, remedy(path)) from error
+    version = about.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise RecordingError(
+            f"`{path / 'experiment.json'}` has the format version `{version}`; this aqmlab reads up to"
+            f" {FORMAT_VERSION}"
+        )
     try:
         arms = tuple(str(arm["name"]) for arm in about["arms"])
         seeds = tuple(int(seed) for seed in about["seeds"])
-        folders = [path / str(arm["slug"]) / f"seed-{seed}" for arm in about["arms"] for seed in seeds]
-        runs = tuple(load_run(folder) for folder in folders if (folder / "manifest.json").is_file())
+        runs = _load_runs(path, [(arm, seed) for arm in about["arms"] for seed in seeds])
         return Experiment(
             path=path,
             title=str(about["title"]),
@@ -249,6 +275,44 @@ def _load_experiment(path: Path) -> Experiment:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"`{path / 'experiment.json'}` is incomplete: {_words(error)}") from error
+
+
+def _load_runs(path: Path, asked: Sequence[tuple[dict[str, Any], int]]) -> tuple[Run, ...]:
+    """The finished runs of an experiment, each in the directory of its arm and seed.
+
+    Raises
+    ------
+    DamageError
+        If any is damaged: all that is, is named.
+    """
+    runs: list[Run] = []
+    reasons: list[str] = []
+    for arm, seed in asked:
+        folder = path / str(arm["slug"]) / f"seed-{seed}"
+        if not (folder / "manifest.json").is_file():
+            continue
+        try:
+            run = load_run(folder)
+        except DamageError as error:
+            reasons += error.reasons
+            continue
+        digest = arm.get("digest", run.manifest["plan_digest"])
+        if (run.arm, run.seed, run.manifest["plan_digest"]) == (str(arm["name"]), seed, digest):
+            runs.append(run)
+        else:
+            reasons.append(
+                f"`{folder}` is the recording of another run: of arm `{run.arm}` and seed {run.seed}"
+            )
+    if reasons:
+        raise DamageError([*reasons, *(reason for run in runs for reason in run.damage())], remedy(path))
+    return tuple(runs)
+
+
+def remedy(path: Path) -> str:
+    """What to do about damaged runs of an experiment."""
+    if (path / "experiment.json").is_file():
+        return f"`aqmlab run SCENARIO --resume -o {path}` does what is damaged or missing, and keeps the rest"
+    return "run it again, or restore the directory from a copy"
 
 
 def _load_single(path: Path) -> Experiment:
@@ -303,39 +367,20 @@ def load_run(path: Path, plans: dict[str, dict[str, Any]] | None = None) -> Run:
         )
     for key, kind in _REQUIRED.items():
         if key not in manifest:
-            raise RecordingError(f"`{file}` is incomplete: `{key}` is missing")
+            raise DamageError([f"`{file}` is incomplete: `{key}` is missing"])
         if not isinstance(manifest[key], kind):
-            raise RecordingError(f"`{file}` is corrupt: `{key}` is no {kind.__name__}")
+            raise DamageError([f"`{file}` is corrupt: `{key}` is no {kind.__name__}"])
     known = {} if plans is None else plans
     if manifest["plan_digest"] not in known:
         try:
             network(manifest["plan"])
         except (KeyError, TypeError, ValueError) as error:
-            raise RecordingError(f"`{file}` is incomplete in its plan: {_words(error)}") from error
+            raise DamageError([f"`{file}` is incomplete in its plan: {_words(error)}"]) from error
     manifest["plan"] = known.setdefault(manifest["plan_digest"], manifest["plan"])
     for table in manifest["tables"]:
         if not (path / f"{table}.parquet").is_file():
-            raise RecordingError(f"`{path}` is incomplete: `{table}.parquet` is missing")
+            raise DamageError([f"`{path}` is incomplete: `{table}.parquet` is missing"])
     return Run(path, manifest)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a recording.
-
-    Raises
-    ------
-    RecordingError
-        If it cannot be read, or holds something else.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordingError(f"cannot read `{path}`: {error.strerror}") from error
-    except ValueError as error:
-        raise RecordingError(f"`{path}` is corrupt: {error}") from error
-    if not isinstance(content, dict):
-        raise RecordingError(f"`{path}` is corrupt: it holds no JSON object")
-    return content
 
 
 def _unreadable(
@@ -345,7 +390,7 @@ def _unreadable(
     for file in files:
         reason = damage(connection, file)
         if reason:
-            return RecordingError(reason)
+            return DamageError([reason])
     return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from aqmlab.answers import bottleneck, judged
-from aqmlab.errors import RecordingError, UsageError, unknown
+from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
 from aqmlab.figures import left_out
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
@@ -352,10 +352,9 @@ class Results:
         reasons = list(dict.fromkeys(missing.reason for missing in self.missing if missing.damaged))
         if not reasons:
             return None
-        which = "the first: " if len(reasons) > 1 else ""
-        return RecordingError(
-            f"{left_out(len(reasons), 'recording')}: {which}{reasons[0]}; the sweep does again what is"
-            " removed, and everything with `--force`"
+        return DamageError(
+            [f"{left_out(len(reasons), 'recording')}: {reasons[0]}", *reasons[1:]],
+            "`aqmlab sweep` makes damaged runs anew; an experiment is repaired by `aqmlab run --resume`",
         )
 
     def _measured(self, run: Run) -> Measured:

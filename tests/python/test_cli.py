@@ -16,6 +16,7 @@ import tomli_w
 
 from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
+from resealed import reseal
 from signalled import started_with_all_signals
 
 
@@ -149,7 +150,7 @@ def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
 def test_a_manifest_of_other_content_is_exit_4(aqmlab, experiment, tmp_path, key, value, message):
     shutil.copytree(experiment.path, tmp_path / "copy")
     file = tmp_path / "copy" / "droptail" / "seed-1" / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}), encoding="utf-8")
+    reseal(file.parent, **{key: value})
     ended = aqmlab("report", tmp_path / "copy")
     assert (ended.returncode, ended.stdout) == (4, "")
     assert message in ended.stderr
@@ -364,7 +365,9 @@ def test_a_signal_keeps_finished_runs_and_nothing_half_done(number, code, small,
         process.send_signal(number)
         out, err = process.communicate()
     assert (process.returncode, out) == (code, "")
-    assert err == f"interrupted; finished runs are kept in `{directory}`\n"
+    assert err == (
+        f"interrupted; finished runs are kept in `{directory}`; `--resume -o {directory}` goes on\n"
+    )
     assert not [path for path in directory.rglob("*") if "partial" in path.name]
     rest = aqmlab_process("report", directory)
     assert rest.returncode == 0, rest.stderr

@@ -83,7 +83,7 @@ def test_what_cannot_be_read_is_not_merged(swept, aqmlab_cli, tmp_path):
     directory_for_a_table(run)
     ended = aqmlab_cli("merge", swept.parent.parent, "--store", tmp_path / "merged", "--no-report")
     assert ended.returncode == 4
-    assert f"error: cannot read `{run / 'summary.parquet'}`: Is a directory" in ended.stderr
+    assert f"error: 1 recording cannot be read and is left out: `{run}` is incomplete: " in ended.stderr
 
 
 def test_claims_are_scored_over_the_others(swept, aqmlab_cli, tmp_path):
@@ -95,7 +95,9 @@ def test_claims_are_scored_over_the_others(swept, aqmlab_cli, tmp_path):
     ended = aqmlab_cli("claims", swept, "--file", claims)
     assert ended.returncode == 4
     assert "undecided  a" in ended.stdout
-    assert "error: 4 recordings cannot be read and are left out: the first: " in ended.stderr
+    assert "error: 4 recordings cannot be read and are left out: " in ended.stderr
+    for run in (0, 1, 2, 3):
+        assert str(recording(swept, run) / "summary.parquet") in ended.stderr
 
 
 def test_the_recording_of_another_run_is_none_of_this_one(swept):

@@ -22,6 +22,7 @@ from aqmlab.reports.templates import environment
 from aqmlab.results import Results
 from aqmlab.soundness import live as checks
 from live_worlds import live_object
+from resealed import reseal
 
 WHOLE = live_object(faithful=False) | {
     "most_held": 50,
@@ -124,10 +125,9 @@ def test_the_command_names_the_manifest_and_ends_with_4(experiment, tmp_path, aq
 
     copied = shutil.copytree(experiment.path, tmp_path / "copied")
     file = next(copied.glob("*/seed-1/manifest.json"))
-    manifest = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(manifest | {"live": without("reasons")}), encoding="utf-8")
+    reseal(file.parent, live=without("reasons"))
     ended = aqmlab_cli("report", copied)
     assert ended.returncode == 4
     assert ended.stderr == f"error: `{file}` is incomplete: `reasons` of `live` is missing\n"
-    file.write_text(json.dumps(manifest | {"live": without("lateness")}), encoding="utf-8")
+    reseal(file.parent, live=without("lateness"))
     assert aqmlab_cli("report", copied).returncode == 0

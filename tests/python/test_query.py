@@ -20,6 +20,7 @@ import pytest
 import aqmlab
 from aqmlab.cli.console import guarded
 from aqmlab.sweeps.store import Store
+from resealed import reseal
 from sweeping import RUNS, tables, tiny
 
 
@@ -221,6 +222,7 @@ def test_merging_refuses_what_contradicts_itself(store, tmp_path):
     manifest = json.loads(file.read_text())
     manifest["tables"]["flows"]["digest"] = "0" * 64
     file.write_text(json.dumps(manifest))
+    reseal(file.parent)
     with pytest.raises(aqmlab.RecordingError, match="are of one run, but differ"):
         aqmlab.merge([copy, store], tmp_path / "whole")
     with pytest.raises(aqmlab.UsageError, match="into itself"):
@@ -268,6 +270,7 @@ def test_recordings_that_lack_a_column_are_read_with_the_others(store, tmp_path,
     content = f"SELECT * EXCLUDE (timeouts) FROM '{file}'"
     duckdb.execute(f"COPY ({content}) TO '{tmp_path}/older.parquet'")
     (tmp_path / "older.parquet").rename(file)
+    reseal(file.parent)
     (whole,), (older,) = (rows("SELECT count(*), count(timeouts) FROM flows", path) for path in (store, copy))
     assert older[0] == whole[0]
     assert older[1] == whole[1] - duckdb.execute(f"SELECT count(*) FROM '{file}'").fetchall()[0][0]

@@ -107,8 +107,9 @@ def test_a_missing_table_is_named(copied):
         ("{", "is corrupt"),
         ("[]", "holds no JSON object"),
         ("{}", "has the format version `None`"),
-        ('{"format_version": 99}', "reads up to 1"),
+        ('{"format_version": 99}', "reads up to 2"),
         ('{"format_version": 1}', "`title` is missing"),
+        ('{"format_version": 2}', "`file_digest`, its last member, is missing"),
     ],
 )
 def test_a_damaged_manifest_is_explained(copied, content, message):

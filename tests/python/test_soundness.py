@@ -14,6 +14,7 @@ from aqmlab.results import Axis, Cell, Results
 from aqmlab.soundness import doubts, examine
 from aqmlab.soundness.course import courses
 from aqmlab.soundness.doubt import Finding, merged
+from resealed import reseal
 
 SOUND = {
     "title": "Sound",
@@ -283,6 +284,7 @@ def rewrite(file, expression):
     with duckdb.connect(":memory:") as connection:
         connection.execute(f"CREATE TABLE t AS SELECT {expression} FROM read_parquet('{file}')")
         connection.execute(f"COPY t TO '{file}' (FORMAT parquet)")
+    reseal(file.parent)
 
 
 def test_books_that_do_not_balance_are_serious(damaged):
@@ -297,9 +299,7 @@ def test_books_that_do_not_balance_are_serious(damaged):
 
 
 def test_a_manifest_that_denies_its_books_is_believed(damaged):
-    file = damaged / "red" / "seed-1" / "manifest.json"
-    manifest = json.loads(file.read_text())
-    file.write_text(json.dumps(manifest | {"books_balanced": False}))
+    reseal(damaged / "red" / "seed-1", books_balanced=False)
     assert "as its manifest says" in only(checks_of(damaged)["books"]).sentence
 
 

@@ -41,6 +41,18 @@ pub fn json_digest(value: &Value) -> Digest {
     Digest::of(canonical_json(value).as_bytes())
 }
 
+/// The text of a JSON object with a last member `file_digest`: the digest of all bytes that stand before it.
+///
+/// # Panics
+/// If it has no other member.
+pub(crate) fn sealed(object: &Value) -> String {
+    let text = format!("{object:#}");
+    let members = text.strip_suffix("\n}").expect("an object has members, a line each");
+    let head = format!("{members},\n  ");
+    let digest = Digest::of(head.as_bytes());
+    format!("{head}\"file_digest\": \"{digest}\"\n}}\n")
+}
+
 fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Array(items) => {
@@ -146,6 +158,14 @@ mod tests {
         // FIPS 180-4 example: SHA-256("abc")
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Digest::of(b"abc").to_string(), expected);
+    }
+
+    #[test]
+    fn a_sealed_object_ends_with_the_digest_of_what_stands_before() {
+        // printf '{\n  "a": 1,\n  ' | sha256sum
+        let digest = "6307439874e33cd516dd610d809eab1e3e429e27350db63ef7f2f8cd79888620";
+        let text = sealed(&json!({"a": 1}));
+        assert_eq!(text, format!("{{\n  \"a\": 1,\n  \"file_digest\": \"{digest}\"\n}}\n"));
     }
 
     #[test]

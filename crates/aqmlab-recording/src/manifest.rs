@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 use crate::digest::{Digest, json_digest};
 use crate::table::Table;
 
-/// The version of the directory's layout and of its tables.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of the directory's layout and of its tables. From 2 on there are digests of the files.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Raised by one whenever the same plan and seed give other numbers than before. Live runs have the same one: what their
 /// traffic asks for and their disciplines draw is the simulator's, though what they measure differs from run to run.
 pub const RESULTS_VERSION: u32 = 5;
 
-/// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, and rows and
-/// digest of each table.
+/// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, rows and digests of
+/// each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// Rises when the same plan and seed give other numbers.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::digest::{Digest, sealed};
 use crate::directory::Staged;
 use crate::error::RecordingError;
 use crate::manifest::Manifest;
@@ -54,12 +55,14 @@ impl Recording {
     }
 
     fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
+        let mut manifest = self.manifest.to_json(&self.tables);
         let mut files = Vec::with_capacity(self.tables.len() + 1);
         for table in &self.tables {
-            files.push((format!("{}.parquet", table.name), parquet_file::encode(table)?));
+            let bytes = parquet_file::encode(table)?;
+            manifest["tables"][table.name]["file_digest"] = Digest::of(&bytes).to_string().into();
+            files.push((format!("{}.parquet", table.name), bytes));
         }
-        let manifest = format!("{:#}\n", self.manifest.to_json(&self.tables));
-        files.push(("manifest.json".to_owned(), manifest.into_bytes()));
+        files.push(("manifest.json".to_owned(), sealed(&manifest).into_bytes()));
         Ok(files)
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use aqmlab_recording::{
-    Cell, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
+    Cell, Digest, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
 };
 use aqmlab_units::{Instant, Rate, Span};
 use proptest::prelude::*;
@@ -76,7 +76,10 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
     recording(vec![table]).write(&folder.join("run")).expect("written");
     let text = fs::read_to_string(folder.join("run/manifest.json")).expect("readable");
     let manifest: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(manifest["tables"]["law"], json!({"rows": 2, "digest": digest}));
+    let file_digest = Digest::of(&fs::read(folder.join("run/law.parquet")).expect("readable")).to_string();
+    assert_eq!(manifest["tables"]["law"], json!({"rows": 2, "digest": digest, "file_digest": file_digest}));
+    let (head, tail) = text.rsplit_once("\"file_digest\"").expect("the last member");
+    assert_eq!(tail, format!(": \"{}\"\n}}\n", Digest::of(head.as_bytes())));
     assert_eq!(manifest["seed"], json!(u64::MAX));
     assert_eq!(
         manifest["links"][0],

@@ -37,7 +37,9 @@ from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.sweep import merge, query, sweep
+from aqmlab.cli.verify import verify
 from aqmlab.cli.words import read_quickly
+from aqmlab.errors import UsageError
 
 app = typer.Typer(
     name="aqmlab",
@@ -99,6 +101,13 @@ def run(
         bool, typer.Option("--both", help="Run live as well and compare the two arm by arm.")
     ] = False,
     force: Force = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with what is in the directory: runs that are there and whole are kept.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate every arm of a scenario with every seed; print the results and write a report.
@@ -110,6 +119,8 @@ def run(
 
     set_quiet(quiet)
     if and_live:
+        if resume:
+            raise UsageError("`--resume` goes on with simulated runs; leave `--both` out")
         from aqmlab.live.experiment import Wishes
 
         wishes = Wishes(force, chosen_packets(pcap, pcap_bytes))
@@ -128,6 +139,7 @@ def run(
             pcap_bytes=pcap_bytes,
             progress=line.update,
             report=False,
+            resume=resume,
         )
     for warning in experiment.warnings:
         say(f"warning: {warning}")
@@ -213,6 +225,7 @@ app.command()(doctor)
 app.command()(sweep)
 app.command()(merge)
 app.command()(query)
+app.command()(verify)
 app.command()(metrics)
 app.command()(papers)
 app.command()(reproduce)

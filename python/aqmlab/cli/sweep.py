@@ -17,7 +17,7 @@ from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
-from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
+from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
@@ -80,6 +80,8 @@ def sweep(
             progress=watch,
             report=not no_report,
         )
+        for reason in dict.fromkeys(r for reasons in under_way.damaged.values() for r in reasons):
+            say(f"made anew: {reason}")
         with under_way:
             events.begin(under_way)
             if as_json:
@@ -267,6 +269,11 @@ def merge(
         say(f"sweep      {found.results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))
         if found.report is not None:
             say(f"report     {found.report}")
+    if merged.damaged:
+        from aqmlab.figures import left_out
+
+        count = left_out(len({Path(reason.split("`")[1]).parent for reason in merged.damaged}), "recording")
+        raise DamageError([f"{count}: {merged.damaged[0]}", *merged.damaged[1:]])
     refuse_damage(*(found.results for found in merged.sweeps))
     end_with([claim for found in merged.sweeps for claim in found.claims])
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.answers import HEADLINE
 from aqmlab.errors import RecordingError
 from aqmlab.experiment import Progress as SimulationProgress
-from aqmlab.experiment import free_directory, job_count, make_directory, prepare
+from aqmlab.experiment import begin_directory, job_count, prepare
 from aqmlab.experiment import run_prepared as simulate
 from aqmlab.figures import counted
+from aqmlab.integrity import read_json
 from aqmlab.live.experiment import ONE_CASE, Progress, Wishes, told_to_be_live
 from aqmlab.live.experiment import run_prepared as run_live
 from aqmlab.live.verdict import Verdict, verdicts
-from aqmlab.recording import Experiment, load, read_json
+from aqmlab.recording import Experiment, load
 from aqmlab.results import Results
 from aqmlab.scenario import Scenario
 
@@ -140,8 +141,8 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     """
     asked = prepare(scenario, seed=seed, runs=runs, arms=arms, instead=ONE_CASE)
     jobs = job_count(jobs)
-    directory = free_directory(asked.about) if output is None else Path(output)
-    make_directory(directory, {FILE: json.dumps({"format_version": 1, "title": asked.about["title"]}) + "\n"})
+    about = json.dumps({"format_version": 1, "title": asked.about["title"]}) + "\n"
+    directory = begin_directory(output, asked.about, {FILE: about})
     try:
         as_live = told_to_be_live(asked)
         run_live(as_live, as_live.begin(directory / LIVE), wishes, live_progress, interrupted)

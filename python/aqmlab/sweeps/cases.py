@@ -33,6 +33,8 @@ class Task:
         Where that came from, for messages; files that it names are looked for beside it.
     memory_bytes
         What the run will need at least.
+    replace
+        Whether it takes the place of a recording that is there, and damaged.
     """
 
     digest: str
@@ -41,6 +43,7 @@ class Task:
     toml: str
     file_name: str
     memory_bytes: int
+    replace: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The task as plain data."""

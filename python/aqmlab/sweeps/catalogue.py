@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import RecordingError
-from aqmlab.recording import load, read_json
+from aqmlab.integrity import damaged_tables, read_json
+from aqmlab.recording import load
 from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
@@ -77,12 +78,17 @@ class Catalogue:
         return len({tuple(entry.manifest.get(key) for key in keys) for entry in self.entries}) > 1
 
     def files(self, table: str) -> list[tuple[str, str]]:
-        """The files of a table, each with the digest of its run."""
-        return [
-            (f"{entry.path}/{table}.parquet", entry.digest)
-            for entry in self.entries
-            if table in entry.manifest["tables"]
-        ]
+        """The files of a table, each with the digest of its run; what is not as it was written is skipped."""
+        found = []
+        for entry in self.entries:
+            tables = entry.manifest["tables"]
+            if table not in tables:
+                continue
+            if damaged := damaged_tables(entry.path, tables, [table]):
+                self.skipped.extend(damaged.values())
+            else:
+                found.append((f"{entry.path}/{table}.parquet", entry.digest))
+        return found
 
 
 def catalogue(path: Path) -> Catalogue:
@@ -118,8 +124,18 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
     known: dict[str, Cell] = {}
     for _, cell, _, digest in found.cells:
         known.setdefault(digest, cell)
+    from aqmlab import _core
+
     for digest in [digest for digest in known if store.has(digest)] if only else store.digests():
         _add(found, store.path_of(digest), known.get(digest), digest)
+    of_another = [
+        entry
+        for entry in found.entries
+        if entry.manifest.get("results_version") == _core.RESULTS_VERSION
+        and _core.run_digest(str(entry.manifest.get("plan_digest")), entry.seed) != entry.digest
+    ]
+    found.skipped += [f"`{entry.path}` is the recording of another run" for entry in of_another]
+    found.entries = [entry for entry in found.entries if entry not in of_another]
     return found
 
 

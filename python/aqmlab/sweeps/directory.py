@@ -6,23 +6,23 @@ there before the first run. No file depends on when, where or in how many goes t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from aqmlab.errors import RecordingError
+from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import write_whole
+from aqmlab.integrity import read_json, sealed
 from aqmlab.reader import Reader
-from aqmlab.recording import Run, load_run, read_json
+from aqmlab.recording import Run, load_run
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
 from aqmlab.stopping import look
 from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store, writing
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 _ABOUT = ("title", "question", "metrics", "warnings", "arms", "axes", "claims")
 
@@ -70,7 +70,7 @@ def write_about(directory: Path, scenario: str, about: Mapping[str, Any]) -> Non
     HostError
         If they cannot be written.
     """
-    content = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    content = sealed(about)
     with writing(directory.parent.parent):
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in (("scenario.toml", scenario), (SWEEP_FILE, content)):
@@ -99,7 +99,11 @@ def update_about(
     """
     reasons = dict(failed)
     if (directory / SWEEP_FILE).exists():
-        others = SweepFile(directory).failed
+        try:
+            others = SweepFile(directory).failed
+        except DamageError:
+            # It is about to be written anew: all of it but this follows from the scenario.
+            others = {}
         reasons |= {digest: why for digest, why in others.items() if digest not in tried}
     lacking = {digest: why for digest, why in reasons.items() if not store.has(digest)}
     write_about(directory, cases.text, describe(cases, lacking))
@@ -121,7 +125,12 @@ class SweepFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.about = read_json(path / SWEEP_FILE)
+        try:
+            self.about = read_json(path / SWEEP_FILE)
+        except DamageError as error:
+            raise DamageError(
+                error.reasons, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
+            ) from error
         version = self.about.get("format_version")
         if not isinstance(version, int) or version > FORMAT_VERSION:
             raise RecordingError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.recording import read_json
+from aqmlab.integrity import read_json
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
@@ -31,12 +31,15 @@ class Merged:
         Runs that it got, and runs that it had.
     sweeps
         Those that the sources knew, with what is there of them now.
+    damaged
+        A sentence for each file of the sources that is not as it was written: its run is left out.
     """
 
     store: Store
     added: int
     present: int
     sweeps: tuple[Conclusion, ...]
+    damaged: tuple[str, ...] = ()
 
 
 def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
@@ -69,19 +72,24 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     if any(source.path.resolve() == into.path.resolve() for source in opened):
         raise UsageError(f"`{into.path}` is to be merged into itself: name another destination")
     added = present = 0
+    damaged: list[str] = []
     with into.staging() as staging:
         for source in opened:
             for digest in source.digests():
-                if into.has(digest):
+                if wrong := source.damage(digest):
+                    damaged += wrong
+                    continue
+                there = into.has(digest)
+                if there and not into.damage(digest):
                     _check_equal(source, into, digest)
                     present += 1
                 else:
                     with writing(into.path):
                         _copy(source.path_of(digest), staging / digest)
-                    added += into.put(staging / digest, digest)
+                    added += into.put(staging / digest, digest, replace=there)
     names = dict.fromkeys(path.name for source in opened for path in source.sweeps())
     sweeps = tuple(_rebuilt(into, name, opened, report) for name in names)
-    return Merged(into, added, present, sweeps)
+    return Merged(into, added, present, sweeps, tuple(damaged))
 
 
 def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> Conclusion:
@@ -108,7 +116,9 @@ def _unfinished(found: Results) -> bool:
 
 def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
-    tables = [read_json(store.path_of(digest) / "manifest.json").get("tables") for store in (source, into)]
+    manifests = [read_json(store.path_of(digest) / "manifest.json") for store in (source, into)]
+    # Files with other bytes may have the same content: another version may have written them.
+    tables = [{name: of["digest"] for name, of in manifest["tables"].items()} for manifest in manifests]
     if tables[0] != tables[1]:
         raise RecordingError(
             f"`{source.path_of(digest)}` and `{into.path_of(digest)}` are of one run, but differ"

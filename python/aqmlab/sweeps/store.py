@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from aqmlab.errors import HostError, RecordingError, UsageError
+from aqmlab.errors import DamageError, HostError, RecordingError, UsageError
 from aqmlab.files import write_whole
 from aqmlab.stopping import look
 
@@ -107,6 +107,28 @@ class Store:
     def has(self, digest: str) -> bool:
         """Whether the run is there, whole: the manifest appears with all the rest."""
         return (self.path_of(digest) / "manifest.json").is_file()
+
+    def damage(self, digest: str) -> tuple[str, ...]:
+        """A sentence for each file of a run that is not as it was written.
+
+        Raises
+        ------
+        RecordingError
+            If it is of a later format, or cannot be read.
+        """
+        from aqmlab import _core
+        from aqmlab.recording import load_run
+
+        path = self.path_of(digest)
+        try:
+            run = load_run(path)
+        except DamageError as error:
+            return error.reasons
+        of = run.manifest
+        known = of.get("results_version") == _core.RESULTS_VERSION
+        if known and _core.run_digest(of["plan_digest"], run.seed) != digest:
+            return (f"`{path}` is the recording of another run",)
+        return run.damage()
 
     def digests(self) -> list[str]:
         """The runs that are there, in the order of their digests."""

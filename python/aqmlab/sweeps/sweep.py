@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from aqmlab.errors import AqmlabError, HostError, RunError
+from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
 from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
 from aqmlab.results import Cell, Results
@@ -54,6 +56,8 @@ class Sweep:
         Its directory in the store.
     workers
         Runs side by side.
+    damaged
+        By digest, what is wrong with runs that were there: they are made anew.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -79,7 +83,8 @@ class Sweep:
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
                 cells.setdefault(digest, (cell, seed))
-        todo = dict.fromkeys(digest for digest in cells if force or not store.has(digest))
+        self.damaged = {} if force else _damaged(store, cells)
+        todo = dict.fromkeys(d for d in cells if force or d in self.damaged or not store.has(d))
         self.workers = max(min(jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
         with writing(store.path):
@@ -196,7 +201,10 @@ class Sweep:
 
     def _work(self) -> None:
         """Have all runs done that are to be done."""
-        tasks = (self.cases.task(*self._tally.cells[digest]) for digest in self._tally.todo)
+        tasks = (
+            replace(self.cases.task(*self._tally.cells[digest]), replace=digest in self.damaged)
+            for digest in self._tally.todo
+        )
         executor = self._executor(self.workers)
         waiting = 0
         try:
@@ -265,6 +273,17 @@ class Sweep:
             f"{len(failed)} of {counted(len(self._tally.todo), 'run')} failed; the others are kept; the"
             f" first: {where}: {reason}"
         )
+
+
+def _damaged(store: Store, digests: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The runs that are there and not as they were written."""
+    found: dict[str, tuple[str, ...]] = {}
+    for digest in digests:
+        if store.has(digest):
+            with suppress(RecordingError):
+                # What cannot be read, or is of a later format, is told by who reads it.
+                found[digest] = store.damage(digest)
+    return {digest: reasons for digest, reasons in found.items() if reasons}
 
 
 def _warm_up() -> None:

@@ -78,7 +78,7 @@ def _refusal(error: HostError) -> dict[str, Any]:
 def _do(store: Store, staging: Path, task: Task, request: Mapping[str, Any], parent: int) -> dict[str, Any]:
     from aqmlab import _core
 
-    replace = bool(request["replace"])
+    replace = task.replace or bool(request["replace"])
     if not replace and store.has(task.digest):
         return {"status": "present"}
     staged = staging / task.digest

@@ -1,0 +1,50 @@
+"""The command that checks recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab.cli.console import interruptible, tell_json
+from aqmlab.cli.options import AsJson
+from aqmlab.errors import DamageError
+
+
+def verify(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", help="Directories of experiments, runs, sweeps or stores.", show_default=False
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Check that every file of recordings is as it was written.
+
+    Ends with 4 if one is not; each is named.
+    """
+    from aqmlab.figures import counted
+    from aqmlab.verification import verify as check
+
+    with interruptible():
+        found = [check(path) for path in paths]
+    if as_json:
+        tell_json({"format_version": 1, "directories": [one.to_json() for one in found]})
+    else:
+        for one in found:
+            size = f"{counted(one.recordings, 'recording')}, {counted(one.tables, 'table')}"
+            size += f", {one.bytes / 1e6:.1f} MB"
+            missing = f"; {counted(one.missing, 'run')} missing" if one.missing else ""
+            print(f"{'damaged' if one.damaged else 'ok':<8} {one.path}: {size}{missing}")
+    damaged = [reason for one in found for reason in one.damaged]
+    if damaged:
+        raise DamageError(
+            damaged,
+            "`aqmlab sweep SCENARIO` makes damaged runs of a store anew,"
+            " `aqmlab run SCENARIO --resume -o DIR` those of an experiment",
+        )
+
+
+__all__ = ["verify"]

@@ -1,0 +1,181 @@
+"""Whether files are as they were written.
+
+A table's file has its SHA-256 in the manifest. A JSON file that numbers depend on (``manifest.json``,
+``experiment.json``, ``sweep.json``) is *sealed*: its last member ``file_digest`` is the SHA-256 of all bytes
+before it. A file is read for its digest once in a process, unless size, time or inode change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import DamageError, RecordingError
+
+SEALED_FROM = 2
+"""The first ``format_version`` whose JSON files are sealed, and whose tables have digests of their files."""
+
+_MEMBER = b'"file_digest"'
+_READ_BYTES = 1 << 20
+_digests: dict[str, tuple[tuple[int, ...], str]] = {}
+"""What was found of files, by path."""
+
+
+def sealed(content: Mapping[str, Any]) -> str:
+    """The text of a JSON object with its seal."""
+    members = {key: value for key, value in content.items() if key != "file_digest"}
+    text = json.dumps(members, indent=1, ensure_ascii=False, allow_nan=False)
+    head = text.removesuffix("\n}") + ",\n "
+    return f'{head}"file_digest": "{hashlib.sha256(head.encode()).hexdigest()}"\n}}\n'
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a recording, whose seal holds if it has one.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read.
+    DamageError
+        If it holds something else, or is not as it was written.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordingError(f"cannot read `{path}`: {error.strerror}") from error
+    try:
+        content = json.loads(data.decode())
+    except ValueError as error:
+        raise DamageError([f"`{path}` is corrupt: {error}"]) from error
+    if not isinstance(content, dict):
+        raise DamageError([f"`{path}` is corrupt: it holds no JSON object"])
+    version = content.get("format_version")
+    if "file_digest" not in content:
+        if version == SEALED_FROM:
+            raise DamageError([f"`{path}` is incomplete: `file_digest`, its last member, is missing"])
+        return content
+    head, _, tail = data.rpartition(_MEMBER)
+    if tail != f': "{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode():
+        raise DamageError(
+            [f"`{path}` is corrupt: it is not as it was written (its SHA-256 is not its `file_digest`)"]
+        )
+    return content
+
+
+def file_digest(path: Path | str) -> str:
+    """The SHA-256 of a file, in hexadecimal.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (many files: a `Path` a file costs more than the hash)
+        status = os.fstat(file.fileno())
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        known = _digests.get(str(path))
+        if known is not None and known[0] == stamp:
+            return known[1]
+        found = hashlib.sha256()
+        while content := file.read(_READ_BYTES):
+            found.update(content)
+    _digests[str(path)] = stamp, found.hexdigest()
+    return found.hexdigest()
+
+
+def damaged_tables(
+    path: Path, tables: Mapping[str, Any], only: Iterable[str] | None = None
+) -> dict[str, str]:
+    """The tables of a run whose files are not as they were written, each with a sentence.
+
+    Parameters
+    ----------
+    path
+        The directory of the run.
+    tables
+        What the manifest says of its tables. One without a ``file_digest`` is of an early version, and not
+        looked at.
+    only
+        Names of the tables to look at; all if not given.
+    """
+    found = {}
+    for name in tables if only is None else only:
+        about = tables.get(name)
+        wanted = about.get("file_digest") if isinstance(about, Mapping) else None
+        if wanted is None:
+            continue
+        file = f"{path}/{name}.parquet"
+        try:
+            if file_digest(file) != wanted:
+                found[name] = (
+                    f"`{file}` is corrupt: it is not as it was written (its SHA-256 is not the manifest's)"
+                )
+        except FileNotFoundError:
+            found[name] = f"`{path}` is incomplete: `{name}.parquet` is missing"
+        except OSError as error:
+            found[name] = f"cannot read `{file}`: {error.strerror}"
+    return found
+
+
+def table_digest(path: Path) -> str:
+    """The digest of a table's content, as ``docs/recording.md`` has it, from the file alone.
+
+    Raises
+    ------
+    duckdb.Error
+        If it cannot be read.
+    """
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        source = {"file": str(path)}
+        described = connection.execute("DESCRIBE FROM read_parquet($file)", source).fetchall()
+        schema = connection.execute(
+            "SELECT name, repetition_type FROM parquet_schema($file) WHERE num_children IS NULL", source
+        ).fetchall()
+        rows = connection.execute("FROM read_parquet($file)", source).fetchall()
+    optional = {name for name, repetition in schema if repetition == "OPTIONAL"}
+    kinds = [_KINDS[column[1], column[0] in optional] for column in described]
+    digest = hashlib.sha256(_text("aqmlab-table-1") + struct.pack("<Q", len(described)))
+    for column, kind in zip(described, kinds, strict=True):
+        digest.update(_text(column[0]) + bytes([kind]))
+    digest.update(struct.pack("<Q", len(rows)))
+    for row in rows:
+        digest.update(b"".join(_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
+    return digest.hexdigest()
+
+
+_KINDS = {
+    ("BIGINT", False): 1,
+    ("DOUBLE", False): 3,
+    ("VARCHAR", False): 4,
+    ("DECIMAL(38,0)", False): 5,
+    ("BIGINT", True): 6,
+    ("DOUBLE", True): 7,
+    ("DECIMAL(38,0)", True): 8,
+}
+"""The number of a column's type, by what DuckDB calls it and whether a value may be absent."""
+_REQUIRED = {6: 1, 7: 3, 8: 5}
+
+
+def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (as DuckDB has it)
+    if kind in _REQUIRED:
+        return b"\0" if value is None else b"\1" + _value(_REQUIRED[kind], value)
+    if kind == 1:
+        return struct.pack("<Q", value)
+    if kind == 3:
+        # There is one NaN.
+        return struct.pack("<d", value) if value == value else struct.pack("<Q", 0x7FF8000000000000)  # noqa: PLR0124
+    return _text(value) if kind == 4 else int(value).to_bytes(16, "little")
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+__all__ = ["SEALED_FROM", "damaged_tables", "file_digest", "read_json", "sealed", "table_digest"]

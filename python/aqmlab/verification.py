@@ -1,0 +1,188 @@
+"""Checking recordings on purpose: every file, whether anything reads it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import DamageError, RecordingError
+from aqmlab.integrity import read_json, table_digest
+from aqmlab.recording import Run, load_run
+from aqmlab.stopping import look
+from aqmlab.sweeps.directory import SweepFile, store_of
+from aqmlab.sweeps.store import SWEEP_FILE, Store
+
+_BOTH = "both.json"
+
+
+@dataclass
+class Verified:
+    """What was found in a directory.
+
+    Attributes
+    ----------
+    path
+        The directory.
+    recordings, tables, bytes
+        How many runs and tables were checked, and their size on the disk.
+    missing
+        Runs that were asked for and are not there: interrupted, failed, or to come.
+    damaged
+        A sentence for each file that is not as it was written.
+    """
+
+    path: Path
+    recordings: int = 0
+    tables: int = 0
+    bytes: int = 0
+    missing: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "path": str(self.path),
+            "recordings": self.recordings,
+            "tables": self.tables,
+            "bytes": self.bytes,
+            "missing": self.missing,
+            "damaged": self.damaged,
+        }
+
+
+def verify(path: Path | str) -> Verified:
+    """Check every table and every description of recordings against the digests that were written with them.
+
+    A table of an early version, which has no digest of its file, is checked by that of its content.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment, a run, a sweep or a store.
+
+    Raises
+    ------
+    RecordingError
+        If there is nothing of that kind, or it is of a later format, or cannot be read.
+    """
+    found = Verified(Path(path))
+    _verify(found, Path(path))
+    return found
+
+
+def _verify(found: Verified, path: Path) -> None:
+    if (path / "store.json").is_file():
+        _store(found, Store(path))
+    elif (path / SWEEP_FILE).is_file():
+        _sweep(found, path, store_of(path))
+    elif (path / _BOTH).is_file():
+        with _noting(found):
+            read_json(path / _BOTH)
+        for each in sorted(entry.parent for entry in path.glob("*/experiment.json")):
+            _experiment(found, each)
+    elif (path / "experiment.json").is_file():
+        _experiment(found, path)
+    elif (path / "manifest.json").is_file():
+        _run(found, path)
+    else:
+        raise RecordingError(
+            f"nothing to verify at `{path}`: it is no directory of an experiment, a run, a sweep or a store"
+        )
+
+
+class _noting:  # noqa: N801 (used as a statement)
+    """Damage that is met in this block is noted."""
+
+    def __init__(self, found: Verified) -> None:
+        self._found = found
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, DamageError):
+            self._found.damaged += error.reasons
+        return isinstance(error, DamageError)
+
+
+def _store(found: Verified, store: Store) -> None:
+    for sweep in store.sweeps():
+        with _noting(found):
+            SweepFile(sweep)
+    for run in sorted((store.path / "runs").glob("*/*")):
+        if store.has(run.name):
+            _stored(found, store, run.name)
+        else:
+            found.damaged.append(f"`{run}` is incomplete: `manifest.json` is missing")
+
+
+def _sweep(found: Verified, path: Path, store: Store) -> None:
+    with _noting(found):
+        for digest in dict.fromkeys(digest for _, _, digest in SweepFile(path)):
+            if store.has(digest):
+                _stored(found, store, digest)
+            else:
+                found.missing += 1
+
+
+def _stored(found: Verified, store: Store, digest: str) -> None:
+    damage = store.damage(digest)
+    if damage:
+        found.recordings += 1
+        found.damaged += damage
+    else:
+        _run(found, store.path_of(digest))
+
+
+def _experiment(found: Verified, path: Path) -> None:
+    with _noting(found):
+        about = read_json(path / "experiment.json")
+        try:
+            asked = [(arm, int(seed)) for arm in about["arms"] for seed in about["seeds"]]
+            folders = [(path / str(arm["slug"]) / f"seed-{seed}", arm, seed) for arm, seed in asked]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamageError([f"`{path / 'experiment.json'}` is incomplete: {error!r}"]) from error
+        for folder, arm, seed in folders:
+            if not folder.exists():
+                found.missing += 1
+                continue
+            run = _run(found, folder)
+            if run is not None and (run.arm, run.seed) != (arm["name"], seed):
+                found.damaged.append(
+                    f"`{folder}` is the recording of another run: of arm `{run.arm}` and seed {run.seed}"
+                )
+
+
+def _run(found: Verified, path: Path) -> Run | None:
+    look()
+    found.recordings += 1
+    with _noting(found):
+        run = load_run(path)
+        found.damaged += run.damage()
+        found.damaged += _other_content(run)
+        found.tables += len(run.manifest["tables"])
+        found.bytes += sum(file.stat().st_size for file in path.iterdir() if file.is_file())
+        return run
+    return None
+
+
+def _other_content(run: Run) -> Iterator[str]:
+    """Tables of an early version whose content is not what the manifest says."""
+    import duckdb
+
+    for name, about in run.manifest["tables"].items():
+        if "file_digest" in about:
+            continue
+        file = run.path / f"{name}.parquet"
+        try:
+            same = table_digest(file) == about.get("digest")
+        except (duckdb.Error, KeyError, TypeError, ValueError) as error:
+            yield f"`{file}` is corrupt: {str(error).splitlines()[0]}"
+        else:
+            if not same:
+                yield f"`{file}` is corrupt: its content is not what the manifest says"
+
+
+__all__ = ["Verified", "verify"]
