@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from aqmlab import _core
 from aqmlab.stats import Estimate
 
 _SCALES = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s")}
@@ -37,6 +38,17 @@ def number(value: float, digits: int = 4) -> str:
         return f"{value:.0f}"
     places = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
     return f"{value:.{places}f}"
+
+
+def time_text(seconds: float, digits: int = 6) -> str:
+    """``40 s``, ``0.5 s``, ``96 us``: at most so many significant digits and no exponent."""
+    plain = f"{seconds:.{digits}g}"
+    if seconds == 0 or (abs(seconds) >= 1e-3 and "e" not in plain):
+        return f"{plain} s"
+    sign = "-" if seconds < 0 else ""
+    written = _core.span_text(round(abs(float(plain)) * 1e9))
+    unit = written.lstrip("0123456789.")
+    return f"{sign}{written.removesuffix(unit)} {unit}"
 
 
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:

@@ -1,6 +1,7 @@
 //! Scenarios: parsed, checked, told with the origin of every value.
 
 use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, Sweep};
+use aqmlab_units::Span;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -18,6 +19,12 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
 #[pyfunction]
 pub(crate) fn schema() -> String {
     format!("{:#}", aqmlab_scenario::schema())
+}
+
+/// A length of time as scenarios write it.
+#[pyfunction]
+pub(crate) fn span_text(ns: u64) -> String {
+    Span::ns(ns).to_string()
 }
 
 pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {

@@ -43,18 +43,24 @@ fn latest(start: &Distribution) -> Span {
     }
 }
 
-fn marks(link: &LinkPlan) -> bool {
-    link.queue.settings.get("ecn") == Some(&Value::Flag(true))
+/// Who marks packets at a link: its queue, or the accidents in front of it.
+fn marker(link: &LinkPlan) -> Option<&'static str> {
+    if link.queue.settings.get("ecn") == Some(&Value::Flag(true)) {
+        Some("the queue")
+    } else {
+        (!link.faults.mark.is_empty()).then_some("`faults.mark`")
+    }
 }
 
 fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
-    for (i, link) in plan.links.iter().enumerate().filter(|(_, l)| marks(l)) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let Some(who) = marker(link) else { continue };
         if !plan.classes.iter().any(|c| c.ecn_capable() && c.path.contains(&i)) {
-            all.push(format!("the queue of `{}` marks, but no flow that crosses it uses ECN", link.name));
+            all.push(format!("{who} of `{}` marks, but no flow that crosses it uses ECN", link.name));
         }
     }
     for class in plan.classes.iter().filter(|c| c.ecn_capable()) {
-        if !class.path.iter().any(|&l| marks(&plan.links[l])) {
+        if !class.path.iter().any(|&l| marker(&plan.links[l]).is_some()) {
             all.push(format!("the flows of `{}` use ECN, but no queue on their path marks", class.name));
         }
     }

@@ -221,6 +221,14 @@ fn what_is_suspicious_is_told() {
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
     );
+    // An accident marks as well as a queue does.
+    let marked =
+        |traffic: &str| SMALL.replace("[[traffic]]", "faults = { mark = [9] }\n[[traffic]]") + traffic;
+    assert_eq!(warnings(&marked("tcp = { ecn = true }\n")), "");
+    assert_eq!(
+        warnings(&marked("")),
+        "`faults.mark` of `bottleneck` marks, but no flow that crosses it uses ECN"
+    );
     let flood = format!("{SMALL}[[traffic]]\nname = \"u\"\nkind = \"cbr\"\nrate = \"11Mbit\"\n");
     assert!(warnings(&flood).contains("exceeds the `10Mbit`"));
     let pi = |gains: &str| {

@@ -1,8 +1,9 @@
 //! The one text form of quantities: `"10Mbit"`, `"40ms"`, `"36p"`, `"123kB"`, `"1.5bdp"`.
 //!
 //! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer than the
-//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Printing round-trips: the printed form
-//! of a value parses to the same value.
+//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Numbers may have an exponent, as programs print
+//! them (`"9.6e-05s"` is 96 us). Printing has none, and round-trips: the printed form of a value parses to the same
+//! value.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -173,8 +174,9 @@ fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str)
         .char_indices()
         .find(|&(i, c)| !(c.is_ascii_digit() || c == '.' || (i == 0 && (c == '-' || c == '+'))))
         .map_or(trimmed.len(), |(i, _)| i);
+    let digits = trimmed[..end].trim_start_matches(['-', '+']);
+    let end = end + exponent_len(&trimmed[end..]);
     let (number, unit) = (&trimmed[..end], trimmed[end..].trim());
-    let digits = number.trim_start_matches(['-', '+']);
     let well_formed =
         digits.bytes().any(|b| b.is_ascii_digit()) && digits.bytes().filter(|&b| b == b'.').count() <= 1;
     if !well_formed {
@@ -184,6 +186,14 @@ fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str)
         return Err(ParseError::MissingUnit { text: text.to_string(), expected });
     }
     Ok((number, unit))
+}
+
+/// The length of the exponent that `rest` begins with: `e-05`.
+fn exponent_len(rest: &str) -> usize {
+    let Some(after) = rest.strip_prefix(['e', 'E']) else { return 0 };
+    let signed = after.strip_prefix(['-', '+']).unwrap_or(after);
+    let digits = signed.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 { 0 } else { rest.len() - signed.len() + digits }
 }
 
 /// The value of `plain` in the smallest unit, exactly. `text` is what messages quote.
@@ -201,20 +211,31 @@ fn scaled(
     let too_large = || ParseError::TooLarge { text: text.to_string() };
     let negative = number.starts_with('-');
     let number = number.trim_start_matches(['-', '+']);
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let fraction = fraction.trim_end_matches('0');
     let digits = |s: &str| if s.is_empty() { Ok(0u128) } else { s.parse::<u128>().map_err(|_| too_large()) };
     let denominator = 10u128.checked_pow(fraction.len() as u32).ok_or_else(too_large)?;
-    let numerator = digits(whole)?
+    let mantissa = digits(whole)?
         .checked_mul(denominator)
         .and_then(|n| n.checked_add(digits(fraction).ok()?))
-        .and_then(|n| n.checked_mul(u128::from(factor)))
         .ok_or_else(too_large)?;
+    // An exponent that fits no number is far beyond all others; zero is zero with any.
+    let exponent =
+        exponent.parse::<i32>().unwrap_or(if exponent.starts_with('-') { i32::MIN } else { i32::MAX });
+    let power = 10u128.checked_pow(if mantissa == 0 { 0 } else { exponent.unsigned_abs() });
+    let too_fine = || ParseError::TooFine { text: text.to_string(), smallest };
+    let (raised, denominator) = if exponent < 0 {
+        (Some(mantissa), power.and_then(|power| denominator.checked_mul(power)).ok_or_else(too_fine)?)
+    } else {
+        (power.and_then(|power| mantissa.checked_mul(power)), denominator)
+    };
+    let numerator = raised.and_then(|n| n.checked_mul(u128::from(factor))).ok_or_else(too_large)?;
     if negative && numerator > 0 {
         return Err(ParseError::Negative { text: text.to_string() });
     }
     if !numerator.is_multiple_of(denominator) {
-        return Err(ParseError::TooFine { text: text.to_string(), smallest });
+        return Err(too_fine());
     }
     u64::try_from(numerator / denominator).map_err(|_| too_large())
 }

@@ -40,6 +40,19 @@ fn decimals_are_exact() {
 }
 
 #[test]
+fn an_exponent_is_read_as_programs_print_it() {
+    assert_eq!(parse_span("9.6e-05s"), Ok(Span::us(96)));
+    assert_eq!(Span::us(96).to_string(), "96us");
+    assert_eq!(parse_span("1E-3 s"), Ok(Span::ms(1)));
+    assert_eq!(parse_span("0e-400s"), Ok(Span::ZERO));
+    assert_eq!(parse_rate("1.544e+06bit"), Ok(Rate::bps(1_544_000)));
+    assert_eq!(parse_rate("1e6bps"), Ok(Rate::mbit(1)));
+    assert_eq!(parse_bytes("1.5e3B"), Ok(Bytes::new(1500)));
+    assert_eq!(parse_size("3.6e1p"), Ok(Size::Packets(Packets::new(36))));
+    assert_eq!(parse_size("5e-1bdp"), Ok(Size::Bdp(0.5)));
+}
+
+#[test]
 fn messages_say_what_would_be_right() {
     let say = |e: ParseError| e.to_string();
     assert_eq!(
@@ -53,9 +66,13 @@ fn messages_say_what_would_be_right() {
     assert_eq!(say(parse_span("-4ms").unwrap_err()), "`-4ms` is negative; it must be zero or more");
     assert_eq!(say(parse_packets("1.5p").unwrap_err()), "`1.5p` is finer than 1 packet");
     assert_eq!(
-        say(parse_span("1e9s").unwrap_err()),
-        "`1e9s` has the unit `e9s`, which does not fit here; write a time such as \"40ms\" (ns, us, ms, s, min, h)"
+        say(parse_span("1es").unwrap_err()),
+        "`1es` has the unit `es`, which does not fit here; write a time such as \"40ms\" (ns, us, ms, s, min, h)"
     );
+    assert_eq!(say(parse_span("9.6e-10s").unwrap_err()), "`9.6e-10s` is finer than 1 ns");
+    assert_eq!(say(parse_span("1e-400s").unwrap_err()), "`1e-400s` is finer than 1 ns");
+    assert_eq!(say(parse_span("1e99999999999s").unwrap_err()), "`1e99999999999s` is too large");
+    assert_eq!(say(parse_span("-1e-3s").unwrap_err()), "`-1e-3s` is negative; it must be zero or more");
     assert_eq!(say(parse_span("99999999999999s").unwrap_err()), "`99999999999999s` is too large");
     assert_eq!(
         say(parse_rate("NaN").unwrap_err()),

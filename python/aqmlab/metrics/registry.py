@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import time_text
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
 
 Definition = Callable[..., float | None]
@@ -128,7 +129,9 @@ class Metric:
         if window is not None and not (
             window.from_s < window.until_s and (window.from_s >= 0 or window.from_s == -math.inf)
         ):
-            raise UsageError(f"from {window.from_s:g} s until {window.until_s:g} s is no window of a run")
+            raise UsageError(
+                f"from {time_text(window.from_s)} until {time_text(window.until_s)} is no window of a run"
+            )
         # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
         if not run.interval_ns:
             return None

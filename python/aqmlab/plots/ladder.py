@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures import time_text
 from aqmlab.metrics import Measured
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
@@ -86,11 +87,11 @@ def _chosen(experiment: Experiment, view: View) -> tuple[str, FlowName, list[Jou
     if view.from_s is None and view.until_s is None:
         shown = shown[:_FIRST]
     if not shown:
-        raise UsageError(f"`{flow}` sent nothing from {begin:g} s to {end:g} s")
+        raise UsageError(f"`{flow}` sent nothing from {time_text(begin)} to {time_text(end)}")
     if len(shown) > MOST_PACKETS:
         raise UsageError(
-            f"`{flow}` sent {len(shown)} packets from {begin:g} s to {end:g} s; choose a time with at most"
-            f" {MOST_PACKETS}: `--from 2s --until 2.5s`"
+            f"`{flow}` sent {len(shown)} packets from {time_text(begin)} to {time_text(end)}; choose a time"
+            f" with at most {MOST_PACKETS}: `--from 2s --until 2.5s`"
         )
     return run.arm, flow, shown
 

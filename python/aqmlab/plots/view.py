@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import UsageError
+from aqmlab.figures import time_text
 from aqmlab.recording import Experiment, Run
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class View:
         begin = first_s if self.from_s is None else self.from_s
         end = last_s if self.until_s is None else self.until_s
         if end <= begin:
-            raise UsageError(f"there is nothing to show from {begin:g} s to {end:g} s")
+            raise UsageError(f"there is nothing to show from {time_text(begin)} to {time_text(end)}")
         return begin, end
 
     def apply(self, axes: Axes, first_s: float, last_s: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from aqmlab.answers import Table, table
-from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text
+from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, time_text
 from aqmlab.live.verdict import verdicts
 from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
 from aqmlab.plan import network
@@ -121,18 +121,22 @@ def _kicker(results: Table, runs: Sequence[Measured]) -> str:
     end_s = max(run.run.t1_ns for run in runs) / 1e9
     return (
         f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each,"
-        f" {most}{end_s:g} s {'live' if is_live(results.experiment) else 'simulated'} in each run"
+        f" {most}{time_text(end_s)} {'live' if is_live(results.experiment) else 'simulated'} in each run"
     )
 
 
 def _ends(runs: Sequence[Measured]) -> str:
     """When the runs ended: each at its own time where a condition or a count stops them."""
     first, last = (choose(run.run.t1_ns for run in runs) / 1e9 for choose in (min, max))
-    return f"{last:g} s" if first == last else f"{first:g} s at the earliest, {last:g} s at the latest"
+    return (
+        time_text(last)
+        if first == last
+        else f"{time_text(first)} at the earliest, {time_text(last)} at the latest"
+    )
 
 
 def _interval_note(results: Table, runs: Sequence[Measured]) -> str:
-    interval = f"measured from {runs[0].run.t0_ns / 1e9:g} s to {_ends(runs)}"
+    interval = f"measured from {time_text(runs[0].run.t0_ns / 1e9)} to {_ends(runs)}"
     done = results.experiment.finished_seeds
     if len(done) == 1:
         return f"One run: no interval. Seed {done[0]}, {interval}."
@@ -211,7 +215,7 @@ def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tupl
 def _bin_text(series: Sequence[RunSeries]) -> str:
     for of_run in series:
         if len(of_run.queue.t_s) > 1:
-            return f"{of_run.queue.t_s[1] - of_run.queue.t_s[0]:g} s"
+            return time_text(of_run.queue.t_s[1] - of_run.queue.t_s[0])
     return "the sampling interval"
 
 

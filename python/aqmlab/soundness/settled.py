@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
+from aqmlab.figures import time_text
 from aqmlab.plan import greedy_classes
 from aqmlab.soundness.course import Course, courses
 from aqmlab.soundness.doubt import Check, Doubt, Finding, merged
@@ -41,14 +42,14 @@ def flows_have_started(results: Results) -> Check:
         latest = max(latest, last)
         if late:
             sentence = (
-                f"the last flow starts at {last:.2f} s and measurement at {begin:g} s: over all runs, {late}"
+                f"the last flow starts at {last:.2f} s and measurement at {time_text(begin)}: over all runs, {late}"
                 f" flows have fewer than {SETTLING_RTTS} round trips to settle"
             )
             findings.append(Finding(cell, "warning", sentence, "make `warmup` longer", last))
     finding = (
-        f"the last flow starts at {latest:.2f} s and measurement at {begin:g} s"
+        f"the last flow starts at {latest:.2f} s and measurement at {time_text(begin)}"
         if latest
-        else f"measurement starts at {begin:g} s; every greedy flow starts with the run"
+        else f"measurement starts at {time_text(begin)}; every greedy flow starts with the run"
     )
     return Check(kind, "flows have started before measurement", finding, merged(kind, results, findings))
 
@@ -100,14 +101,14 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
         instead = f"{1 + change:.2g} times as high"
     if beginning.settled:
         sentence = (
-            f"MSER-5 would measure {course.what} from {beginning.cut_s:.3g} s instead of {t0_s:g} s,"
+            f"MSER-5 would measure {course.what} from {time_text(beginning.cut_s, 3)} instead of {time_text(t0_s)},"
             f" which makes its mean {instead}"
         )
         remedy = "make `warmup` longer"
     else:
         sentence = (
-            f"MSER-5 finds no steady state in {course.what}: measured from {t0_s:g} s its mean is {instead}"
-            f" {'than' if abs(change) < 1 else 'as'} from {beginning.cut_s:.3g} s on"
+            f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)} its mean"
+            f" is {instead} {'than' if abs(change) < 1 else 'as'} from {time_text(beginning.cut_s, 3)} on"
         )
         remedy = "make the run longer, or state that it studies a transient"
     return Finding(cell, "warning", sentence, remedy, abs(change))
