@@ -97,3 +97,21 @@ CASES = [
 @pytest.mark.parametrize("words", CASES, ids=" ".join)
 def test_words_are_read_as_typer_reads_them(words):
     assert outcome(words, quick=True) == outcome(words, quick=False)
+
+
+def test_times_are_written_without_an_exponent():
+    from aqmlab.figures import time_text
+
+    cases = {
+        40: "40 s",
+        0: "0 s",
+        0.5: "0.5 s",
+        1e-3: "0.001 s",
+        96e-6: "96 us",
+        2.5e-4: "250 us",
+        3e-8: "30 ns",
+    }
+    assert {seconds: time_text(seconds) for seconds in cases} == cases
+    assert time_text(12.345678, 3) == "12.3 s"
+    assert time_text(-96e-6) == "-96 us"
+    assert time_text(2e6) == "2000000 s"
