@@ -140,10 +140,14 @@ def _what(workload: Mapping[str, Any]) -> str:
     kind = workload["kind"]
     if kind in OVER_TCP:
         return f"TCP{' with ECN' if workload['tcp'].get('ecn') else ''}{_amount(workload)}"
+    if kind == "schedule":
+        return f"UDP, packets of {workload['file']}"
+    capable = f" with {workload['ecn']}" if "ecn" in workload else ""
     if kind == "on_off_udp":
-        return f"UDP, {workload['rate']} while on: {workload['on']}, off: {workload['off']}"
+        return f"UDP{capable}, {workload['rate']} while on: {workload['on']}, off: {workload['off']}"
     spacing = "constant" if kind == "cbr" else "Poisson"
-    return f"UDP, {spacing}, {workload['rate']}"
+    random = " with random gaps" if workload.get("random_gaps") else ""
+    return f"UDP{capable}, {spacing}{random}, {workload['rate']}"
 
 
 def _amount(workload: Mapping[str, Any]) -> str:

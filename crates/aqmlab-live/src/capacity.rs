@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use aqmlab_scenario::{ClassPlan, Plan, Sessions, Workload};
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
@@ -92,6 +92,10 @@ pub fn demand(plan: &Plan) -> f64 {
                 others += class.count as f64 * rate.packets_per_s(sizes.mean());
             }
             Workload::OnOff { rate, size, .. } => others += class.count as f64 * rate.packets_per_s(*size),
+            Workload::Schedule(schedule) => {
+                let of_flow = |rate: Rate| rate.packets_per_s(schedule.mean_size());
+                others += class.count as f64 * schedule.mean_rate().map_or(0.0, of_flow);
+            }
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
                 acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
                 let segment = Bytes::new(u64::from(tcp.mss + tcp.header));

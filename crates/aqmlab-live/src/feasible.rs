@@ -61,7 +61,7 @@ fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         Workload::Sessions { sessions: Sessions::Trace(_), .. } => 0,
         Workload::Bulk { .. } | Workload::Sessions { .. } => 2 * class.count,
-        Workload::OnOff { .. } | Workload::Packets { .. } => class.count,
+        Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => class.count,
     };
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }

@@ -114,6 +114,7 @@ fn packet_of(workload: &Workload) -> Bytes {
         }
         Workload::OnOff { size, .. } => *size,
         Workload::Packets { sizes, .. } => sizes.mean(),
+        Workload::Schedule(schedule) => schedule.mean_size(),
     }
 }
 

@@ -7,9 +7,8 @@ use aqmlab_live::router::{FlowRecord, Router, RouterRecord};
 use aqmlab_live::{End, Entry};
 use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
-use aqmlab_scenario::{FlowSource, PacketChoice, PacketEvent, Plan};
+use aqmlab_scenario::{DatagramSource, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
-use aqmlab_traffic::PacketSource;
 use aqmlab_units::Instant;
 use support::{Counted, datagram, plan, room};
 
@@ -72,7 +71,7 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 /// The sources of a plan, as a router's hosts would send: by time, and at one instant by number.
 struct Senders {
     /// Next instant, number in the run, door, index in the class, source once it has started.
-    flows: Vec<(Instant, u32, Entry, u16, Option<PacketSource>)>,
+    flows: Vec<(Instant, u32, Entry, u16, Option<DatagramSource>)>,
 }
 
 impl Senders {
@@ -103,13 +102,13 @@ impl Senders {
                     else {
                         panic!("only datagrams here")
                     };
-                    *at = started.next_at();
+                    *at = started.next_at().unwrap_or(Instant::FAR_FUTURE);
                     *source = Some(started);
                 }
                 Some(source) => {
-                    let len = source.emit().get() as usize;
-                    each(*at, *door, datagram(*door, Some(*index), Ecn::NotEct, len));
-                    *at = source.next_at();
+                    let (size, ecn) = source.emit();
+                    each(*at, *door, datagram(*door, Some(*index), ecn, size.get() as usize));
+                    *at = source.next_at().unwrap_or(Instant::FAR_FUTURE);
                 }
             }
         }

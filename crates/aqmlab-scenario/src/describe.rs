@@ -1,11 +1,14 @@
 //! The network in words and numbers that a drawing needs.
 
-use aqmlab_traffic::OnOff;
+use aqmlab_qdisc::Ecn;
+use aqmlab_traffic::{OnOff, Spacing};
 use serde::Serialize;
 
 use crate::distribution::Sizes;
 use crate::drawn::Times;
+use crate::json::spacing_kind;
 use crate::plan::{ClassPlan, Experiment, Parameter, Plan, Sessions, Workload};
+use crate::trace::ecn_word;
 
 /// Nodes, links and classes of a plan, as texts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -132,15 +135,21 @@ fn described(workload: &Workload) -> (&'static str, String) {
             };
             (kind, format!("TCP{}, {what}", if tcp.ecn { " with ECN" } else { "" }))
         }
-        Workload::OnOff { rate, size, times } => {
-            ("on_off_udp", format!("{rate} in packets of {size}, {}", on_off(times)))
+        Workload::OnOff { rate, size, times, ecn } => {
+            ("on_off_udp", format!("{rate} in packets of {size}{}, {}", capable(*ecn), on_off(times)))
         }
-        Workload::Packets { rate, sizes, spacing } => {
-            let kind = match spacing {
-                aqmlab_traffic::Spacing::Constant => "cbr",
-                aqmlab_traffic::Spacing::Poisson => "poisson",
-            };
-            (kind, format!("{rate} in packets of {}", Sizes(sizes)))
+        Workload::Packets { rate, sizes, spacing, ecn } => {
+            let random = if *spacing == Spacing::Random { ", random gaps" } else { "" };
+            let what = format!("{rate} in packets of {}{}{random}", Sizes(sizes), capable(*ecn));
+            (spacing_kind(*spacing), what)
+        }
+        Workload::Schedule(schedule) => {
+            ("schedule", format!("{} packets of {}", schedule.packets(), schedule.file))
         }
     }
+}
+
+/// ` with ect0`, or nothing.
+fn capable(ecn: Ecn) -> String {
+    if ecn == Ecn::NotEct { String::new() } else { format!(" with {}", ecn_word(ecn)) }
 }

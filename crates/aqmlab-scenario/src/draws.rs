@@ -1,10 +1,15 @@
 //! What is drawn for the flows of a class: the same for every host that runs a plan with a seed.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use aqmlab_qdisc::Ecn;
 use aqmlab_random::Stream;
 use aqmlab_traffic::{Exchange, PacketSource, Session};
-use aqmlab_units::Instant;
+use aqmlab_units::{Bytes, Instant};
 
 use crate::plan::{ClassPlan, Sessions, Workload};
+use crate::trace::Schedule;
 
 /// What a flow does from its start on.
 #[derive(Clone, Debug)]
@@ -14,7 +19,58 @@ pub enum FlowSource {
     /// A connection whose applications write, pause and answer.
     Session(Session),
     /// Datagrams.
-    Packets(PacketSource),
+    Packets(DatagramSource),
+}
+
+/// A flow's datagrams.
+#[derive(Clone, Debug)]
+pub enum DatagramSource {
+    /// At a rate, all with one ECN field.
+    Rate {
+        /// Their instants and sizes.
+        source: PacketSource,
+        /// The ECN field.
+        ecn: Ecn,
+    },
+    /// Of a list.
+    Listed {
+        /// That of the class.
+        schedule: Arc<Schedule>,
+        /// The rows that are still to come.
+        rows: Range<usize>,
+    },
+}
+
+impl DatagramSource {
+    /// The rows of flow `index`.
+    fn listed(schedule: &Arc<Schedule>, index: u64) -> Self {
+        DatagramSource::Listed { rows: schedule.rows(index as usize), schedule: schedule.clone() }
+    }
+
+    /// When the next one leaves; `None` after the last.
+    #[inline]
+    pub fn next_at(&self) -> Option<Instant> {
+        match self {
+            DatagramSource::Rate { source, .. } => Some(source.next_at()),
+            DatagramSource::Listed { schedule, rows } => {
+                (!rows.is_empty()).then(|| Instant::ZERO + schedule.row(rows.start).at)
+            }
+        }
+    }
+
+    /// Emits the one that is due at [`DatagramSource::next_at`]: its size at the network layer and its ECN field.
+    ///
+    /// # Panics
+    /// After the last.
+    pub fn emit(&mut self) -> (Bytes, Ecn) {
+        match self {
+            DatagramSource::Rate { source, ecn } => (source.emit(), *ecn),
+            DatagramSource::Listed { schedule, rows } => {
+                let row = schedule.row(rows.next().expect("a row is due"));
+                (row.size, row.ecn)
+            }
+        }
+    }
 }
 
 impl ClassPlan {
@@ -36,22 +92,16 @@ impl ClassPlan {
         let index = u64::from(index);
         let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), index);
         match &self.workload {
-            Workload::Packets { rate, sizes, spacing } => FlowSource::Packets(PacketSource::new(
-                *rate,
-                *sizes,
-                *spacing,
-                now,
-                draws("gap"),
-                draws("size"),
-            )),
-            Workload::OnOff { rate, size, times } => FlowSource::Packets(PacketSource::on_off(
-                *rate,
-                *size,
-                times.clone(),
-                now,
-                draws("on"),
-                draws("off"),
-            )),
+            Workload::Packets { rate, sizes, spacing, ecn } => {
+                let source = PacketSource::new(*rate, *sizes, *spacing, now, draws("gap"), draws("size"));
+                FlowSource::Packets(DatagramSource::Rate { source, ecn: *ecn })
+            }
+            Workload::OnOff { rate, size, times, ecn } => {
+                let source =
+                    PacketSource::on_off(*rate, *size, times.clone(), now, draws("on"), draws("off"));
+                FlowSource::Packets(DatagramSource::Rate { source, ecn: *ecn })
+            }
+            Workload::Schedule(schedule) => FlowSource::Packets(DatagramSource::listed(schedule, index)),
             Workload::Bulk { .. } => FlowSource::Stream,
             Workload::Sessions { sessions, .. } => FlowSource::Session(match sessions {
                 Sessions::Greedy(times) => Session::greedy(times.clone(), draws("on"), draws("off")),

@@ -58,7 +58,7 @@ fn flow_bytes(class: &ClassPlan) -> u64 {
     match class.workload {
         Workload::Bulk { .. } => TCP_FLOW,
         Workload::Sessions { .. } => TCP_FLOW + SESSION,
-        Workload::Packets { .. } => PACKET_FLOW,
+        Workload::Packets { .. } | Workload::Schedule(_) => PACKET_FLOW,
         Workload::OnOff { .. } => PACKET_FLOW + SESSION,
     }
 }

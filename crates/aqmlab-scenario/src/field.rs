@@ -16,6 +16,15 @@ pub struct Field {
     pub absent: Absent,
     /// What it does, in one sentence.
     pub help: &'static str,
+    /// Other tools' names for it.
+    pub aliases: &'static [Alias],
+}
+
+impl Field {
+    /// The same field, which another tool knows by another name.
+    pub(crate) const fn known_as(self, aliases: &'static [Alias]) -> Field {
+        Field { aliases, ..self }
+    }
 }
 
 /// What a key may hold.
@@ -106,21 +115,25 @@ pub enum Absent {
 pub(crate) const OURS: &str = "scenario language";
 
 pub(crate) const fn required(name: &'static str, form: Form, help: &'static str) -> Field {
-    Field { name, form, absent: Absent::Required, help }
+    Field { name, form, absent: Absent::Required, help, aliases: &[] }
 }
 
 pub(crate) const fn default(name: &'static str, form: Form, is: Default, help: &'static str) -> Field {
-    Field { name, form, absent: Absent::Is(is), help }
+    Field { name, form, absent: Absent::Is(is), help, aliases: &[] }
 }
 
 pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, help: &'static str) -> Field {
-    Field { name, form, absent: Absent::Rule(rule), help }
+    Field { name, form, absent: Absent::Rule(rule), help, aliases: &[] }
 }
 
 /// A key that may stand in a table: a field of the language or a parameter of a discipline or of TCP.
 pub(crate) trait Key {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [Alias];
+    /// Is it a field of the language?
+    fn is_field(&self) -> bool {
+        false
+    }
 }
 
 impl Key for Field {
@@ -128,7 +141,10 @@ impl Key for Field {
         self.name
     }
     fn aliases(&self) -> &'static [Alias] {
-        &[]
+        self.aliases
+    }
+    fn is_field(&self) -> bool {
+        true
     }
 }
 
@@ -147,5 +163,8 @@ impl<K: Key> Key for &K {
     }
     fn aliases(&self) -> &'static [Alias] {
         (**self).aliases()
+    }
+    fn is_field(&self) -> bool {
+        (**self).is_field()
     }
 }

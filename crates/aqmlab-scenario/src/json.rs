@@ -1,7 +1,8 @@
 //! A plan as JSON, and the digest that names it.
 
 use aqmlab_params::{Settings, Value};
-use aqmlab_traffic::{Begin, OnOff};
+use aqmlab_qdisc::Ecn;
+use aqmlab_traffic::{Begin, OnOff, Spacing};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -11,6 +12,7 @@ use crate::plan::{
     ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LiveClass, LivePlan, Plan, QueueCount,
     Sessions, Stop, Workload,
 };
+use crate::trace::ecn_word;
 
 impl Plan {
     /// Every value of the plan, and the origin of each as `origins`. Quantities are texts with units, in the form
@@ -162,6 +164,7 @@ impl Plan {
             "return_path": names(&class.return_path),
             "start": match &class.workload {
                 Workload::Sessions { sessions: Sessions::Trace(_), .. } => "trace".to_string(),
+                Workload::Schedule(_) => "schedule".to_string(),
                 _ => Times(&class.start).to_string(),
             },
             "stop": class.stop_at.map(|s| s.to_string()),
@@ -197,20 +200,45 @@ fn workload_json(workload: &Workload) -> Json {
             all.insert("tcp".into(), settings_json(tcp_settings));
             Json::Object(all)
         }
-        Workload::OnOff { rate, size, times } => {
+        Workload::OnOff { rate, size, times, ecn } => {
             let mut all = on_off_json("on_off_udp", times);
             all.insert("rate".into(), json!(rate.to_string()));
             all.insert("size".into(), json!(size.to_string()));
+            insert_ecn(&mut all, *ecn);
             Json::Object(all)
         }
-        Workload::Packets { rate, sizes, spacing } => json!({
-            "kind": match spacing {
-                aqmlab_traffic::Spacing::Constant => "cbr",
-                aqmlab_traffic::Spacing::Poisson => "poisson",
-            },
-            "rate": rate.to_string(),
-            "size": Sizes(sizes).to_string(),
-        }),
+        Workload::Packets { rate, sizes, spacing, ecn } => {
+            let mut all = map([
+                ("kind", spacing_kind(*spacing).to_string()),
+                ("rate", rate.to_string()),
+                ("size", Sizes(sizes).to_string()),
+            ]);
+            if *spacing == Spacing::Random {
+                all.insert("random_gaps".into(), json!(true));
+            }
+            insert_ecn(&mut all, *ecn);
+            Json::Object(all)
+        }
+        Workload::Schedule(schedule) => Json::Object(map([
+            ("kind", "schedule".to_string()),
+            ("file", schedule.file.clone()),
+            ("digest", schedule.digest.clone()),
+        ])),
+    }
+}
+
+/// Packets that are not ECN-capable are not told of.
+fn insert_ecn(all: &mut Map<String, Json>, ecn: Ecn) {
+    if ecn != Ecn::NotEct {
+        all.insert("ecn".into(), json!(ecn_word(ecn)));
+    }
+}
+
+/// The kind of traffic with these gaps.
+pub(crate) fn spacing_kind(spacing: Spacing) -> &'static str {
+    match spacing {
+        Spacing::Constant | Spacing::Random => "cbr",
+        Spacing::Poisson => "poisson",
     }
 }
 

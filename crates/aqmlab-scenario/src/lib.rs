@@ -48,7 +48,7 @@ mod tree;
 mod warnings;
 
 pub use describe::{ClassView, LinkView, NetworkView};
-pub use draws::FlowSource;
+pub use draws::{DatagramSource, FlowSource};
 pub use elaborate::{Limits, parse, parse_within};
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Drawn, Field, Form, Variant};
@@ -57,4 +57,4 @@ pub use plan::*;
 pub use reference::reference;
 pub use schema::schema;
 pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep};
-pub use trace::{Beside, Files, Trace, TracedConnection};
+pub use trace::{Beside, Files, Schedule, Scheduled, Trace, TracedConnection};

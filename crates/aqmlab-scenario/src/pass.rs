@@ -43,9 +43,10 @@ impl<'n> Section<'n> {
         if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The node at a key.
+    /// The node at a key, or at another tool's name for it.
     pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
-        self.table.get(key)
+        let aliases = self.fields.iter().find(|f| f.name == key).map_or(&[][..], |f| f.aliases);
+        self.table.get(key).or_else(|| aliases.iter().find_map(|alias| self.table.get(alias.name)))
     }
 
     /// Where the key's value stands; the section if it is not written.
@@ -121,6 +122,7 @@ impl Pass<'_, '_> {
 
     /// Every key must be one of `keys` or of `others`.
     pub(crate) fn check_keys<K: Key>(&mut self, table: &Table, path: &str, keys: &[K], others: &[&str]) {
+        self.check_aliases(table, path, keys);
         for entry in &table.entries {
             let known = others.contains(&entry.key.as_str())
                 || keys
@@ -128,6 +130,18 @@ impl Pass<'_, '_> {
                     .any(|k| k.name() == entry.key || k.aliases().iter().any(|a| a.name == entry.key));
             if !known {
                 self.unknown_key(entry, path, keys, others);
+            }
+        }
+    }
+
+    /// No field may be written under two names. (Parameters are told so where they are read.)
+    fn check_aliases<K: Key>(&mut self, table: &Table, path: &str, keys: &[K]) {
+        for key in keys.iter().filter(|key| key.is_field()) {
+            let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);
+            if let (Some(_), Some(other)) = (table.get(key.name()), table.entries.iter().find(is_alias)) {
+                let message =
+                    format!("`{}` is another name of `{}`, which is given as well", other.key, key.name());
+                self.error(&other.key_at, &format!("{path}.{}", key.name()), message);
             }
         }
     }
@@ -173,7 +187,13 @@ impl Pass<'_, '_> {
     pub(crate) fn value(&mut self, section: &Section<'_>, key: &str) -> Option<Value> {
         let field = section.field(key);
         let (value, origin) = match (section.node(key), field.absent) {
-            (Some(node), _) => (self.given(node, &section.sub(key), &section.kind(key))?, Origin::Given),
+            (Some(node), _) => {
+                let path = section.sub(key);
+                match flag_of_another_tool(section, field) {
+                    Some(flag) => (flag, Origin::Given),
+                    None => (self.given(node, &path, &section.kind(key))?, Origin::Given),
+                }
+            }
             (None, Absent::Is(default)) => (default.value()?, Origin::Default(OURS)),
             (None, Absent::Rule(_)) => return None,
             (None, Absent::Required) => {
@@ -221,8 +241,9 @@ impl Pass<'_, '_> {
         value: &impl std::fmt::Display,
         origin: Origin,
     ) {
-        let help = section.field(key).help;
-        self.enter_at(section.sub(key), value, origin, help);
+        let Field { help, aliases, .. } = *section.field(key);
+        let (path, value) = (section.sub(key), value.to_string());
+        self.enter_parameter(Parameter { path, value, origin, source: OURS, help, aliases });
     }
 
     /// Enters an effective value that has no section: nothing was written.
@@ -322,6 +343,15 @@ impl Pass<'_, '_> {
     typed!(flag, Value::Flag(v) => v, bool);
     typed!(text, Value::Text(v) => v, String);
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
+}
+
+/// A flag under another tool's name, as Tcl writes flags: 0 or 1.
+fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
+    let by_alias = section.table.get(field.name).is_none();
+    match (field.form, &section.node(field.name)?.value) {
+        (Form::One(Kind::Flag), Tree::Integer(n @ (0 | 1))) if by_alias => Some(Value::Flag(*n == 1)),
+        _ => None,
+    }
 }
 
 /// ` (ns-2 alias: thresh_)`, or nothing.

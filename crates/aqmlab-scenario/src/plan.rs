@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Alias, Origin, Settings};
+use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{Bursty, Distribution, OnOff, PacketSizes, Probability, Quantity, Spacing};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
 
-use crate::trace::Trace;
+use crate::trace::{Schedule, Trace};
 
 /// A scenario file understood: one plan for each arm, and the seeds to run each with.
 #[derive(Clone, Debug)]
@@ -220,6 +221,8 @@ pub enum Workload {
         size: Bytes,
         /// How long it is on and off.
         times: Arc<OnOff>,
+        /// The ECN field of each packet.
+        ecn: Ecn,
     },
     /// UDP packets at a rate.
     Packets {
@@ -227,9 +230,13 @@ pub enum Workload {
         rate: Rate,
         /// Packet sizes, headers included.
         sizes: PacketSizes,
-        /// Constant or Poisson.
+        /// Constant, with random gaps, or Poisson.
         spacing: Spacing,
+        /// The ECN field of each packet.
+        ecn: Ecn,
     },
+    /// UDP packets of a list.
+    Schedule(Arc<Schedule>),
 }
 
 /// What the applications of a class of connections do.
@@ -248,7 +255,7 @@ impl Workload {
     pub fn tcp(&self) -> Option<&Profile> {
         match self {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
-            Workload::OnOff { .. } | Workload::Packets { .. } => None,
+            Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => None,
         }
     }
 
@@ -257,6 +264,7 @@ impl Workload {
         match self {
             Workload::Packets { rate, .. } => Some(*rate),
             Workload::OnOff { rate, times, .. } => Some(rate.times(times.duty())),
+            Workload::Schedule(schedule) => schedule.mean_rate(),
             Workload::Bulk { .. } | Workload::Sessions { .. } => None,
         }
     }

@@ -26,6 +26,9 @@ fn object(fields: impl Iterator<Item = &'static Field>, kind: Option<&str>) -> J
         required.push("kind");
     }
     for field in fields {
+        for alias in field.aliases {
+            properties.insert(alias.name.into(), field_schema(field));
+        }
         properties.insert(field.name.into(), field_schema(field));
         if matches!(field.absent, Absent::Required) {
             required.push(field.name);

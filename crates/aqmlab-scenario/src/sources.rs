@@ -8,7 +8,7 @@ use aqmlab_units::text::Size;
 
 use crate::pass::{Pass, Section};
 use crate::plan::{Sessions, Workload};
-use crate::trace::Trace;
+use crate::trace::{Schedule, Trace};
 
 impl Pass<'_, '_> {
     /// `on_off_tcp`: greedy or in bursts.
@@ -43,9 +43,10 @@ impl Pass<'_, '_> {
     pub(crate) fn on_off_udp(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (rate, size) = (self.rate(section, "rate"), self.value(section, "size"));
         let (on, off) = (self.drawn(section, "on"), self.drawn(section, "off"));
-        let begin = self.begin(section);
+        let (begin, ecn) = (self.begin(section), self.ecn(section));
         let Value::Size(Size::Bytes(size)) = size? else { unreachable!("a packet size is in bytes") };
-        Some(Workload::OnOff { rate: rate?, size, times: self.on_off(section, on?, off?, begin?)? })
+        let times = self.on_off(section, on?, off?, begin?)?;
+        Some(Workload::OnOff { rate: rate?, size, times, ecn: ecn? })
     }
 
     fn begin(&mut self, section: &Section<'_>) -> Option<Begin> {
@@ -97,17 +98,39 @@ impl Pass<'_, '_> {
         Some(Arc::new(Bursty { sizes, off, begins_off: begin == Begin::Off }))
     }
 
+    /// The name of the file that a class of traffic is listed in.
+    fn list_file(&mut self, section: &Section<'_>) -> Option<String> {
+        if section.node("file").is_some() {
+            return self.text(section, "file");
+        }
+        let message = "`file` is missing; write the name of a CSV or Parquet file beside the scenario";
+        self.error(&section.at, &section.path, message);
+        None
+    }
+
+    /// `schedule`: the list, and how many flows and packets it has.
+    pub(crate) fn schedule(&mut self, section: &Section<'_>) -> Option<Arc<Schedule>> {
+        let file = self.list_file(section)?;
+        match self.traces.schedule(&file) {
+            Ok(schedule) => {
+                let rule = Origin::Derived("the rows of the schedule".into());
+                self.enter_at(section.sub("count"), &schedule.flows(), rule.clone(), "flows of the schedule");
+                let help = "packets of the schedule";
+                self.enter_at(section.sub("packets"), &schedule.packets(), rule.clone(), help);
+                let help = "SHA-256 of the schedule's file";
+                self.enter_at(section.sub("digest"), &schedule.digest, rule, help);
+                Some(schedule)
+            }
+            Err(message) => {
+                self.error(&section.at("file"), &section.sub("file"), message);
+                None
+            }
+        }
+    }
+
     /// `trace`: the list, and how many connections it has.
     pub(crate) fn trace(&mut self, section: &Section<'_>) -> Option<Arc<Trace>> {
-        let file = match section.node("file") {
-            Some(_) => self.text(section, "file")?,
-            None => {
-                let message =
-                    "`file` is missing; write the name of a CSV or Parquet file beside the scenario";
-                self.error(&section.at, &section.path, message);
-                return None;
-            }
-        };
+        let file = self.list_file(section)?;
         let class = match section.node("class") {
             Some(_) => Some(self.name(section, "class")?),
             None => None,

@@ -1,8 +1,10 @@
 //! Classes of flows: what they send, from where to where, over which path.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use aqmlab_params::{Origin, Settings};
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{Distribution, Spacing};
 use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
@@ -13,6 +15,7 @@ use crate::plan::{Access, ClassPlan, Sessions, Workload};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
+use crate::trace::{Schedule, Trace, ecn_of};
 use crate::tree::{At, Node, Tree};
 
 const DEFAULT_PROFILE: &str = "rfc";
@@ -67,14 +70,15 @@ impl Pass<'_, '_> {
             None => Some(called),
         };
         // Where a trace says how many connections there are, and when each starts, nothing else does.
-        let trace = match variant.kind {
-            "trace" => Some(self.trace(&section)?),
+        let listed = match variant.kind {
+            "trace" => Some(List::Trace(self.trace(&section)?)),
+            "schedule" => Some(List::Schedule(self.schedule(&section)?)),
             _ => None,
         };
-        let (count, start) = match &trace {
-            Some(trace) => {
-                let starts = trace.connections.iter().map(|c| c.start).collect();
-                (Some(trace.connections.len() as u64), Some(Distribution::List(starts)))
+        let (count, start) = match &listed {
+            Some(list) => {
+                let starts = list.starts();
+                (Some(starts.len() as u64), Some(Distribution::List(starts)))
             }
             None => (self.integer(&section, "count"), self.drawn(&section, "start")),
         };
@@ -83,12 +87,18 @@ impl Pass<'_, '_> {
         let ways = self.ways(&section, network);
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
 
-        let workload = match variant.kind {
-            "bulk" => self.bulk(&section),
-            "on_off_tcp" => self.on_off_tcp(&section),
-            "on_off_udp" => self.on_off_udp(&section),
-            "trace" => self.traced(&section, trace?),
-            "cbr" => self.packets(&section, Spacing::Constant),
+        let workload = match (variant.kind, listed) {
+            (_, Some(List::Trace(trace))) => self.traced(&section, trace),
+            (_, Some(List::Schedule(schedule))) => Some(Workload::Schedule(schedule)),
+            ("bulk", _) => self.bulk(&section),
+            ("on_off_tcp", _) => self.on_off_tcp(&section),
+            ("on_off_udp", _) => self.on_off_udp(&section),
+            ("cbr", _) => match self.flag(&section, "random_gaps") {
+                Some(random) => {
+                    self.packets(&section, if random { Spacing::Random } else { Spacing::Constant })
+                }
+                None => None,
+            },
             _ => self.packets(&section, Spacing::Poisson),
         };
         let live = self.live_class(&section, variant);
@@ -249,7 +259,16 @@ impl Pass<'_, '_> {
 
     fn packets(&mut self, section: &Section<'_>, spacing: Spacing) -> Option<Workload> {
         let (rate, sizes) = (self.rate(section, "rate"), self.sizes(section, "size"));
-        Some(Workload::Packets { rate: rate?, sizes: sizes?, spacing })
+        let ecn = self.ecn(section);
+        Some(Workload::Packets { rate: rate?, sizes: sizes?, spacing, ecn: ecn? })
+    }
+
+    /// The ECN field of a class's datagrams.
+    pub(crate) fn ecn(&mut self, section: &Section<'_>) -> Option<Ecn> {
+        match self.value(section, "ecn")? {
+            Value::Choice(word) => ecn_of(word),
+            _ => unreachable!("the kind decides the value's type"),
+        }
     }
 
     fn bulk(&mut self, section: &Section<'_>) -> Option<Workload> {
@@ -330,6 +349,22 @@ impl Pass<'_, '_> {
     }
 }
 
+/// A list of what the flows of a class do, and when.
+enum List {
+    Trace(Arc<Trace>),
+    Schedule(Arc<Schedule>),
+}
+
+impl List {
+    /// When each flow starts.
+    fn starts(&self) -> Vec<Span> {
+        match self {
+            List::Trace(trace) => trace.connections.iter().map(|c| c.start).collect(),
+            List::Schedule(schedule) => schedule.starts(),
+        }
+    }
+}
+
 /// Propagation there and back, without access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
@@ -358,6 +393,7 @@ impl ClassPlan {
             }
             Workload::OnOff { size, .. } => *size,
             Workload::Packets { sizes, .. } => sizes.mean(),
+            Workload::Schedule(schedule) => schedule.mean_size(),
         }
     }
 
@@ -378,7 +414,11 @@ impl ClassPlan {
 
     /// Do its packets say that they may be marked?
     pub fn ecn_capable(&self) -> bool {
-        self.workload.tcp().is_some_and(|tcp| tcp.ecn)
+        match &self.workload {
+            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => tcp.ecn,
+            Workload::OnOff { ecn, .. } | Workload::Packets { ecn, .. } => ecn.is_capable(),
+            Workload::Schedule(schedule) => schedule.is_ecn_capable(),
+        }
     }
 }
 

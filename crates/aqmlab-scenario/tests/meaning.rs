@@ -113,7 +113,7 @@ fn packets_and_stops_are_as_written() {
          condition = {{ queue = \"reverse\", backlog = 5 }}\n[record]\nqueues = \"0s\"\n",
         DUMBBELL.replace("duration = \"60s\"\n", "")
     ));
-    let Workload::Packets { rate, sizes, spacing } = plan.classes[1].workload else { panic!("packets") };
+    let Workload::Packets { rate, sizes, spacing, .. } = plan.classes[1].workload else { panic!("packets") };
     assert_eq!((rate, spacing), (Rate::mbit(1), Spacing::Poisson));
     assert_eq!(sizes, PacketSizes::Exponential(Bytes::new(500)));
     assert_eq!((plan.classes[1].stop_at, plan.classes[1].access_loss), (Some(Span::s(9)), 0.25));

@@ -1,6 +1,7 @@
 //! A flow: its connection or packet source, its access links, its packets in the network.
 
-use aqmlab_traffic::PacketSource;
+use aqmlab_qdisc::Ecn;
+use aqmlab_scenario::DatagramSource;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::access::{AccessLinks, Pending};
@@ -116,7 +117,8 @@ impl Flow {
                 ..FlowCounts::default()
             },
             (Body::Packets(d), End::Receiver) => {
-                FlowCounts { delivered_bytes: d.delivered_bytes.get(), ..FlowCounts::default() }
+                let (delivered_bytes, ce_received) = (d.delivered_bytes.get(), d.ce_received);
+                FlowCounts { delivered_bytes, ce_received, ..FlowCounts::default() }
             }
         }
     }
@@ -125,29 +127,31 @@ impl Flow {
 /// A packet source and what its receiver has seen.
 pub struct Datagrams {
     /// Makes the packets.
-    pub source: PacketSource,
+    pub source: DatagramSource,
     /// Packets sent.
     pub sent_packets: u64,
     /// Bytes sent, network-layer length.
     pub sent_bytes: Bytes,
     /// Bytes received, network-layer length.
     pub delivered_bytes: Bytes,
+    /// Packets received with the mark CE.
+    pub ce_received: u64,
     /// Has it been told to stop?
     pub stopped: bool,
 }
 
 impl Datagrams {
     /// A receiver that has seen nothing of this source yet.
-    pub fn new(source: PacketSource) -> Self {
+    pub fn new(source: DatagramSource) -> Self {
         let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
-        Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, stopped: false }
+        Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, ce_received: 0, stopped: false }
     }
 
-    /// Makes the packet that is due: its length.
-    pub fn emit(&mut self) -> Bytes {
-        let wire_len = self.source.emit();
+    /// Makes the packet that is due: its length and its ECN field.
+    pub fn emit(&mut self) -> (Bytes, Ecn) {
+        let (wire_len, ecn) = self.source.emit();
         self.sent_packets += 1;
         self.sent_bytes += wire_len;
-        wire_len
+        (wire_len, ecn)
     }
 }

@@ -135,7 +135,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
 fn unattended_until(class: &ClassPlan) -> Instant {
     match class.workload {
         Workload::Sessions { .. } => Instant::ZERO,
-        Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Packets { .. } => {
+        Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => {
             class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)
         }
     }

@@ -94,10 +94,10 @@ impl SimPacket {
     }
 
     /// A datagram from sender to receiver, at the beginning of its path.
-    pub fn datagram(flow: FlowId, begin: Place, wire_len: Bytes) -> Self {
+    pub fn datagram(flow: FlowId, begin: Place, wire_len: Bytes, ecn: Ecn) -> Self {
         let wire_len = wire_len.get() as u32;
-        let place = u64::from(begin) << PLACE;
-        SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, place])
+        let bits = u64::from(begin) << PLACE | (ecn as u64) << ECN;
+        SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, bits])
     }
 
     #[inline]

@@ -92,6 +92,7 @@ struct Small {
     start: &'static str,
     until: &'static str,
     back: &'static str,
+    datagrams: &'static str,
 }
 
 fn small() -> impl Strategy<Value = Small> {
@@ -179,13 +180,19 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("kind = \"trace\"\nfile = \"tests/traces/three.csv\""),
         ],
     );
-    (network, flows, rest, stages, (pause, sampled, hosts)).prop_map(
+    let datagrams = prop_oneof![
+        2 => Just("kind = \"poisson\"\nrate = UDP\nsize = { exponential = \"300B\" }"),
+        1 => Just("kind = \"poisson\"\nrate = UDP\nsize = { exponential = \"300B\" }\necn = \"ect1\""),
+        1 => Just("kind = \"cbr\"\nrate = UDP\nrandom_gaps = true\necn = \"ect0\"\ncount = 3"),
+        1 => Just("kind = \"schedule\"\nfile = \"tests/traces/datagrams.csv\""),
+    ];
+    (network, flows, rest, stages, (pause, sampled, hosts, datagrams)).prop_map(
         |(
             (rate_kbit, delay_us, queue, flows, rtt, hops),
             (mss, bytes, ecn, recovery),
             (access, loss, udp, stop, record),
             stages,
-            (pause, sampled, (warmup, profile, endpoint, start, until, back)),
+            (pause, sampled, (warmup, profile, endpoint, start, until, back), datagrams),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
@@ -216,6 +223,7 @@ fn small() -> impl Strategy<Value = Small> {
                 start,
                 until,
                 back,
+                datagrams,
             }
         },
     )
@@ -258,9 +266,7 @@ fn text(s: &Small) -> String {
         {back}
         [[traffic]]
         name = "udp"
-        kind = "poisson"
-        rate = "{udp}kbit"
-        size = {{ exponential = "300B" }}
+        {datagrams}
         stop = "3s"
         [[traffic]]
         name = "voice"
@@ -288,6 +294,7 @@ fn text(s: &Small) -> String {
         ecn = s.ecn,
         recovery = s.recovery,
         udp = s.udp_kbit,
+        datagrams = s.datagrams.replace("UDP", &format!("\"{}kbit\"", s.udp_kbit)),
         stop = s.stop,
         stages = s.stages,
         pause = s.pause,

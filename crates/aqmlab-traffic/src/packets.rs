@@ -32,6 +32,9 @@ impl PacketSizes {
 pub enum Spacing {
     /// Constant bit rate: each packet takes its own time at the rate, so the rate holds for mixed sizes too.
     Constant,
+    /// The same with gaps drawn anew for each packet: uniform from half to one and a half of what [`Spacing::Constant`]
+    /// has, and independent, so that the rate holds in the mean. So does ns-2's `Application/Traffic/CBR` with `random_`.
+    Random,
     /// Poisson: exponential gaps, mean packet size over rate.
     Poisson,
 }
@@ -59,7 +62,7 @@ struct Bursts {
 }
 
 impl PacketSource {
-    /// A source whose first packet leaves at `start` (CBR) or one exponential gap after it (Poisson).
+    /// A source whose first packet leaves at `start`, or one exponential gap after it (Poisson).
     ///
     /// # Panics
     /// If the rate or the mean size is zero.
@@ -143,6 +146,10 @@ impl PacketSource {
         };
         let gap = match self.spacing {
             Spacing::Constant => self.clock.serialise(size),
+            Spacing::Random => {
+                let even = self.clock.serialise(size).as_ns() as f64;
+                Span::ns((even * (0.5 + self.gap_draws.unit()) + 0.5) as u64)
+            }
             Spacing::Poisson => self.draw_gap(),
         };
         self.next_at += gap;
@@ -189,6 +196,8 @@ fn round_up(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     fn source(sizes: PacketSizes, spacing: Spacing) -> PacketSource {
@@ -210,6 +219,31 @@ mod tests {
             assert_eq!(s.emit(), Bytes::new(1000));
         }
         assert_eq!(s.next_at(), Instant::from_ns(5) + Span::s(8));
+    }
+
+    #[test]
+    fn random_gaps_are_uniform_around_the_even_one() {
+        let mut s = source(PacketSizes::Fixed(Bytes::new(1000)), Spacing::Random);
+        assert_eq!(s.next_at(), Instant::from_ns(5), "the first leaves at once");
+        let n = 10_000usize;
+        let mut at = Vec::with_capacity(n);
+        for _ in 0..n {
+            at.push(s.next_at().as_secs_f64());
+            s.emit();
+        }
+        let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) / 0.008).collect();
+        assert!(gaps.iter().all(|g| (0.5..=1.5).contains(g)));
+        // A uniform draw has a variance of 1/12; what ns-2 2.35 did with `random_ 1` over 9943 packets: 0.289.
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let deviation =
+            libm::sqrt(gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / gaps.len() as f64);
+        assert!((mean - 1.0).abs() < 4.0 * 0.2887 / 100.0, "{mean}");
+        assert!((deviation - 0.2887).abs() < 0.005, "{deviation}");
+        for tenth in 0..10 {
+            let low = 0.5 + 0.1 * f64::from(tenth);
+            let share = gaps.iter().filter(|g| (low..low + 0.1).contains(*g)).count();
+            assert!((850..1150).contains(&share), "from {low}: {share} of 1000 expected");
+        }
     }
 
     #[test]

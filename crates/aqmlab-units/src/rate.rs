@@ -29,6 +29,12 @@ impl Rate {
         Rate(n * 1_000_000_000)
     }
 
+    /// So many bytes in so much time, rounded down to a bit per second; the greatest rate if they take no time.
+    pub fn of(amount: Bytes, time: Span) -> Self {
+        let bps = (amount.bits() * NS_PER_S).checked_div(u128::from(time.as_ns()));
+        Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))
+    }
+
     /// bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0

@@ -117,6 +117,7 @@ impl Stack {
             Workload::Packets { sizes: PacketSizes::Fixed(size), .. } | Workload::OnOff { size, .. } => {
                 Stack::of_datagrams(class, *size, ip)
             }
+            Workload::Schedule(schedule) => Stack::of_datagrams(class, schedule.largest(), ip),
             Workload::Packets { sizes: PacketSizes::Exponential(mean), .. } => {
                 let mut stack =
                     Stack::of_datagrams(class, (*mean * MOST_MEANS).min(Bytes::new(MOST_MTU)), ip)?;

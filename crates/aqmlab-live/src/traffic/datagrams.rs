@@ -2,12 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
-use aqmlab_traffic::PacketSource;
+use aqmlab_qdisc::Ecn;
+use aqmlab_scenario::{DatagramSource, IpVersion};
 use aqmlab_units::Instant;
 use rustix::net::SendFlags;
 
 use super::counts::FlowCounts;
 use super::info::Sent;
+use super::sockets::set_ecn;
 use crate::host;
 
 /// Payload of the largest datagram.
@@ -17,8 +19,11 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 #[derive(Debug)]
 pub struct Datagrams {
     socket: OwnedFd,
-    source: PacketSource,
+    source: DatagramSource,
     sizes: host::Datagrams,
+    ip: IpVersion,
+    /// What the socket's packets have in their ECN field.
+    ecn: Ecn,
     sent_packets: u64,
     sent_bytes: u64,
     delivered_bytes: u64,
@@ -27,20 +32,37 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// A source that sends through `socket`.
-    pub fn new(socket: OwnedFd, source: PacketSource, sizes: host::Datagrams) -> Self {
+    pub fn new(socket: OwnedFd, source: DatagramSource, sizes: host::Datagrams, ip: IpVersion) -> Self {
         let (sent_packets, sent_bytes, delivered_bytes) = (0, 0, 0);
-        Datagrams { socket, source, sizes, sent_packets, sent_bytes, delivered_bytes, stopped: false }
+        let ecn = Ecn::NotEct;
+        Datagrams {
+            socket,
+            source,
+            sizes,
+            ip,
+            ecn,
+            sent_packets,
+            sent_bytes,
+            delivered_bytes,
+            stopped: false,
+        }
     }
 
     /// When the next leaves; `None` if none does.
     pub fn next_at(&self) -> Option<Instant> {
-        (!self.stopped).then(|| self.source.next_at())
+        if self.stopped { None } else { self.source.next_at() }
     }
 
     /// Sends the one that is due. Did the host take it?
     pub fn emit(&mut self) -> bool {
-        let payload = self.sizes.payload(self.source.emit());
-        let taken = rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
+        let (size, ecn) = self.source.emit();
+        let payload = self.sizes.payload(size);
+        let told = ecn == self.ecn || set_ecn(&self.socket, self.ip, ecn).is_ok();
+        if told {
+            self.ecn = ecn;
+        }
+        // A packet with another ECN field than the plan's is not sent: it would be another packet.
+        let taken = told && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
         if taken {
             self.sent_packets += 1;
             self.sent_bytes += payload as u64 + u64::from(self.sizes.header);

@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
+use aqmlab_qdisc::Ecn;
+use aqmlab_scenario::IpVersion;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
 use crate::host::{Host, TcpSockets};
@@ -77,6 +79,19 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, BUFFER))?;
     rustix::net::bind(&socket, &at)?;
     Ok(socket)
+}
+
+/// From now on packets of this socket have this ECN field, and no DSCP.
+///
+/// # Errors
+/// What the system said.
+pub fn set_ecn(socket: &OwnedFd, ip: IpVersion, ecn: Ecn) -> io::Result<()> {
+    // RFC 3168, section 5: the last two bits of what was the type of service, in either version.
+    match ip {
+        IpVersion::V4 => sockopt::set_ip_tos(socket, ecn as u8)?,
+        IpVersion::V6 => sockopt::set_ipv6_tclass(socket, (ecn as u8).into())?,
+    }
+    Ok(())
 }
 
 /// Where the datagrams of one flow come from.

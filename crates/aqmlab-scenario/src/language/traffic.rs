@@ -1,6 +1,6 @@
 //! Traffic: the kinds of classes of flows.
 
-use aqmlab_params::{Default, Kind};
+use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
 
 use super::quantity::{COUNT, MOMENT, PACKET, PERIODS, RATE, TIMES, TRANSFER, TRANSFERS};
@@ -23,12 +23,25 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
         help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers",
         fields: &[CLASS, TRACE],
     },
-    Variant { kind: "cbr", help: "UDP packets at a constant bit rate", fields: &[CLASS, MANY, PACKETS] },
-    Variant { kind: "poisson", help: "UDP packets with exponential gaps", fields: &[CLASS, MANY, PACKETS] },
+    Variant {
+        kind: "cbr",
+        help: "UDP packets at a constant bit rate",
+        fields: &[CLASS, MANY, PACKETS, CBR, UDP],
+    },
+    Variant {
+        kind: "poisson",
+        help: "UDP packets with exponential gaps",
+        fields: &[CLASS, MANY, PACKETS, UDP],
+    },
     Variant {
         kind: "on_off_udp",
         help: "UDP packets at a constant bit rate while on, none while off",
-        fields: &[CLASS, MANY, ON_OFF_UDP],
+        fields: &[CLASS, MANY, ON_OFF_UDP, UDP],
+    },
+    Variant {
+        kind: "schedule",
+        help: "UDP packets of a list, whatever becomes of them: when each leaves, its size, its ECN field and its flow",
+        fields: &[CLASS, SCHEDULE],
     },
 ];
 
@@ -73,6 +86,32 @@ const PACKETS: &[Field] = &[
     required("rate", Form::One(RATE), "network-layer rate of each flow"),
     default("size", Form::Sizes, Default::Bytes(1000), "packet size, headers included"),
 ];
+
+const CBR: &[Field] = &[default(
+    "random_gaps",
+    Form::One(Kind::Flag),
+    Default::Flag(false),
+    "each gap is drawn anew, uniform from half to one and a half of the even one",
+)
+.known_as(&[Alias { of: "ns-2", name: "random_" }])];
+
+/// The ECN fields that a source may give all its packets.
+pub(crate) const ECN: &[&str] = &["not-ect", "ect0", "ect1"];
+
+const UDP: &[Field] = &[default(
+    "ecn",
+    Form::One(Kind::Choice(ECN)),
+    Default::Choice("not-ect"),
+    "the ECN field of each packet: queues mark those with \"ect0\" or \"ect1\" instead of dropping them, and nobody reacts",
+)];
+
+const SCHEDULE: &[Field] = &[required(
+    "file",
+    Form::One(Kind::Text),
+    "a CSV or Parquet file beside the scenario with the columns `time_s` or `time_ns` (since the run's beginning), \
+     `size_bytes` (headers included) and, where wanted, `ecn` (`not-ect`, `ect0`, `ect1`, `ce`) and `flow` (0, 1, ..): a \
+     packet a row",
+)];
 
 /// What a source on and off begins with.
 pub(crate) const BEGINS: &[&str] = &["on", "off", "stationary"];

@@ -1,43 +1,46 @@
-//! Traces in CSV, with a header (RFC 4180).
+//! Lists in CSV, with a header (RFC 4180).
+
+use std::borrow::Cow;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Trim};
 
-use super::row::{Cell, Columns, Row, WANTED};
+use super::row::Cell;
 
-/// The rows of the file.
-pub(super) fn rows(file: &str, content: &[u8], needs_class: bool) -> Result<Vec<Row>, String> {
+/// The rows of the file, which is a `what`: `columns` reads the header, `row` each row.
+pub(super) fn rows<C, R>(
+    what: &str,
+    file: &str,
+    content: &[u8],
+    wanted: &str,
+    columns: impl FnOnce(&[&str]) -> Result<C, String>,
+    row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+) -> Result<Vec<R>, String> {
+    let at_line = |line: u64, message: &str| format!("{what} `{file}`, line {line}: {message}");
+    let at_error = |error: &csv::Error| {
+        let line = error.position().map_or(1, csv::Position::line);
+        match error.kind() {
+            ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                at_line(line, &format!("{len} values where the header has {expected_len} columns"))
+            }
+            ErrorKind::Utf8 { .. } => at_line(line, "it is not UTF-8 text"),
+            _ => format!("{what} `{file}`: {error}"),
+        }
+    };
     let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(content);
-    let header = reader.headers().map_err(|error| at_error(file, &error))?.clone();
+    let header = reader.headers().map_err(|error| at_error(&error))?.clone();
     if header.is_empty() {
-        return Err(format!("the trace `{file}` is empty; {WANTED}"));
+        return Err(format!("the {what} `{file}` is empty; {wanted}"));
     }
     let names: Vec<&str> = header.iter().collect();
-    let columns = Columns::of(&names, needs_class).map_err(|what| at_line(file, line_of(&header), &what))?;
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| at_error(file, &error))?;
-        let cells: Vec<Cell> = record.iter().map(|text| Cell::Text(text.to_string())).collect();
-        rows.push(columns.row(&cells).map_err(|what| at_line(file, line_of(&record), &what))?);
+    let columns = columns(&names).map_err(|message| at_line(line_of(&header), &message))?;
+    let (mut rows, mut record) = (Vec::new(), StringRecord::new());
+    while reader.read_record(&mut record).map_err(|error| at_error(&error))? {
+        let cells: Vec<Cell<'_>> = record.iter().map(|text| Cell::Text(Cow::Borrowed(text))).collect();
+        rows.push(row(&columns, &cells).map_err(|message| at_line(line_of(&record), &message))?);
     }
     Ok(rows)
 }
 
 fn line_of(record: &StringRecord) -> u64 {
     record.position().map_or(1, csv::Position::line)
-}
-
-fn at_line(file: &str, line: u64, what: &str) -> String {
-    format!("trace `{file}`, line {line}: {what}")
-}
-
-/// What the reader of CSV stumbled over.
-fn at_error(file: &str, error: &csv::Error) -> String {
-    let line = error.position().map_or(1, csv::Position::line);
-    match error.kind() {
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            at_line(file, line, &format!("{len} values where the header has {expected_len} columns"))
-        }
-        ErrorKind::Utf8 { .. } => at_line(file, line, "it is not UTF-8 text"),
-        _ => format!("trace `{file}`: {error}"),
-    }
 }

@@ -2,11 +2,13 @@
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the client,
 //! `response_bytes` from the server, and `class` where a scenario takes rows by class. Whatever is wrong is told with
-//! file and row; a CSV file's rows are named by their lines, the header being line 1.
+//! file and row; a CSV file's rows are named by their lines, the header being line 1. Lists of datagrams are in
+//! `schedule.rs`.
 
 mod csv_file;
 mod parquet_file;
 mod row;
+mod schedule;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +19,9 @@ use aqmlab_units::{Bytes, Span};
 use sha2::{Digest, Sha256};
 
 use crate::suggest::no_such;
-use row::Row;
+use row::{Cell, Columns, Row};
+pub use schedule::{Schedule, Scheduled};
+pub(crate) use schedule::{ecn_of, ecn_word};
 
 /// Where the files that a scenario names are found.
 pub trait Files: Send + Sync {
@@ -60,10 +64,11 @@ impl<F: Files + ?Sized> Files for &F {
     }
 }
 
-/// The traces of a scenario: each is read once, whatever number of arms and cases has it.
+/// The traces and schedules of a scenario: each is read once, whatever number of arms and cases has it.
 pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
     known: Mutex<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
+    schedules: Mutex<BTreeMap<String, Result<Arc<Schedule>, String>>>,
 }
 
 /// A file, and the class whose rows are wanted of it.
@@ -72,7 +77,7 @@ type Wanted = (String, Option<String>);
 impl<'f> Traces<'f> {
     /// None is read yet.
     pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
-        Traces { files, known: Mutex::default() }
+        Traces { files, known: Mutex::default(), schedules: Mutex::default() }
     }
 
     /// The rows of `class` in `file`, or all.
@@ -86,6 +91,17 @@ impl<'f> Traces<'f> {
             .entry((file.to_string(), class.map(str::to_string)))
             .or_insert_with(|| Trace::read(&*self.files, file, class).map(Arc::new));
         trace.clone()
+    }
+
+    /// The packets of `file`.
+    ///
+    /// # Errors
+    /// As [`Schedule::read`].
+    pub(crate) fn schedule(&self, file: &str) -> Result<Arc<Schedule>, String> {
+        let mut known = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedule =
+            known.entry(file.to_string()).or_insert_with(|| Schedule::read(&*self.files, file).map(Arc::new));
+        schedule.clone()
     }
 }
 
@@ -129,21 +145,51 @@ impl Trace {
     /// # Errors
     /// What is wrong, with file and row: a sentence without a full stop.
     pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
-        let content = files.read(file).map_err(|error| format!("cannot read the trace `{file}`: {error}"))?;
-        let digest = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-        if content.is_empty() {
-            return Err(format!("the trace `{file}` is empty; {}", row::WANTED));
-        }
-        let rows = if content.starts_with(b"PAR1") {
-            parquet_file::rows(file, content, class.is_some())?
-        } else {
-            csv_file::rows(file, &content, class.is_some())?
-        };
+        let Content { digest, bytes } = content(files, "trace", file, row::WANTED)?;
+        let columns = |names: &[&str]| Columns::of(names, class.is_some());
+        let rows = bytes.rows("trace", file, row::WANTED, columns, Columns::row)?;
         if rows.is_empty() {
             return Err(format!("the trace `{file}` has no rows; write at least one connection"));
         }
         let connections = chosen(file, &rows, class)?;
         Ok(Trace { file: file.to_string(), digest, class: class.map(str::to_string), connections })
+    }
+}
+
+/// What a file holds, with its digest.
+struct Content {
+    digest: String,
+    bytes: Raw,
+}
+
+/// The content of a file that is a `what`; `wanted` is what it must have.
+fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
+    let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
+    if content.is_empty() {
+        return Err(format!("the {what} `{file}` is empty; {wanted}"));
+    }
+    let digest = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Content { digest, bytes: Raw(content) })
+}
+
+/// CSV or Parquet.
+struct Raw(Vec<u8>);
+
+impl Raw {
+    /// Its rows: `columns` reads the names of the columns, `row` each row.
+    fn rows<C, R>(
+        self,
+        what: &str,
+        file: &str,
+        wanted: &str,
+        columns: impl FnOnce(&[&str]) -> Result<C, String>,
+        row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+    ) -> Result<Vec<R>, String> {
+        if self.0.starts_with(b"PAR1") {
+            parquet_file::rows(what, file, self.0, columns, row)
+        } else {
+            csv_file::rows(what, file, &self.0, wanted, columns, row)
+        }
     }
 }
 

@@ -1,29 +1,38 @@
-//! Traces in Parquet.
+//! Lists in Parquet.
+
+use std::borrow::Cow;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
-use super::row::{Cell, Columns, Row};
+use super::row::Cell;
 
-/// The rows of the file.
-pub(super) fn rows(file: &str, content: Vec<u8>, needs_class: bool) -> Result<Vec<Row>, String> {
+/// The rows of the file, which is a `what`: `columns` reads the names of its columns, `row` each row.
+pub(super) fn rows<C, R>(
+    what: &str,
+    file: &str,
+    content: Vec<u8>,
+    columns: impl FnOnce(&[&str]) -> Result<C, String>,
+    row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+) -> Result<Vec<R>, String> {
     let whole = |error: &dyn std::fmt::Display| {
-        format!("trace `{file}` is no Parquet file that can be read: {error}")
+        format!("{what} `{file}` is no Parquet file that can be read: {error}")
     };
     let reader = SerializedFileReader::new(bytes::Bytes::from(content)).map_err(|e| whole(&e))?;
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<&str> = schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
-    let columns = Columns::of(&names, needs_class).map_err(|what| format!("trace `{file}`: {what}"))?;
+    let columns = columns(&names).map_err(|message| format!("{what} `{file}`: {message}"))?;
     let mut rows = Vec::new();
-    for (i, row) in reader.get_row_iter(None).map_err(|e| whole(&e))?.enumerate() {
-        let row = row.map_err(|e| whole(&e))?;
-        let cells: Vec<Cell> = row.get_column_iter().map(|(_, field)| cell(field)).collect();
-        rows.push(columns.row(&cells).map_err(|what| format!("trace `{file}`, row {}: {what}", i + 1))?);
+    for (i, values) in reader.get_row_iter(None).map_err(|e| whole(&e))?.enumerate() {
+        let values = values.map_err(|e| whole(&e))?;
+        let cells: Vec<Cell<'_>> = values.get_column_iter().map(|(_, field)| cell(field)).collect();
+        let row = row(&columns, &cells);
+        rows.push(row.map_err(|message| format!("{what} `{file}`, row {}: {message}", i + 1))?);
     }
     Ok(rows)
 }
 
-fn cell(field: &Field) -> Cell {
+fn cell(field: &Field) -> Cell<'_> {
     match field {
         Field::Null => Cell::Nothing,
         Field::Byte(n) => Cell::Whole(i64::from(*n)),
@@ -35,8 +44,8 @@ fn cell(field: &Field) -> Cell {
         Field::UInt(n) => Cell::Whole(i64::from(*n)),
         Field::Float(x) => Cell::Number(f64::from(*x)),
         Field::Double(x) => Cell::Number(*x),
-        Field::Str(text) => Cell::Text(text.clone()),
+        Field::Str(text) => Cell::Text(Cow::Borrowed(text)),
         // Whatever else there is: its text says what it is where a number is wanted.
-        other => Cell::Text(other.to_string()),
+        other => Cell::Text(Cow::Owned(other.to_string())),
     }
 }

@@ -73,9 +73,10 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.serve(flow, End::Sender);
             }
             (Body::Packets(d), _) => {
-                let at = d.source.next_at();
                 let number = f.id.number;
-                self.agenda.timer(at, number, FlowObject::Source, Notice::Emit { flow });
+                if let Some(at) = d.source.next_at() {
+                    self.agenda.timer(at, number, FlowObject::Source, Notice::Emit { flow });
+                }
             }
             _ => unreachable!("a flow's body is made from its workload"),
         }
@@ -88,10 +89,12 @@ impl<Q: EventQueue> World<'_, Q> {
         if d.stopped {
             return;
         }
-        let wire_len = d.emit();
-        self.agenda.timer(d.source.next_at(), f.id.number, FlowObject::Source, Notice::Emit { flow });
+        let (wire_len, ecn) = d.emit();
+        if let Some(at) = d.source.next_at() {
+            self.agenda.timer(at, f.id.number, FlowObject::Source, Notice::Emit { flow });
+        }
         let class = &mut self.classes[usize::from(f.id.class)];
-        let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len);
+        let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len, ecn);
         f.in_flight += 1;
         self.moving.fates.sent.count(wire_len);
         let lost = match &mut f.access {

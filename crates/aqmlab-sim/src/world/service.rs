@@ -204,7 +204,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         self.fates.packet_hops += u64::from(passed);
         flow.in_flight -= 1;
         let Some(segment) = packet.segment() else {
-            flow.datagrams().delivered_bytes += packet.wire_len();
+            let datagrams = flow.datagrams();
+            datagrams.delivered_bytes += packet.wire_len();
+            datagrams.ce_received += u64::from(packet.ecn() == Ecn::Ce);
             return Outcome { over: flow.over, ..Outcome::default() };
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);

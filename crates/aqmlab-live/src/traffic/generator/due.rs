@@ -72,7 +72,7 @@ impl Generator<'_> {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);
-                return Ok(Body::Packets(Box::new(Datagrams::new(socket, source, sizes))));
+                return Ok(Body::Packets(Box::new(Datagrams::new(socket, source, sizes, addresses.0))));
             }
             FlowSource::Session(session) => Some(session),
             FlowSource::Stream => None,

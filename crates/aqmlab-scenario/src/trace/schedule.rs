@@ -1,0 +1,212 @@
+//! Schedules: lists of datagrams in a file beside the scenario, CSV or Parquet.
+//!
+//! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`, `size_bytes` with
+//! headers, and, where wanted, `ecn` and `flow`. Rows may stand in any order; packets of one flow and instant leave in
+//! that of the file.
+
+use std::ops::Range;
+
+use aqmlab_qdisc::Ecn;
+use aqmlab_units::{Bytes, Rate, Span};
+
+use super::row::{Cell, Names, When, whole};
+use super::{Content, Files, content};
+use crate::suggest::nearest;
+
+const WANTED: &str = "write a header with the columns `time_s` (or `time_ns`), `size_bytes` and, where wanted, `ecn` and `flow`, \
+                      and a row for each packet";
+const SIZE: &str = "size_bytes";
+const ECN: &str = "ecn";
+const FLOW: &str = "flow";
+const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wanted: WANTED };
+
+/// From an IPv4 and UDP header to the most that IPv4 can carry, as for every other datagram in a scenario.
+const SIZES: (u64, u64) = (28, 65_535);
+/// As many as a class can have where hosts are real ones is far less; flows without packets are refused anyway.
+const MOST_FLOWS: u64 = u32::MAX as u64;
+
+/// The words for ECN fields, each at the place of its code point (RFC 3168, section 5).
+const WORDS: [(&str, Ecn); 4] =
+    [("not-ect", Ecn::NotEct), ("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
+
+/// The ECN field of this name.
+pub(crate) fn ecn_of(word: &str) -> Option<Ecn> {
+    WORDS.iter().find(|(name, _)| *name == word).map(|(_, ecn)| *ecn)
+}
+
+/// The name of an ECN field.
+pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
+    WORDS[ecn as usize].0
+}
+
+/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. Twelve bytes a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// The file as the scenario names it.
+    pub file: String,
+    /// SHA-256 of its content, in hexadecimal: another content is another plan.
+    pub digest: String,
+    /// When each packet leaves, in nanoseconds.
+    times: Vec<u64>,
+    /// Its size, which has 16 bits, and above that its ECN field.
+    packets: Vec<u32>,
+    /// Where the packets of each flow begin, and where the last one's end.
+    begins: Vec<usize>,
+}
+
+/// One packet of a schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scheduled {
+    /// When it leaves.
+    pub at: Span,
+    /// Its size at the network layer.
+    pub size: Bytes,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
+impl Schedule {
+    /// Reads `file`.
+    ///
+    /// # Errors
+    /// What is wrong, with file and row: a sentence without a full stop.
+    pub(crate) fn read(files: &dyn Files, file: &str) -> Result<Self, String> {
+        let Content { digest, bytes } = content(files, "schedule", file, WANTED)?;
+        let rows = bytes.rows("schedule", file, WANTED, Columns::of, Columns::row)?;
+        Schedule::of(file, digest, rows)
+    }
+
+    /// `rows`: flow, nanoseconds, size and ECN field.
+    fn of(file: &str, digest: String, mut rows: Vec<(u32, u64, u32)>) -> Result<Self, String> {
+        if rows.is_empty() {
+            return Err(format!("the schedule `{file}` has no rows; write at least one packet"));
+        }
+        rows.sort_by_key(|&(flow, at, _)| (flow, at));
+        let mut begins = Vec::new();
+        for (i, &(flow, ..)) in rows.iter().enumerate() {
+            if begins.len() == flow as usize {
+                begins.push(i);
+            } else if begins.len() < flow as usize {
+                return Err(format!(
+                    "schedule `{file}`: there is a flow {flow} and no flow {}; number flows from 0 on without gaps",
+                    begins.len()
+                ));
+            }
+        }
+        begins.push(rows.len());
+        let times = rows.iter().map(|row| row.1).collect();
+        let packets = rows.iter().map(|row| row.2).collect();
+        Ok(Schedule { file: file.to_string(), digest, times, packets, begins })
+    }
+
+    /// How many packets there are, at least one.
+    pub fn packets(&self) -> usize {
+        self.times.len()
+    }
+
+    /// How many flows there are, at least one.
+    pub fn flows(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    /// The rows of a flow, in the order in which they leave; at least one.
+    pub fn rows(&self, flow: usize) -> Range<usize> {
+        self.begins[flow]..self.begins[flow + 1]
+    }
+
+    /// The packet of a row.
+    #[inline]
+    pub fn row(&self, row: usize) -> Scheduled {
+        let packet = self.packets[row];
+        Scheduled {
+            at: Span::ns(self.times[row]),
+            size: Bytes::new(u64::from(packet & 0xffff)),
+            ecn: WORDS[(packet >> 16) as usize].1,
+        }
+    }
+
+    /// When each flow starts: with its first packet.
+    pub(crate) fn starts(&self) -> Vec<Span> {
+        self.begins[..self.flows()].iter().map(|&row| Span::ns(self.times[row])).collect()
+    }
+
+    fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.packets.iter().map(|packet| u64::from(packet & 0xffff))
+    }
+
+    /// The mean size of a packet, rounded to the nearest.
+    pub fn mean_size(&self) -> Bytes {
+        let (sum, count) = (self.sizes().sum::<u64>(), self.packets() as u64);
+        Bytes::new((sum + count / 2) / count)
+    }
+
+    /// The largest size of a packet.
+    pub fn largest(&self) -> Bytes {
+        Bytes::new(self.sizes().max().unwrap_or(0))
+    }
+
+    /// May queues mark any packet of it?
+    pub fn is_ecn_capable(&self) -> bool {
+        self.packets.iter().any(|packet| packet >> 16 != 0)
+    }
+
+    /// The rate of a flow from the first packet of all to the last, in the mean over flows; `None` if all leave at once.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        let (first, last) = (self.times.iter().min()?, self.times.iter().max()?);
+        let bytes = Bytes::new(self.sizes().sum::<u64>() / self.flows() as u64);
+        (last > first).then(|| Rate::of(bytes, Span::ns(last - first)))
+    }
+}
+
+/// Where in a row each value stands.
+struct Columns {
+    when: When,
+    size: usize,
+    ecn: Option<usize>,
+    flow: Option<usize>,
+}
+
+impl Columns {
+    /// By the names in the header.
+    fn of(names: &[&str]) -> Result<Self, String> {
+        let names = NAMES.check(names)?;
+        Ok(Columns {
+            when: names.when("time_s", "time_ns")?,
+            size: names.need(SIZE)?,
+            ecn: names.place(ECN),
+            flow: names.place(FLOW),
+        })
+    }
+
+    /// The row with these values.
+    fn row(&self, cells: &[Cell<'_>]) -> Result<(u32, u64, u32), String> {
+        let at = self.when.read(cells)?;
+        let size = whole(SIZE, &cells[self.size], SIZES.0, SIZES.1)?;
+        let ecn = self.ecn.map_or(Ok(Ecn::NotEct), |at| ecn(&cells[at]))?;
+        let flow = match self.flow {
+            Some(at) => whole(FLOW, &cells[at], 0, MOST_FLOWS)?,
+            None => 0,
+        };
+        Ok((flow as u32, at.as_ns(), size as u32 | (ecn as u32) << 16))
+    }
+}
+
+/// A word, or the code point itself as captures have it; nothing is not ECN-capable.
+fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
+    let found = match cell {
+        Cell::Nothing => return Ok(Ecn::NotEct),
+        Cell::Text(text) if text.trim().is_empty() => return Ok(Ecn::NotEct),
+        Cell::Text(text) => ecn_of(text.trim()).or_else(|| code_point(text.trim().parse().ok()?)),
+        Cell::Whole(n) => code_point(*n),
+        Cell::Number(_) => None,
+    };
+    found.ok_or_else(|| {
+        let near = nearest(&cell.to_string(), WORDS.map(|(word, _)| word));
+        let meant = near.map_or(String::new(), |near| format!("did you mean \"{near}\"? Otherwise "));
+        format!("`{ECN}` is `{cell}`; {meant}write not-ect, ect0, ect1 or ce, or the code point from 0 to 3")
+    })
+}
+
+fn code_point(n: i64) -> Option<Ecn> {
+    Some(WORDS.get(usize::try_from(n).ok()?)?.1)
+}
