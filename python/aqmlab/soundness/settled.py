@@ -42,8 +42,8 @@ def flows_have_started(results: Results) -> Check:
         latest = max(latest, last)
         if late:
             sentence = (
-                f"the last flow starts at {last:.2f} s and measurement at {time_text(begin)}: over all runs, {late}"
-                f" flows have fewer than {SETTLING_RTTS} round trips to settle"
+                f"the last flow starts at {last:.2f} s and measurement at {time_text(begin)}: over all runs,"
+                f" {late} flows have fewer than {SETTLING_RTTS} round trips to settle"
             )
             findings.append(Finding(cell, "warning", sentence, "make `warmup` longer", last))
     finding = (
@@ -101,8 +101,8 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
         instead = f"{1 + change:.2g} times as high"
     if beginning.settled:
         sentence = (
-            f"MSER-5 would measure {course.what} from {time_text(beginning.cut_s, 3)} instead of {time_text(t0_s)},"
-            f" which makes its mean {instead}"
+            f"MSER-5 would measure {course.what} from {time_text(beginning.cut_s, 3)}"
+            f" instead of {time_text(t0_s)}, which makes its mean {instead}"
         )
         remedy = "make `warmup` longer"
     else:
