@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import duckdb
 
 FORMAT_VERSION = 2
+_ADDED_IN = 5
+_ADDED = {"flows": ("received_bytes", "measured_received_bytes"), "flow_series": ("received_bytes",)}
+"""Columns that recordings of results versions before 5 lack: in those they are null."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +184,13 @@ class Experiment:
             raise RecordingError(f"`{self.path}` holds no finished run")
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
+        by_name, nulls = "", ""
+        if table in _ADDED and any(map(_is_early, asked)):
+            lacking = ", ".join(f"NULL::BIGINT AS {column}" for column in _ADDED[table])
+            by_name, nulls = ", union_by_name = true", f" UNION ALL BY NAME SELECT {lacking} WHERE false"
         numbered = (
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
-            " FROM read_parquet($files, filename = true)"
+            f" FROM read_parquet($files, filename = true{by_name}){nulls}"
         )
         connection = self._connection
 
@@ -404,6 +411,11 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
     except duckdb.Error as cause:
         return f"`{file}` is corrupt: {_first_line(cause)}"
     return ""
+
+
+def _is_early(run: Run) -> bool:
+    version = run.manifest.get("results_version")
+    return not isinstance(version, int) or version < _ADDED_IN
 
 
 def _first_line(error: Exception) -> str:

@@ -198,6 +198,7 @@ def _flow(number: int, delivered: int) -> FlowTotals:
         base_rtt_ns=8 * 10**7,
         start_ns=0,
         end_ns=None,
+        measured_received_bytes=delivered,
         measured_delivered_bytes=delivered,
         measured_sent_bytes=delivered,
         measured_timeouts=number % 2,

@@ -100,12 +100,12 @@ def test_amounts_of_windows_are_those_of_the_samples(scene):
     (run,) = measure(scene)
     flows = long_lived(run, "*")
     assert [flow.class_name for flow in flows] == ["near", "near", "far", "far"]
-    amounts = amounts_between(run, flows, "delivered_bytes", [5.0, 15.0, 25.0, 35.0])
-    rows = scene.rows("flow_series", "flow, t_ns, delivered_bytes")
-    at = {(flow, t_ns // 10**9): delivered for flow, t_ns, delivered in rows if t_ns % 10**9 == 0}
+    amounts = amounts_between(run, flows, "received_bytes", [5.0, 15.0, 25.0, 35.0])
+    rows = scene.rows("flow_series", "flow, t_ns, received_bytes")
+    at = {(flow, t_ns // 10**9): received for flow, t_ns, received in rows if t_ns % 10**9 == 0}
     expected = [[at[f, t + 10] - at[f, t] for f in range(4)] for t in (5, 15, 25)]
     assert amounts == pytest.approx(np.array(expected, dtype=float))
-    assert amounts.sum(axis=0) == pytest.approx([flow.measured_delivered_bytes for flow in flows])
+    assert amounts.sum(axis=0) == pytest.approx([flow.measured_received_bytes for flow in flows])
 
 
 def test_each_metric_of_a_run_is_what_its_parts_say(scene):
@@ -114,11 +114,11 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
     def value(name, class_name="*"):
         return find(name).compute(run, "bottleneck", class_name)
 
-    goodputs = {c: sum(f.measured_delivered_bytes for f in run.flows_of(c)) for c in ("near", "far")}
+    goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
     # Two flows each at 30 and 120 ms: the slope through the means of the logarithms.
     flows = long_lived(run, "*")
-    logs = [np.log(flow.measured_delivered_bytes) for flow in flows]
+    logs = [np.log(flow.measured_received_bytes) for flow in flows]
     slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)
     assert ratio > 1
     assert value("rtt_bias_exponent") == pytest.approx(slope)
@@ -144,15 +144,15 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     late, early = Window(20.0, 30.0), Window(5.0, 15.0)
     assert [len(long_lived(run, "*", part)) for part in (early, late)] == [4, 5]
     (flow,) = run.flows_of("late")
-    delivered = run.flow_samples("delivered_bytes")[flow.flow]
-    amount = np.diff(np.interp([20.0, 30.0], delivered.t_s, delivered.values))[0]
+    received = run.flow_samples("received_bytes")[flow.flow]
+    amount = np.diff(np.interp([20.0, 30.0], received.t_s, received.values))[0]
     assert amount > 0
     assert value("goodput_bps", "late", late) == pytest.approx(8 * amount / 10)
     assert value("goodput_bps", "late", early) == 0
     # Parts side by side make the whole, which is from exact counts.
     parts = [value("goodput_bps", "near", Window(t, t + 10.0)) for t in (5.0, 15.0, 25.0)]
     assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
-    rows = amounts_between(run, run.flows_of("near"), "delivered_bytes", [5.0, 15.0])
+    rows = amounts_between(run, run.flows_of("near"), "received_bytes", [5.0, 15.0])
     assert value("jain_index", "near", early) == pytest.approx(jain_by_window(rows)[0])
     # Datagrams are not sampled flow by flow: what all have is not known for a part.
     assert value("goodput_share_percent", "near", early) is None

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import aqmlab
+from aqmlab.metrics import Window, find, measure
 from aqmlab.recording import load
 
 
@@ -123,6 +124,35 @@ def test_a_run_that_never_finished_is_missing_and_not_an_error(copied):
     rest = load(copied)
     assert rest.missing == (("DropTail", 2),)
     assert aqmlab.table(rest).estimate("DropTail", "goodput_bps").n == 1
+
+
+def test_before_results_version_5_goodput_is_what_was_delivered_in_order(copied):
+    def values(arm):
+        runs = [run for run in measure(load(copied)) if run.run.arm == arm]
+        asked = [
+            (name, part) for part in (None, Window(2.0, 4.0)) for name in ("goodput", "in_order_goodput")
+        ]
+        return [
+            [find(f"{name}_bps").compute(run, "bottleneck", "ftp", part) for run in runs]
+            for name, part in asked
+        ]
+
+    now = {arm: values(arm) for arm in ("DropTail", "RED + ECN")}
+    for run in load(copied).runs_of("DropTail"):
+        manifest = json.loads((run.path / "manifest.json").read_text(encoding="utf-8"))
+        manifest |= {"format_version": 1, "results_version": 4}
+        manifest.pop("file_digest", None)
+        added = {"flows": "received_bytes, measured_received_bytes", "flow_series": "received_bytes"}
+        for table, columns in added.items():
+            file = run.path / f"{table}.parquet"
+            early = f"SELECT * EXCLUDE ({columns}) FROM read_parquet('{file}')"
+            duckdb.sql(f"COPY ({early}) TO '{file}.early' (FORMAT parquet)")
+            file.with_suffix(".parquet.early").replace(file)
+        (run.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    early = values("DropTail")
+    assert early[0] == early[1] == now["DropTail"][1]
+    assert early[2] == early[3] == now["DropTail"][3]
+    assert values("RED + ECN") == now["RED + ECN"]
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

@@ -271,6 +271,8 @@ fn path_counts(record: &RouterRecord, row: &FlowRow) -> PathCounts {
     };
     PathCounts {
         base_rtt: flow.base_rtt,
+        received_bytes: sum(|books| books.received_bytes, &flow.all),
+        measured_received_bytes: sum(|books| books.received_bytes, &flow.measured),
         ce_delivered: sum(|books| books.delivered_ce, &flow.all),
         lost: sum(|books| books.lost, &flow.all),
         measured_ce_delivered: sum(|books| books.delivered_ce, &flow.measured),

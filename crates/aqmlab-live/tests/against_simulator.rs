@@ -181,11 +181,13 @@ fn compare_network(queue: &str, more: &str, seed: u64) -> RouterRecord {
     let routed = route(&plan, seed);
     compare_ports(queue, &simulated, &routed);
     let flows = simulated.table("flows").unwrap();
-    let columns: [Column; 6] = [
+    let columns: [Column; 8] = [
         ("base_rtt_ns", |f| f.base_rtt.as_ns()),
         ("sent_segments", |f| f.all[0].sent.packets),
         ("sent_bytes", |f| f.all[0].sent.bytes),
+        ("received_bytes", |f| f.all[0].received_bytes),
         ("delivered_bytes", |f| f.all[0].delivered.bytes),
+        ("measured_received_bytes", |f| f.measured[0].received_bytes),
         ("measured_delivered_bytes", |f| f.measured[0].delivered.bytes),
         ("measured_sent_bytes", |f| f.measured[0].sent.bytes),
     ];

@@ -347,6 +347,61 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     assert_eq!(record.ports.queues.rows(), 2 * 2, "samples at 100 and 200 ms of two links");
 }
 
+/// A TCP segment of the first flow's client with this payload, in an IPv4 packet.
+fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
+    let mut octets = datagram(CLIENT, Some(0), Ecn::NotEct, 40 + payload);
+    octets[9] = 6;
+    octets[10..12].fill(0);
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets[24..28].copy_from_slice(&seq.to_be_bytes());
+    octets[32] = 5 << 4;
+    octets[33] = if syn { 0x02 } else { 0x10 };
+    octets
+}
+
+/// A receiver's kernel tells what it hands over in order; the router knows what reached it, and when.
+#[test]
+fn payload_counts_once_and_when_it_leaves() {
+    let plan = plan(
+        r#"
+        duration = "204ms"
+        warmup = "100ms"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "5ms"
+        [[traffic]]
+        name = "x"
+        kind = "bulk"
+        access_rate = "none"
+        "#,
+    );
+    let (mut router, mut out) = (router(&plan), Counted::default());
+    let first = u32::MAX - 1_000; // the stream's first byte; its numbers wrap around
+    for (at, ahead, payload) in [
+        (10, 0, 1000),     // in order
+        (11, 2000, 1000),  // beyond a hole
+        (12, 2000, 1000),  // a duplicate
+        (99, 3000, 1000),  // leaves in the measured interval, still beyond the hole
+        (120, 1000, 1000), // fills the hole: what waits behind it has been counted
+        (130, 3500, 1000), // half of it is new
+        (203, 5000, 1000), // still on its way at the end
+    ] {
+        let octets = segment(first.wrapping_add(ahead), false, payload);
+        if at == 10 {
+            let syn = segment(first.wrapping_sub(1), true, 0);
+            router.accept(ms(5), CLIENT, &syn, &mut out).unwrap();
+        }
+        router.accept(ms(at), CLIENT, &octets, &mut out).unwrap();
+    }
+    router.advance(ms(400), &mut out);
+    let flow = router.finish().unwrap().flows[0];
+    let received = [flow.all[0], flow.measured[0], flow.drained[0]].map(|books| books.received_bytes);
+    assert_eq!(received, [4500, 2500, 5500]);
+    assert_eq!(flow.all[1].received_bytes, 0);
+}
+
 fn support_column(table: &aqmlab_recording::Table, column: &str) -> u64 {
     match table.column(column) {
         Some(aqmlab_recording::ColumnData::U64(values)) => values[0],

@@ -112,6 +112,7 @@ pub const FLOWS: Schema = Schema {
         ("base_rtt_ns", U64),
         ("sent_segments", U64),
         ("sent_bytes", U64),
+        ("received_bytes", U64),
         ("delivered_bytes", U64),
         ("retransmitted_segments", U64),
         ("timeouts", U64),
@@ -121,6 +122,7 @@ pub const FLOWS: Schema = Schema {
         ("spurious_retransmissions", U64),
         ("multiple_loss_windows", U64),
         ("lost_packets", U64),
+        ("measured_received_bytes", U64),
         ("measured_delivered_bytes", U64),
         ("measured_sent_bytes", U64),
         ("measured_timeouts", U64),
@@ -145,6 +147,7 @@ pub const FLOW_SERIES: Schema = Schema {
         ("srtt_ns", NullableU64),
         ("flight_bytes", U64),
         ("acked_bytes", U64),
+        ("received_bytes", U64),
         ("delivered_bytes", U64),
     ],
 };

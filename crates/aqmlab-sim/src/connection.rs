@@ -84,6 +84,7 @@ impl Connection {
             counts.multiple_loss_windows = u64::from(c.multiple_loss_windows);
         }
         if counts_received {
+            counts.received_bytes = endpoint.received().get();
             counts.delivered_bytes = endpoint.delivered().get();
             counts.ce_received = u64::from(c.ce_received);
             counts.spurious_retransmissions = u64::from(c.duplicates_received);

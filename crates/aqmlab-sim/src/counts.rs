@@ -7,6 +7,8 @@ pub struct FlowCounts {
     pub sent_segments: u64,
     /// Payload bytes sent, retransmissions included (datagrams: network-layer bytes).
     pub sent_bytes: u64,
+    /// Bytes that have reached the receiver for the first time, in order or not (datagrams: network-layer bytes).
+    pub received_bytes: u64,
     /// Bytes that the receiving application has got, in order, for the first time.
     pub delivered_bytes: u64,
     /// Segments with payload or FIN sent again.
@@ -33,6 +35,7 @@ impl FlowCounts {
         FlowCounts {
             sent_segments: self.sent_segments + other.sent_segments,
             sent_bytes: self.sent_bytes + other.sent_bytes,
+            received_bytes: self.received_bytes + other.received_bytes,
             delivered_bytes: self.delivered_bytes + other.delivered_bytes,
             retransmitted_segments: self.retransmitted_segments + other.retransmitted_segments,
             timeouts: self.timeouts + other.timeouts,

@@ -117,8 +117,14 @@ impl Flow {
                 ..FlowCounts::default()
             },
             (Body::Packets(d), End::Receiver) => {
-                let (delivered_bytes, ce_received) = (d.delivered_bytes.get(), d.ce_received);
-                FlowCounts { delivered_bytes, ce_received, ..FlowCounts::default() }
+                // Every datagram that arrives is new.
+                let (bytes, ce_received) = (d.delivered_bytes.get(), d.ce_received);
+                FlowCounts {
+                    received_bytes: bytes,
+                    delivered_bytes: bytes,
+                    ce_received,
+                    ..FlowCounts::default()
+                }
             }
         }
     }

@@ -18,8 +18,8 @@ pub struct Kept {
     warmup: [Option<FlowCounts>; 2],
     /// The sender at the next sample.
     sender: Option<SenderSample>,
-    /// Delivered to the receiver at the next sample.
-    delivered: Option<Bytes>,
+    /// The receiver at the next sample.
+    receiver: Option<ReceiverSample>,
 }
 
 /// A sending endpoint at an instant.
@@ -49,6 +49,21 @@ impl SenderSample {
     }
 }
 
+/// A receiving endpoint at an instant.
+#[derive(Clone, Copy)]
+pub struct ReceiverSample {
+    /// Arrived for the first time, in order or not.
+    pub received: Bytes,
+    /// Handed to the application, in order.
+    pub delivered: Bytes,
+}
+
+impl ReceiverSample {
+    fn of(receiver: &Endpoint) -> Self {
+        ReceiverSample { received: receiver.received(), delivered: receiver.delivered() }
+    }
+}
+
 impl Flow {
     /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
     pub fn keep_for_warmup(&mut self, end: End) {
@@ -65,20 +80,20 @@ impl Flow {
                 kept.sender.get_or_insert_with(|| SenderSample::of(sender));
             }
             End::Receiver => {
-                kept.delivered.get_or_insert_with(|| receiver.delivered());
+                kept.receiver.get_or_insert_with(|| ReceiverSample::of(receiver));
             }
         }
     }
 
-    /// The flow at the sample of this instant: its sender, and what its receiver has got. `None` if it is no connection.
-    pub fn sample(&mut self) -> Option<(SenderSample, Bytes)> {
+    /// The flow at the sample of this instant: its sender and its receiver. `None` if it is no connection.
+    pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else {
             return None;
         };
-        let (kept_sender, kept_delivered) =
-            kept.as_mut().map_or((None, None), |kept| (kept.sender.take(), kept.delivered.take()));
+        let (kept_sender, kept_receiver) =
+            kept.as_mut().map_or((None, None), |kept| (kept.sender.take(), kept.receiver.take()));
         let sender = kept_sender.unwrap_or_else(|| SenderSample::of(sender));
-        Some((sender, kept_delivered.unwrap_or_else(|| receiver.delivered())))
+        Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
     /// The counts at the end of the warm-up; none for a flow that started later.

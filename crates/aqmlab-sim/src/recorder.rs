@@ -60,7 +60,7 @@ impl Recorder {
         let mut alive: Vec<&mut Flow> = flows.iter_mut().collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
-            let Some((sender, delivered)) = flow.sample() else { continue };
+            let Some((sender, receiver)) = flow.sample() else { continue };
             let ssthresh = Some(sender.ssthresh).filter(|s| s.is_finite());
             self.flow_series.push([
                 now.as_ns().into(),
@@ -70,7 +70,8 @@ impl Recorder {
                 sender.srtt.map(Span::as_ns).into(),
                 sender.flight.get().into(),
                 sender.acked.get().into(),
-                delivered.get().into(),
+                receiver.received.get().into(),
+                receiver.delivered.get().into(),
             ]);
         }
     }
@@ -117,6 +118,7 @@ impl Recorder {
                 row.base_rtt.as_ns().into(),
                 all.sent_segments.into(),
                 all.sent_bytes.into(),
+                all.received_bytes.into(),
                 all.delivered_bytes.into(),
                 all.retransmitted_segments.into(),
                 all.timeouts.into(),
@@ -126,6 +128,7 @@ impl Recorder {
                 all.spurious_retransmissions.into(),
                 all.multiple_loss_windows.into(),
                 all.lost_packets.into(),
+                (all.received_bytes - before.received_bytes).into(),
                 (all.delivered_bytes - before.delivered_bytes).into(),
                 (all.sent_bytes - before.sent_bytes).into(),
                 (all.timeouts - before.timeouts).into(),

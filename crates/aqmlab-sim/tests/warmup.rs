@@ -43,6 +43,7 @@ fn measured_is_the_whole_less_what_was_before() {
     let all = run("duration = \"10s\"\nwarmup = \"4s\"");
     let before = run("duration = \"4s\"");
     for (measured, counted) in [
+        ("measured_received_bytes", "received_bytes"),
         ("measured_delivered_bytes", "delivered_bytes"),
         ("measured_sent_bytes", "sent_bytes"),
         ("measured_timeouts", "timeouts"),

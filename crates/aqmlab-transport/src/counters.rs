@@ -67,6 +67,8 @@ pub(crate) struct Incidents {
     pub syn_retransmissions: u32,
     /// RST segments, and segments at the end of the stream without payload, but for the first FIN.
     pub control_segments: u32,
+    /// Bytes that had arrived beyond a hole when the connection ended.
+    pub bytes_discarded: u32,
 }
 
 impl Incidents {
@@ -85,6 +87,7 @@ impl Incidents {
             multiple_loss_windows: 0,
             syn_retransmissions: 0,
             control_segments: 0,
+            bytes_discarded: 0,
         }
     }
 }

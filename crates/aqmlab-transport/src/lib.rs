@@ -48,6 +48,7 @@ mod sack;
 mod segment;
 mod sequence;
 mod trouble;
+mod unique;
 
 pub use connection::State;
 pub use counters::Counters;
@@ -60,3 +61,4 @@ pub use profile::{
 };
 pub use sack::Sack;
 pub use segment::{Flags, Segment};
+pub use unique::UniqueBytes;

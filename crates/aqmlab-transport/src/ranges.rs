@@ -11,6 +11,11 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
+    /// None, with memory for so many runs.
+    pub(crate) fn with_room(runs: usize) -> Self {
+        Ranges { runs: Vec::with_capacity(runs), covered: 0 }
+    }
+
     /// Adds `[from, to)`: how many numbers are new. Bisects, and most often has nothing to move.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
         debug_assert!(from < to, "a range has a number in it");

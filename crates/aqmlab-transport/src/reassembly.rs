@@ -55,6 +55,11 @@ impl Beyond {
         self.ranges.is_empty()
     }
 
+    /// Bytes of the stream that wait; the FIN is none.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.ranges.covered() - u64::from(self.fin.is_some())
+    }
+
     /// Forgets all, and keeps the memory for the next hole.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();

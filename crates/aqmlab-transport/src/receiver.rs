@@ -188,11 +188,20 @@ impl Receiver {
         self.next.saturating_sub(1 + u64::from(self.finished))
     }
 
-    /// The connection is over: nothing is owed any more.
+    /// Bytes that have arrived, in order or not, each counted once.
+    pub(crate) fn received(&self, troubles: &Troubles) -> u64 {
+        let trouble = troubles.get();
+        let waiting = trouble.beyond.as_ref().map_or(0, |beyond| beyond.waiting());
+        self.delivered() + waiting + u64::from(trouble.counts.bytes_discarded)
+    }
+
+    /// The connection is over: nothing is owed any more, and what waits beyond a hole is never delivered.
     pub(crate) fn stop(&mut self, troubles: &mut Troubles) {
         self.ack_sent();
         if core::mem::take(&mut self.holes) {
-            troubles.note().beyond = None;
+            let trouble = troubles.note();
+            let waiting = trouble.beyond.take().map_or(0, |beyond| beyond.waiting());
+            trouble.counts.bytes_discarded += u32::try_from(waiting).expect("a window is below 4 GiB");
         }
     }
 
@@ -255,6 +264,31 @@ mod tests {
         assert_eq!(r.next(), 702);
         let beyond = troubles.get().beyond.as_ref().expect("its memory is kept");
         assert!(r.is_orderly() && beyond.is_empty(), "nothing waits once nothing is missing");
+    }
+
+    #[test]
+    fn what_arrives_counts_once_whether_or_not_it_can_be_delivered() {
+        let (mut r, mut troubles, p) = receiver();
+        let mut after = |r: &mut Receiver, from, to, fin| {
+            r.on_segment(Instant::ZERO, from, to, fin, &mut troubles, &p);
+            (r.received(&troubles), r.delivered())
+        };
+        assert_eq!(after(&mut r, 1, 101, false), (100, 100));
+        assert_eq!(after(&mut r, 201, 301, false), (200, 100), "beyond a hole");
+        assert_eq!(after(&mut r, 201, 301, false), (200, 100), "a duplicate");
+        assert_eq!(after(&mut r, 251, 351, false), (250, 100), "half of it is new");
+        assert_eq!(after(&mut r, 51, 151, false), (300, 150), "half of it is new");
+        assert_eq!(after(&mut r, 401, 451, true), (350, 150), "a FIN is no byte");
+        assert_eq!(after(&mut r, 151, 201, false), (400, 350));
+        assert_eq!(after(&mut r, 351, 401, false), (450, 450));
+    }
+
+    #[test]
+    fn what_waited_when_the_connection_ended_has_arrived_all_the_same() {
+        let (mut r, mut troubles, p) = receiver();
+        r.on_segment(Instant::ZERO, 101, 301, false, &mut troubles, &p);
+        r.stop(&mut troubles);
+        assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
     }
 
     #[test]

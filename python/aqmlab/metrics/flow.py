@@ -11,20 +11,34 @@ from aqmlab.metrics.registry import metric
 
 
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
-    """Goodput of one flow in bit/s: bytes delivered in order to the application for the first time."""
-    return 8 * flow.measured_delivered_bytes / run.interval_s
+    """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not.
+
+    Recordings of results versions before 5 lack these bytes, and so do the samples of live runs: there those
+    delivered in order take their place.
+    """
+    return 8 * flow.measured_received_bytes / run.interval_s
 
 
-def goodputs(run: Measured, flows: Sequence[FlowTotals], window: Window) -> list[float] | None:
+def goodputs(
+    run: Measured, flows: Sequence[FlowTotals], window: Window, *, in_order: bool = False
+) -> list[float] | None:
     """Goodputs of flows in a part of the run, in bit/s: exact in the measured interval, else from samples.
 
     ``None`` where they were not sampled, as flows of datagrams never are.
+
+    Parameters
+    ----------
+    run, flows, window
+        Of what.
+    in_order
+        Count bytes when they are delivered in order to the application, not when they reach the receiver.
     """
+    column = "delivered_bytes" if in_order else "received_bytes"
     if window == run.window:
-        return [flow_goodput(run, flow) for flow in flows]
+        return [8 * getattr(flow, f"measured_{column}") / run.interval_s for flow in flows]
     from aqmlab.metrics.together import amounts_between
 
-    amounts = amounts_between(run, flows, "delivered_bytes", list(window))
+    amounts = amounts_between(run, flows, column, list(window))
     return (8 * amounts[0] / window.length_s).tolist() if len(amounts) else None
 
 
@@ -59,8 +73,9 @@ def _sum(flows: Sequence[FlowTotals], count: Callable[[FlowTotals], int | None])
     "goodput_bps",
     label="goodput",
     unit="bit/s",
-    definition="bytes delivered in order to the application for the first time, by the measured interval",
-    source="RFC 7928, section 2.5",
+    definition="bytes that reach the receivers for the first time, in order or not, per second of the"
+    " measured interval",
+    source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits, less those lost or retransmitted)",
     better="more",
     windowed=True,
 )
@@ -68,6 +83,23 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     """Sum of the goodputs of the flows of a class."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window) if flows else None
+    return None if of_flows is None else math.fsum(of_flows)
+
+
+@metric(
+    "in_order_goodput_bps",
+    label="in-order goodput",
+    unit="bit/s",
+    definition="bytes delivered in order to the applications per second of the measured interval; it can"
+    " exceed the link's rate, because bytes that waited behind a hole at its begin are among them",
+    source="as ns-2's sinks count; RFC 7928, section 2.5",
+    better="more",
+    windowed=True,
+)
+def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+    """Sum of what applications get by the second."""
+    flows = run.flows_of(class_name)
+    of_flows = goodputs(run, flows, window, in_order=True) if flows else None
     return None if of_flows is None else math.fsum(of_flows)
 
 

@@ -16,6 +16,7 @@ class FlowTotals(NamedTuple):
     base_rtt_ns: int
     start_ns: int
     end_ns: int | None
+    measured_received_bytes: int
     measured_delivered_bytes: int
     measured_sent_bytes: int
     measured_timeouts: int | None
@@ -28,7 +29,12 @@ class FlowTotals(NamedTuple):
     measured_lost_packets: int | None
 
 
-FLOW_COLUMNS = ", ".join("class" if name == "class_name" else name for name in FlowTotals._fields)
+_ELSEWHERE = {
+    "class_name": "class",
+    "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
+}
+"""Fields that are no columns of the same name. Before results version 5 only in-order bytes were counted."""
+FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
 """What is selected from ``flows``, in SQL, for :class:`Flows`."""
 
 

@@ -268,15 +268,17 @@ class Measured:
         Parameters
         ----------
         column
-            ``"cwnd_segments"``, ``"acked_bytes"``, ``"delivered_bytes"``, ...
+            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... Where ``"received_bytes"`` were
+            not sampled (live, and before results version 5) they are ``"delivered_bytes"``, those in order.
         """
         import numpy as np
 
         if self.experiment is None:
             return {}
+        sampled = "coalesce(received_bytes, delivered_bytes)" if column == "received_bytes" else column
         found = self.experiment.arrays(
             "flow_series",
-            f"flow, t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
+            f"flow, t_ns / 1e9 AS t_s, {sampled}::DOUBLE AS value",
             "ORDER BY flow, t_ns",
             [self.run],
         )

@@ -54,7 +54,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="starved",
     unit="%",
     definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
-    " in which the flow delivers less than a tenth of the window's mean over these flows",
+    " in which the flow gets less than a tenth of the window's mean over these flows",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,

@@ -46,13 +46,13 @@ def amounts_between(
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Bytes delivered in each whole 10 s of a part of the run: a row each, a column a flow."""
+    """Bytes received in each whole 10 s of a part of the run: a row each, a column a flow."""
     # Rounding of the times is not to cost a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
         return np.zeros((0, len(flows)))
     edges = part.from_s + WINDOW_S * np.arange(count + 1)
-    return amounts_between(run, flows, "delivered_bytes", edges.tolist())
+    return amounts_between(run, flows, "received_bytes", edges.tolist())
 
 
 def jain_by_window(amounts: Floats) -> Floats:

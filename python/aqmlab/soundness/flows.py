@@ -66,7 +66,7 @@ def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> floa
     measured_s = (run.run.t1_ns - max(run.run.t0_ns, flow.start_ns)) / 1e9
     if measured_s <= 0:
         return 0.0
-    return flow.measured_delivered_bytes / measured_s * (flow.base_rtt_ns / 1e9 + queueing_delay_s)
+    return flow.measured_received_bytes / measured_s * (flow.base_rtt_ns / 1e9 + queueing_delay_s)
 
 
 def _queueing_delay_s(run: Measured, entry: Mapping[str, Any]) -> float:

@@ -8,6 +8,6 @@ mod traffic_class;
 
 pub use checksum::{adjusted, internet_checksum};
 pub use live_frame::LiveFrame;
-pub use parse::{Headers, Malformed, parse};
+pub use parse::{Headers, Malformed, TcpPayload, parse, tcp_payload};
 pub use pool::{FramePool, Slot};
 pub use traffic_class::{set_traffic_class, traffic_class};

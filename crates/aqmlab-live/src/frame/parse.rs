@@ -81,6 +81,37 @@ pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
     }
 }
 
+/// What a TCP segment says of its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpPayload {
+    /// The sequence number in its header.
+    pub seq: u32,
+    /// Whether it has the flag SYN.
+    pub syn: bool,
+    /// Octets of payload.
+    pub len: u32,
+}
+
+/// The payload of an unfragmented packet that [`parse`] takes; `None` if it is no whole TCP segment.
+pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
+    let segment = match packet.first()? >> 4 {
+        4 if packet.get(9) == Some(&TCP) => packet.get(4 * usize::from(packet[0] & 0x0f)..)?,
+        6 => {
+            let upper = upper_layer(*packet.get(6)?, packet.get(40..)?);
+            (upper.protocol == TCP).then_some(upper.payload)?
+        }
+        _ => return None,
+    };
+    // RFC 9293, section 3.1.
+    let header: &[u8; TCP_HEADER] = segment.first_chunk()?;
+    let payload = segment.len().checked_sub(4 * usize::from(header[12] >> 4))?;
+    Some(TcpPayload {
+        seq: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        syn: header[13] & 0x02 != 0,
+        len: u32::try_from(payload).ok()?,
+    })
+}
+
 /// RFC 791, section 3.1.
 fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
     let fixed: &[u8; 20] = bytes.first_chunk().ok_or(Malformed::Short)?;

@@ -73,7 +73,9 @@ pub struct FlowBooks {
     pub sent: Tally,
     /// Left by the other door.
     pub delivered: Tally,
-    /// Of these, with CE.
+    /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not, and whole datagrams.
+    pub received_bytes: u64,
+    /// Of the delivered packets, with CE.
     pub delivered_ce: u64,
     /// Dropped at queues.
     pub dropped: u64,
@@ -90,6 +92,7 @@ impl FlowBooks {
         FlowBooks {
             sent: tally(self.sent, before.sent),
             delivered: tally(self.delivered, before.delivered),
+            received_bytes: self.received_bytes - before.received_bytes,
             delivered_ce: self.delivered_ce - before.delivered_ce,
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,

@@ -2,7 +2,8 @@
 
 use aqmlab_qdisc::{DelayStage, Ecn, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
-use aqmlab_scenario::{Plan, QueueStop};
+use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
+use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::books::{DoorBooks, FlowBooks, Refused, count};
@@ -40,6 +41,10 @@ pub trait Exit {
     /// A frame leaves.
     fn leave(&mut self, leaving: Leaving<'_>);
 }
+
+/// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
+/// after slow start has filled a queue. A connection with more takes memory for twice as many.
+const HOLES: usize = 64;
 
 /// A network of ports in virtual time.
 pub struct Router {
@@ -103,6 +108,10 @@ impl Router {
         let slot_len = room.largest.iter().copied().max().unwrap_or(0);
         let flows: Vec<Vec<[FlowBooks; 2]>> =
             (0..plan.classes.len()).map(|class| vec![<_>::default(); lanes.count(class)]).collect();
+        let streams = |class: &ClassPlan| match class.workload.tcp() {
+            Some(_) => (0..class.count).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
+            None => Vec::new(),
+        };
         Ok(Router {
             ports,
             inside,
@@ -123,6 +132,7 @@ impl Router {
                 fates: Fates::default(),
                 doors: vec![DoorBooks::default(); 2 * plan.classes.len()],
                 flows,
+                streams: plan.classes.iter().map(streams).collect(),
                 tap: None,
             },
         })

@@ -2,6 +2,7 @@
 
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet};
 use aqmlab_recording::Fates;
+use aqmlab_transport::UniqueBytes;
 use aqmlab_units::Instant;
 
 use super::books::{DoorBooks, FlowBooks, count};
@@ -9,7 +10,7 @@ use super::core::{Exit, Leaving};
 use super::lanes::Lanes;
 use super::routes::Routes;
 use super::tap::{Happening, Tap, What};
-use crate::frame::{FramePool, LiveFrame, set_traffic_class};
+use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
 
 /// All that a frame leaves traces in.
 pub struct Yard {
@@ -20,6 +21,8 @@ pub struct Yard {
     pub doors: Vec<DoorBooks>,
     /// Of each class, by lane and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
+    /// What has left of each connection, likewise; empty for classes of datagrams.
+    pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     pub tap: Option<Box<dyn Tap>>,
 }
 
@@ -37,8 +40,10 @@ impl Yard {
         self.fates.packet_hops += u64::from(self.routes.passed(frame.place));
         let to = frame.entry().opposite();
         let (ecn, marked) = (frame.ecn(), frame.is_marked());
+        let new_bytes = self.new_bytes(&frame);
         let books = self.books(&frame);
         count(&mut books.delivered, size);
+        books.received_bytes += new_bytes;
         books.delivered_ce += u64::from(ecn == Ecn::Ce);
         let door = &mut self.doors[to.number()];
         count(&mut door.left, size);
@@ -49,6 +54,18 @@ impl Yard {
         let octets = self.pool.frame(&frame.slot, frame.len());
         out.leave(Leaving { at, to, flow, ecn, measured, octets });
         self.pool.free(frame.slot);
+    }
+
+    /// How many bytes of a leaving frame its receiver has not had before.
+    fn new_bytes(&mut self, frame: &LiveFrame) -> u64 {
+        let door = frame.entry();
+        let Some(streams) = self.streams[door.class].get_mut(frame.lane() as usize) else {
+            return frame.wire_len().get();
+        };
+        match tcp_payload(self.pool.frame(&frame.slot, frame.len())) {
+            Some(segment) => streams[door.side as usize].pass(segment.seq, segment.syn, segment.len).into(),
+            None => 0,
+        }
     }
 
     /// Somebody listens: a frame is at the queue of `link`.

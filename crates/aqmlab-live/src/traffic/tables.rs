@@ -31,6 +31,10 @@ pub struct FlowRow {
 pub struct PathCounts {
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,
+    /// Bytes that it delivered for the first time.
+    pub received_bytes: u64,
+    /// [`PathCounts::received_bytes`] in the measured interval.
+    pub measured_received_bytes: u64,
     /// Packets that it delivered with the mark CE.
     pub ce_delivered: u64,
     /// Packets that it lost outside the queues.
@@ -64,10 +68,12 @@ const KNOWN: &[&str] = &[
     "base_rtt_ns",
     "sent_segments",
     "sent_bytes",
+    "received_bytes",
     "delivered_bytes",
     "retransmitted_segments",
     "ce_received",
     "lost_packets",
+    "measured_received_bytes",
     "measured_delivered_bytes",
     "measured_sent_bytes",
     "measured_retransmitted_segments",
@@ -94,6 +100,7 @@ pub fn flow_table(plan: &Plan, rows: &[FlowRow], path: impl Fn(&FlowRow) -> Path
             path.base_rtt.as_ns().into(),
             all.sent.segments.into(),
             all.sent.bytes.into(),
+            path.received_bytes.into(),
             all.delivered_bytes.into(),
             all.sent.retransmitted.into(),
             all.sent.timeouts.into(),
@@ -103,6 +110,7 @@ pub fn flow_table(plan: &Plan, rows: &[FlowRow], path: impl Fn(&FlowRow) -> Path
             all.sent.duplicates.into(),
             untold,
             path.lost.into(),
+            path.measured_received_bytes.into(),
             measured.delivered_bytes.into(),
             measured.sent.bytes.into(),
             measured.sent.timeouts.into(),
@@ -118,6 +126,13 @@ pub fn flow_table(plan: &Plan, rows: &[FlowRow], path: impl Fn(&FlowRow) -> Path
     table
 }
 
+/// The empty table `flow_series`.
+pub fn series_table() -> Table {
+    let told = schema::FLOW_SERIES.columns.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = told.filter(|name| *name != "received_bytes").collect();
+    Table::partial(&schema::FLOW_SERIES, &known)
+}
+
 /// Appends a row of `flow_series`, if the flow is a connection.
 pub fn push_sample(table: &mut Table, now: Instant, flow: &Flow) {
     let Body::Tcp(connection) = &flow.body else { return };
@@ -130,6 +145,7 @@ pub fn push_sample(table: &mut Table, now: Instant, flow: &Flow) {
         sample.srtt.map(Span::as_ns).into(),
         sample.flight.get().into(),
         sample.acked.get().into(),
+        Cell::Null, // the sockets tell what is in order only
         connection.delivered().get().into(),
     ]);
 }

@@ -259,6 +259,11 @@ impl Endpoint {
         Bytes::new(self.receiver.delivered())
     }
 
+    /// Bytes that have arrived here, in order or beyond a hole, each counted once.
+    pub fn received(&self) -> Bytes {
+        Bytes::new(self.receiver.received(&self.troubles))
+    }
+
     /// Bytes that the other side has acknowledged.
     pub fn acked(&self) -> Bytes {
         Bytes::new(self.una.min(self.stream_end).saturating_sub(1))

@@ -8,7 +8,7 @@ mod heard;
 use std::os::fd::OwnedFd;
 
 use aqmlab_qdisc::Histogram;
-use aqmlab_recording::{Table, schema};
+use aqmlab_recording::Table;
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 use rustix::event::Timespec;
@@ -20,7 +20,7 @@ use super::flow::{Body, Flow};
 use super::interest::Whose;
 use super::signals::Signals;
 use super::sockets;
-use super::tables::FlowRow;
+use super::tables::{FlowRow, series_table};
 use super::timers::{Due, Timers};
 use crate::entry::{End, Entry};
 use crate::error::LiveError;
@@ -109,7 +109,7 @@ impl<'a> Generator<'a> {
             classes: Vec::new(),
             flows: Vec::new(),
             ended: Vec::new(),
-            series: Table::new(&schema::FLOW_SERIES),
+            series: series_table(),
             trouble: Trouble::default(),
             lateness_ns: Histogram::new(),
             measuring: plan.warmup.is_zero(),

@@ -1,0 +1,154 @@
+//! Goodput is what reaches receivers for the first time in the measured interval: no more than the queue carries.
+mod support;
+
+use aqmlab_recording::Recording;
+use proptest::prelude::*;
+use support::{flows, integers, record, summary};
+
+/// Bytes that leave the bottleneck's queue in the measured interval, and those that may have left it before and reach
+/// receivers within: what the link sends while a packet is behind it, and one packet of each flow.
+fn carried(recording: &Recording, link_bps: u64, behind_ms: u64) -> u128 {
+    let departures = summary(recording, "bottleneck", "*", "departures_bytes");
+    let flows = recording.table("flows").expect("every recording has flows").rows() as u128;
+    departures + u128::from(link_bps * behind_ms / 8000) + (flows + 1) * 1500
+}
+
+fn total(recording: &Recording, column: &str) -> u128 {
+    integers(recording.table("flows").expect("every recording has flows"), column).iter().sum()
+}
+
+/// Twenty flows fill a queue of 50 Mbit/s just before the warm-up ends, and NewReno mends a hole in each round trip:
+/// megabytes wait behind holes then, and are delivered later.
+#[test]
+fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
+    let text = r#"
+        duration = "12s"
+        warmup = "8s"
+        [topology]
+        kind = "dumbbell"
+        rate = "50Mbit"
+        delay = "10ms"
+        queue = { kind = "droptail", limit = "1bdp" }
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        count = 20
+        rtt = "100ms"
+        start = { uniform = ["0s", "7s"] }
+        "#;
+    let link_bytes = 50_000_000 / 8 * 4;
+    let mut above_the_link = 0;
+    for seed in 1..=4 {
+        let r = record(text, seed);
+        let (received, delivered) =
+            (total(&r, "measured_received_bytes"), total(&r, "measured_delivered_bytes"));
+        assert!(received <= carried(&r, 50_000_000, 50), "seed {seed}: {received}");
+        // Payload has 1460 of 1500 bytes; what was behind the queue then makes up for 50 ms at most.
+        assert!(received <= link_bytes * 1460 / 1500 + 50_000_000 / 8 / 20, "seed {seed}: {received}");
+        above_the_link += u32::from(delivered > link_bytes);
+    }
+    assert!(above_the_link > 0, "in-order delivery gives more than the link carries");
+}
+
+#[derive(Clone, Debug)]
+struct Dumbbell {
+    rate_kbit: u64,
+    rtt_ms: u64,
+    queue: &'static str,
+    flows: u32,
+    tcp: &'static str,
+    bytes: Option<u32>,
+    loss: f64,
+    udp_kbit: u64,
+    warmup_ms: u64,
+}
+
+fn dumbbell() -> impl Strategy<Value = Dumbbell> {
+    let queue = prop_oneof![
+        Just(r#"{ kind = "droptail", limit = "1bdp" }"#),
+        Just(r#"{ kind = "droptail", limit = "5p" }"#),
+        Just(r#"{ kind = "red", limit = "60p", min_th = "3p", max_th = "9p", ecn = true }"#),
+        Just(r#"{ kind = "fred", limit = "40p" }"#),
+    ];
+    let tcp = prop_oneof![
+        Just(r#"profile = "rfc""#),
+        Just(r#"profile = "rfc", recovery = "reno""#),
+        Just(r#"profile = "rfc", recovery = "sack", ecn = true"#),
+        Just(r#"profile = "ns2""#),
+        Just(r#"profile = "linux", receive_window = "20kB""#),
+    ];
+    let loss = prop_oneof![Just(0.0), 0.0..0.1f64];
+    let bytes = prop::option::of(1u32..200_000);
+    (200u64..30_000, 30u64..200, queue, 1u32..15, tcp, bytes, loss, 10u64..300, 0u64..2_500).prop_map(
+        |(rate_kbit, rtt_ms, queue, flows, tcp, bytes, loss, udp_kbit, warmup_ms)| Dumbbell {
+            rate_kbit,
+            rtt_ms,
+            queue,
+            flows,
+            tcp,
+            bytes,
+            loss,
+            udp_kbit,
+            warmup_ms,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #[test]
+    fn flows_get_no_more_than_their_queue_carries(d in dumbbell(), seed in 0u64..1000) {
+        let text = format!(
+            r#"
+            duration = "3s"
+            warmup = "{warmup}ms"
+            [topology]
+            kind = "dumbbell"
+            rate = "{rate}kbit"
+            delay = "10ms"
+            access_rate = "1Gbit"
+            queue = {queue}
+            [[traffic]]
+            name = "tcp"
+            kind = "bulk"
+            count = {flows}
+            rtt = "{rtt}ms"
+            loss = {loss}
+            {bytes}
+            start = {{ uniform = ["0s", "1s"] }}
+            tcp = {{ {tcp} }}
+            [[traffic]]
+            name = "udp"
+            kind = "poisson"
+            rate = "{udp}kbit"
+            size = "400B"
+            rtt = "{rtt}ms"
+            [record]
+            flows = "100ms"
+            "#,
+            warmup = d.warmup_ms,
+            rate = d.rate_kbit,
+            queue = d.queue,
+            flows = d.flows,
+            rtt = d.rtt_ms,
+            loss = d.loss,
+            bytes = d.bytes.map_or(String::new(), |b| format!("bytes = \"{b}B\"")),
+            tcp = d.tcp,
+            udp = d.udp_kbit,
+        );
+        let r = record(&text, seed);
+        let received = total(&r, "measured_received_bytes");
+        prop_assert!(received <= carried(&r, 1000 * d.rate_kbit, d.rtt_ms / 2 + 1), "{received}");
+        for class in ["tcp", "udp"] {
+            let columns = ["received_bytes", "delivered_bytes", "sent_bytes"].map(|name| flows(&r, class, name));
+            let [got, delivered, sent] = &columns;
+            for i in 0..got.len() {
+                prop_assert!(delivered[i] <= got[i] && got[i] <= sent[i], "{class} {i}: {columns:?}");
+            }
+        }
+        prop_assert_eq!(flows(&r, "udp", "received_bytes"), flows(&r, "udp", "delivered_bytes"));
+        let series = r.table("flow_series").expect("flows are sampled");
+        let (got, delivered) = (integers(series, "received_bytes"), integers(series, "delivered_bytes"));
+        prop_assert!(got.iter().zip(&delivered).all(|(got, delivered)| got >= delivered));
+    }
+}

@@ -1,0 +1,107 @@
+//! The bytes of a stream that pass a point of their way for the first time.
+
+use crate::ranges::Ranges;
+use crate::sequence::from_wire;
+
+/// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
+///
+/// An observer in front of a host, such as a router, counts with it what [`Endpoint::received`](crate::Endpoint::received)
+/// counts inside: in order or not, and no byte again that is sent again.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UniqueBytes {
+    /// All offsets below have passed.
+    next: u64,
+    /// The SYN's sequence number, once a segment has passed; a stream whose SYN has not begins with that segment.
+    initial: Option<u32>,
+    /// What has passed beyond a hole.
+    beyond: Ranges,
+}
+
+impl UniqueBytes {
+    /// Nothing has passed. As many `holes` at once need no further memory.
+    pub fn with_room(holes: usize) -> Self {
+        UniqueBytes { next: 1, initial: None, beyond: Ranges::with_room(holes) }
+    }
+
+    /// A segment passes, by the sequence number in its header and the length of its payload: how many bytes are new.
+    pub fn pass(&mut self, seq: u32, syn: bool, len: u32) -> u32 {
+        let first = seq.wrapping_add(u32::from(syn));
+        let initial = *self.initial.get_or_insert(first.wrapping_sub(1));
+        let Some(from) = from_wire(initial, first, self.next) else { return 0 };
+        let (from, to) = (from.max(self.next), from + u64::from(len));
+        if to <= from {
+            return 0;
+        }
+        let new = if from == self.next && self.beyond.is_empty() {
+            self.next = to;
+            to - from
+        } else {
+            let new = self.beyond.insert(from, to);
+            self.next = self.beyond.gap_from(self.next);
+            self.beyond.remove_below(self.next);
+            new
+        };
+        new as u32 // at most `len`
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use aqmlab_random::Stream;
+    use aqmlab_units::Instant;
+
+    use super::*;
+    use crate::profile::Profile;
+    use crate::receiver::Receiver;
+    use crate::sequence::to_wire;
+    use crate::trouble::Troubles;
+
+    #[test]
+    fn holes_duplicates_and_overlaps_count_each_byte_once() {
+        let initial = u32::MAX - 150;
+        let mut bytes = UniqueBytes::with_room(2);
+        let mut pass = |from, to: u64| bytes.pass(to_wire(initial, from), false, (to - from) as u32);
+        assert_eq!(pass(1, 101), 100);
+        assert_eq!(pass(201, 301), 100, "beyond a hole");
+        assert_eq!(pass(201, 301), 0, "again");
+        assert_eq!(pass(251, 351), 50, "the first half is there");
+        assert_eq!(pass(51, 151), 50, "around the wrap of the numbers");
+        assert_eq!(pass(101, 201), 50, "the rest of the hole");
+        assert_eq!(pass(1, 351), 0, "all of it again");
+        assert_eq!(pass(351, 351), 0, "an acknowledgment");
+        assert_eq!(pass(351, 451), 100);
+    }
+
+    #[test]
+    fn a_syn_counts_nothing_and_says_where_the_stream_begins() {
+        let mut bytes = UniqueBytes::with_room(0);
+        assert_eq!((bytes.pass(7, true, 0), bytes.pass(7, true, 0)), (0, 0));
+        assert_eq!((bytes.pass(108, false, 100), bytes.pass(8, false, 100)), (100, 100));
+        assert_eq!(bytes.pass(7, false, 1), 0, "a keep-alive probe");
+    }
+
+    /// Two thousand segments of a stream with holes and repetitions: the observer, the receiver and a plain set agree.
+    #[test]
+    fn observer_and_receiver_count_alike() {
+        let profile = Profile::named("rfc").expect("built in");
+        let mut draws = Stream::new(5, "unique");
+        let (mut receiver, mut troubles) = (Receiver::new(), Troubles::new());
+        let (mut bytes, mut known) = (UniqueBytes::with_room(8), BTreeSet::new());
+        let initial = u32::MAX - 9_000;
+        receiver.synchronise(initial);
+        bytes.pass(initial, true, 0);
+        let mut observed = 0;
+        for _ in 0..2_000 {
+            let from = (receiver.next() + draws.below(900)).saturating_sub(300).max(1);
+            let to = from + 1 + draws.below(120);
+            receiver.on_segment(Instant::ZERO, from, to, false, &mut troubles, &profile);
+            observed += u64::from(bytes.pass(to_wire(initial, from), false, (to - from) as u32));
+            known.extend(from..to);
+            assert_eq!(observed, known.len() as u64, "{from} to {to}");
+            assert_eq!(receiver.received(&troubles), observed, "{from} to {to}");
+        }
+        assert!(receiver.delivered() > 20_000 && observed > receiver.delivered(), "{observed}");
+    }
+}
