@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use aqmlab_live::frame::{Headers, parse, set_traffic_class, traffic_class};
+use aqmlab_live::frame::{Headers, TcpPayload, parse, set_traffic_class, tcp_payload, traffic_class};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{
     IpAuthHeader, IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv4Options,
@@ -195,6 +195,10 @@ proptest! {
         prop_assert_eq!(headers.fragment, recipe.is_fragment());
         let has_ports = matches!(recipe.protocol, 6 | 17) && !recipe.is_fragment();
         prop_assert_eq!(headers.ports, has_ports.then_some(recipe.ports));
+        if !recipe.is_fragment() {
+            let payload = TcpPayload { seq: 7, syn: false, len: recipe.payload.len() as u32 };
+            prop_assert_eq!(tcp_payload(&packet), (recipe.protocol == 6).then_some(payload));
+        }
         // Behind a fragment header other extension headers are payload of the fragment.
         if !recipe.is_fragment() {
             prop_assert_eq!(headers.protocol, recipe.protocol);
@@ -244,6 +248,7 @@ proptest! {
     #[test]
     fn any_octets_have_an_answer(octets in vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(parse(&octets).is_ok(), is_acceptable(&octets));
+        prop_assert!(tcp_payload(&octets).is_none_or(|payload| (payload.len as usize) < octets.len()));
     }
 
     /// Damaged packets are refused for what the other reader sees too, and read the same where it finds no fault.
