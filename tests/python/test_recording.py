@@ -141,13 +141,14 @@ def test_before_results_version_5_goodput_is_what_was_delivered_in_order(copied)
     for run in load(copied).runs_of("DropTail"):
         manifest = json.loads((run.path / "manifest.json").read_text(encoding="utf-8"))
         manifest |= {"format_version": 1, "results_version": 4}
-        manifest.pop("file_digest", None)
+        manifest.pop("file_digest")
         added = {"flows": "received_bytes, measured_received_bytes", "flow_series": "received_bytes"}
         for table, columns in added.items():
             file = run.path / f"{table}.parquet"
             early = f"SELECT * EXCLUDE ({columns}) FROM read_parquet('{file}')"
             duckdb.sql(f"COPY ({early}) TO '{file}.early' (FORMAT parquet)")
             file.with_suffix(".parquet.early").replace(file)
+            manifest["tables"][table].pop("file_digest")
         (run.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     early = values("DropTail")
     assert early[0] == early[1] == now["DropTail"][1]
