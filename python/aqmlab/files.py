@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from aqmlab.errors import HostError
@@ -11,7 +14,30 @@ CLAIMS_FILE = "claims.json"
 """The verdicts, in the directory of an experiment or of a sweep."""
 
 
-def write_whole(file: Path, content: str) -> None:
+def json_text(content: object, *, indent: int | None = None, compact: bool = False) -> str:
+    """JSON that every reader takes: a number that is none, or infinite, is ``null``."""
+    separators = (",", ":") if compact else None
+
+    def text(of: object) -> str:
+        return json.dumps(of, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+
+    try:
+        return text(content)
+    except ValueError:
+        return text(_finite(content))
+
+
+def _finite(content: object) -> object:
+    if isinstance(content, float):
+        return content if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: _finite(item) for key, item in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(item) for item in content]
+    return content
+
+
+def write_whole(file: Path, content: str | bytes) -> None:
     """Write a file under another name, then give it its own.
 
     The other name belongs to this call alone, so that two processes may write one file: the last one wins.
@@ -23,8 +49,8 @@ def write_whole(file: Path, content: str) -> None:
     """
     temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as out:
-            out.write(content)
+        with temporary.open("wb") as out:
+            out.write(content.encode() if isinstance(content, str) else content)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(file)

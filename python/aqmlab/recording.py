@@ -182,6 +182,8 @@ class Experiment:
         files = [str(run.path / f"{table}.parquet") for run in asked]
         if not files:
             raise RecordingError(f"`{self.path}` holds no finished run")
+        if any("\udc80" <= sign <= "\udcff" for sign in files[0]):
+            raise RecordingError(f"cannot read `{files[0]}`: its name is no UTF-8 text; rename the directory")
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
         by_name, nulls = "", ""

@@ -184,7 +184,13 @@ def show(
 def report(
     path: RecordingPath,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The file to write; PATH/report.html by default.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The file to write; PATH/report.html by default, or PATH/report-NAME.html for one class"
+            " or queue.",
+        ),
     ] = None,
     metric: Metrics = None,
     queue: Queue = None,
@@ -205,7 +211,8 @@ def report(
         file, results = report_sweep(
             path, output, metric, queue=queue, class_name=class_name, as_json=as_json
         )
-        say(f"report     {file}")
+        if file is not None:
+            say(f"report     {file}")
         refuse_damage(results)
     else:
         from aqmlab.answers import table
@@ -215,7 +222,7 @@ def report(
 
         experiment = load(path)
         answer = table(experiment, metric, queue=queue, class_name=class_name)
-        file = write_report(experiment, output)
+        file = write_report(experiment, output, queue=queue, class_name=class_name)
         tell_answer(answer, as_json=as_json)
         say(f"report     {file}")
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import AqmlabError
+from aqmlab.files import json_text
 
 if TYPE_CHECKING:
     from aqmlab.results import Results
@@ -47,8 +49,7 @@ def say(text: str) -> None:
 
 def tell_json(content: object) -> None:
     """Data for a program, on stdout."""
-    json.dump(content, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(content, indent=2) + "\n")
 
 
 def complain(text: str) -> None:
@@ -111,10 +112,36 @@ def _open_closed_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
 
 
-def _reader_gone() -> int:
-    """The reader of our output has gone, as `head` does; nothing is wrong. Python must not try to flush."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return Exit.OK
+class _UnlessGone(io.FileIO):
+    """A stream whose reader may go, as `head` does: what nobody reads is dropped, and the work goes on."""
+
+    def write(self, content: Any, /) -> int:  # noqa: ANN401 (any buffer)
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return len(content)
+
+
+def _outlive_readers() -> None:
+    """Nobody who stops reading what we say keeps us from writing a report, or from our exit code."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is not getattr(sys, f"__{name}__") or not _is_pipe(number):
+            continue
+        buffer = io.BufferedWriter(_UnlessGone(number, "w", closefd=False))
+        with_same = {"encoding": stream.encoding, "errors": stream.errors, "line_buffering": number == 2}
+        setattr(sys, name, io.TextIOWrapper(buffer, **with_same))
+
+
+def _is_pipe(number: int) -> bool:
+    try:
+        kind = os.fstat(number).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
 def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for each end)
@@ -123,6 +150,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
 
     set_quiet(False)
     _open_closed_streams()
+    _outlive_readers()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -135,13 +163,6 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
         show = getattr(error, "show", None)
         complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
-    except BrokenPipeError:
-        return _reader_gone()
-    except SystemExit as end:
-        # Typer ends the program by itself where the reader of our output has gone.
-        if isinstance(end.__context__, BrokenPipeError):
-            return _reader_gone()
-        raise
     except MemoryError:
         complain("this machine has not enough memory for that")
         return Exit.MACHINE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tel
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
+from aqmlab.files import json_text
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
@@ -218,7 +218,7 @@ class _Events:
 
     def _tell(self, event: str, content: Callable[[], dict[str, Any]]) -> None:
         if self._enabled:
-            text = json.dumps({"event": event, **content()}, ensure_ascii=False)
+            text = json_text({"event": event, **content()})
             with self._lock:
                 sys.stdout.write(text + "\n")
                 sys.stdout.flush()

@@ -58,18 +58,25 @@ def report_sweep(
     queue: str | None,
     class_name: str,
     as_json: bool,
-) -> tuple[Path, Results]:
+) -> tuple[Path | None, Results]:
     """Write the report of a sweep, and tell its answer as a table or as JSON; over what can be read."""
     from aqmlab.cells import cells_of
+    from aqmlab.errors import UsageError
+    from aqmlab.metrics import EVERY_CLASS
     from aqmlab.reports import write_sweep_report
     from aqmlab.results import load_results
     from aqmlab.soundness import doubts
 
+    parts = [name for name in (class_name, queue) if name not in (None, EVERY_CLASS)]
+    if parts and output is not None:
+        raise UsageError(
+            f"the report of a sweep is of all classes and queues; leave out `{parts[0]}`, or `-o`"
+        )
     results = load_results(path).sound()
     if not as_json and metrics is None:
         metrics = results.metrics or SHORT
     cells = cells_of(results, metrics, queue=queue, class_name=class_name)
-    file = write_sweep_report(results, output)
+    file = None if parts else write_sweep_report(results, output)
     if as_json:
         tell_json(cells.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(results)]})
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.answers import Table, table
 from aqmlab.errors import HostError, UsageError
+from aqmlab.files import write_whole
 from aqmlab.metrics import Measured, measure
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
@@ -133,9 +135,13 @@ def save(figure: Callable[[], Figure], file: Path, title: str, version: str) -> 
     """
     import matplotlib as mpl
 
+    suffix = file.suffix.lower()
+    content = io.BytesIO()
     # No display is asked for, and the caller's own style is left alone.
-    with mpl.rc_context(STYLE), writing(file):
-        figure().savefig(file, metadata=_metadata(file.suffix.lower(), title, version))
+    with mpl.rc_context(STYLE):
+        figure().savefig(content, format=suffix[1:], metadata=_metadata(suffix, title, version))
+    with writing(file):
+        write_whole(file, content.getvalue())
 
 
 def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -146,10 +152,10 @@ def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
     HostError
         If the file cannot be written.
     """
-    # What is wrong with the choice is told before there is a file.
-    lines = list(rows)
-    with writing(file), file.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows(lines)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with writing(file):
+        write_whole(file, text.getvalue())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab.experiment import slug
 from aqmlab.files import save
 from aqmlab.recording import Experiment
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["write_both_report", "write_report", "write_sweep_report"]
 
 
-def write_report(experiment: Experiment, output: Path | str | None = None) -> Path:
+def write_report(
+    experiment: Experiment,
+    output: Path | str | None = None,
+    *,
+    queue: str | None = None,
+    class_name: str = "*",
+) -> Path:
     """Write ``report.html``.
 
     Parameters
@@ -25,7 +32,10 @@ def write_report(experiment: Experiment, output: Path | str | None = None) -> Pa
     experiment
         From :func:`aqmlab.load`.
     output
-        The file; ``report.html`` in the experiment's directory if not given.
+        The file; ``report.html`` in the experiment's directory if not given, or ``report-NAME.html`` where it
+        is of one class or queue.
+    queue, class_name
+        What the answer is of, as of :func:`aqmlab.table`.
 
     Raises
     ------
@@ -36,7 +46,11 @@ def write_report(experiment: Experiment, output: Path | str | None = None) -> Pa
     """
     from aqmlab.reports.render import render
 
-    return _write(render(experiment), output, experiment.path)
+    queue = None if queue == "*" else queue
+    parts = [name for name in (class_name, queue) if name is not None and name != "*"]
+    if output is None and parts:
+        output = experiment.path / f"report-{slug('-'.join(parts))}.html"
+    return _write(render(experiment, queue, class_name), output, experiment.path)
 
 
 def write_sweep_report(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -12,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from aqmlab.files import json_text
 from aqmlab.reports.bokeh_json import bokehjs
 from aqmlab.reports.figures import Figure, charts_json
 
@@ -74,7 +74,7 @@ def _code(text: str) -> Markup:
 
 def json_in_html(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    return json_text(value, compact=True).replace("<", "\\u003c")
 
 
 def unbroken(text: str) -> str:

@@ -30,10 +30,10 @@ from aqmlab.soundness import examine
 _OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
 
 
-def render(experiment: Experiment) -> str:
-    """The report as one self-contained page."""
+def render(experiment: Experiment, queue: str | None = None, class_name: str = EVERY_CLASS) -> str:
+    """The report as one self-contained page; its answer is of one queue, and of one class if one is named."""
     runs = measure(experiment)
-    results = table(experiment, measured=runs)
+    results = table(experiment, queue=queue, class_name=class_name, measured=runs)
     as_results = Results.of_experiment(experiment)
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
     series = run_series(experiment, firsts, results.queue)
@@ -47,6 +47,7 @@ def render(experiment: Experiment) -> str:
     figures = overviews | {f"chart-{name}": chart.figure for name, chart in over_time.items()}
     figures |= {} if late is None else {CHART: late}
     scripts = [resource("script.js")] if figures else []
+    of_class = "" if class_name == EVERY_CLASS else f"Class {class_name} alone. "
     context = {
         "version": experiment.version,
         "results_version": first.manifest.get("results_version", ""),
@@ -57,7 +58,7 @@ def render(experiment: Experiment) -> str:
         "warnings": experiment.warnings,
         "queue": results.queue,
         **_answer_table(results),
-        "interval_note": _interval_note(results, runs),
+        "interval_note": of_class + _interval_note(results, runs),
         "other_queues": _other_queues(experiment, results, runs),
         **_claims(as_results),
         "checks": examine(as_results),

@@ -103,10 +103,21 @@ _SHUT = {
 }
 
 
+def _is_text(text: str) -> bool:
+    """Whether it has no bytes of the command line that are no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check(sql: str) -> None:
     """Let one statement through that reads and does nothing else."""
     import duckdb
 
+    if not _is_text(sql):
+        raise UsageError("the query is no UTF-8 text")
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:

@@ -1,0 +1,119 @@
+"""What a person gets when something stands in the way: a closed pipe, a full disk, bytes that are no text."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+import aqmlab
+from aqmlab.files import json_text
+
+
+@pytest.fixture
+def failing(small, tmp_path):
+    """A scenario with a firm claim that fails."""
+    claim = {"name": "wrong", "expect": "goodput_bps{arm=DropTail} > 100Mbit"}
+    file = tmp_path / "failing.toml"
+    file.write_text(tomli_w.dumps(small | {"runs": 6, "duration": "3s", "claim": [claim]}), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("streams", [{"stdout"}, {"stdout", "stderr"}])
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_reader_who_goes_costs_neither_the_report_nor_the_exit_code(failing, tmp_path, words, streams):
+    command = [sys.executable, "-m", "aqmlab", "run", failing, "-o", tmp_path / "out", *words]
+    pipes = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE if "stderr" in streams else subprocess.DEVNULL,
+    }
+    with subprocess.Popen(command, **pipes) as process:
+        for name in streams:
+            getattr(process, name).close()
+    assert process.returncode == 1
+    assert (tmp_path / "out" / "report.html").read_text().rstrip().endswith("</html>")
+    assert json.loads((tmp_path / "out" / "claims.json").read_text())["counts"]["firm"]["fails"] == 1
+
+
+def test_the_report_of_one_class_has_a_name_of_its_own(experiment, tmp_path, aqmlab_cli):
+    import shutil
+
+    copied = shutil.copytree(experiment.path, tmp_path / "copy")
+    assert aqmlab_cli("report", copied).returncode == 0
+    whole = (copied / "report.html").read_bytes()
+    ended = aqmlab_cli("report", copied, "--class", "cbr")
+    assert ended.returncode == 0
+    assert f"report     {copied / 'report-cbr.html'}" in ended.stderr
+    assert (copied / "report.html").read_bytes() == whole
+    assert "Class cbr alone." in (copied / "report-cbr.html").read_text()
+    assert "Class" not in aqmlab_cli("report", copied, "-o", tmp_path / "one.html").stderr
+    assert aqmlab_cli("report", copied, "--class", "cbr", "-o", tmp_path / "two.html").returncode == 0
+    assert "Class cbr alone." in (tmp_path / "two.html").read_text()
+
+
+def test_numbers_that_are_none_are_null():
+    content = {"a": [float("nan"), 1.5, (float("inf"),)], "b": {"c": -float("inf")}, "d": "NaN"}
+    assert json.loads(json_text(content), parse_constant=pytest.fail) == {
+        "a": [None, 1.5, [None]],
+        "b": {"c": None},
+        "d": "NaN",
+    }
+
+
+def test_nan_of_a_query_is_null(experiment, aqmlab_cli):
+    ended = aqmlab_cli("query", "SELECT 'nan'::DOUBLE AS x, 'inf'::DOUBLE AS y", experiment.path, "--json")
+    assert json.loads(ended.stdout, parse_constant=pytest.fail)["rows"] == [{"x": None, "y": None}]
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png", "csv"])
+def test_a_figure_without_room_leaves_what_was_there(experiment, tmp_path, ending):
+    file = tmp_path / f"figure.{ending}"
+    command = [sys.executable, "-m", "aqmlab", "plot", experiment.path, "cumulative-ack", "-o", file]
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+
+    def drawn():
+        return subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=no_room)
+
+    ended = drawn()
+    assert ended.returncode == 3, ended.stderr
+    assert ended.stderr == f"error: cannot write `{file}`: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+    file.write_text("of before")
+    assert drawn().returncode == 3
+    assert file.read_text() == "of before"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_query_that_is_no_text_is_refused(experiment):
+    words = [sys.executable, "-m", "aqmlab", "query", b'SELECT 1 AS "a\xff"', os.fsencode(experiment.path)]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (2, "error: the query is no UTF-8 text\n")
+
+
+def test_a_recording_in_a_directory_that_is_no_text_is_not_called_corrupt(experiment, tmp_path):
+    import shutil
+
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))
+    shutil.copytree(experiment.path, odd)
+    with pytest.raises(aqmlab.RecordingError, match="its name is no UTF-8 text; rename the directory"):
+        aqmlab.table(aqmlab.load(odd))
+
+
+def test_a_pipe_as_a_trace_is_refused_at_once(tmp_path, small):
+    os.mkfifo(tmp_path / "trace.csv")
+    traffic = [{"name": "web", "kind": "trace", "file": "trace.csv"}]
+    arms = [{"name": "DropTail"}]
+    scenario = tmp_path / "piped.toml"
+    scenario.write_text(tomli_w.dumps(small | {"traffic": traffic, "arm": arms}), encoding="utf-8")
+    words = [sys.executable, "-m", "aqmlab", "run", scenario]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert "cannot read the trace `trace.csv`: it is a pipe" in ended.stderr
