@@ -122,4 +122,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (a module's attributes are of
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*__all__, "__version__"})

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab.errors import RecordingError, UsageError
-from aqmlab.figures import estimate_cell, listed, with_unit
+from aqmlab.errors import RecordingError, UsageError, unknown
+from aqmlab.figures import counted, estimate_cell, listed, with_unit
+from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed
+from aqmlab.given import names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
 from aqmlab.plan import elsewhere
@@ -30,9 +32,12 @@ HEADLINE = (
 """What the answer table shows, with the metrics that a scenario names, unless asked for something else."""
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Framed):
     """Metrics of the arms of an experiment at one queue.
+
+    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row per run,
+    with the columns ``arm``, ``seed`` and one per metric.
 
     Attributes
     ----------
@@ -54,18 +59,32 @@ class Table:
     values: Mapping[str, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
 
     def estimate(self, arm: str, metric: str) -> Estimate | None:
-        """Mean over the seeds, with a 95 % t interval where there are at least two."""
-        return estimate(self.values[arm][metric].values())
+        """Mean over the seeds, with a 95 % t interval where there are at least two.
+
+        Raises
+        ------
+        UsageError
+            For an arm or a metric that the table does not have, with the nearest name.
+        """
+        return estimate(self._of(arm, metric).values())
+
+    def _of(self, arm: str, metric: str) -> Mapping[int, float | None]:
+        if arm not in self.values:
+            raise unknown("arm", arm, self.arms)
+        if metric not in self.values[arm]:
+            find(metric)
+            raise unknown("metric in this table", metric, self.values[arm])
+        return self.values[arm][metric]
 
     def defined_in(self, arm: str, metric: str) -> str:
         """``"3 of 10"`` where only some seeds have the figure: those without it may be the bad ones."""
-        values = self.values[arm][metric].values()
+        values = self._of(arm, metric).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def difference(self, arm: str, other: str, metric: str) -> Estimate | None:
         """Mean of ``arm - other`` over the seeds that both have run."""
-        return paired_difference(self.values[arm][metric], self.values[other][metric])
+        return paired_difference(self._of(arm, metric), self._of(other, metric))
 
     def without_chance(self) -> tuple[str, ...]:
         """Arms of which all seeds gave exactly the same: nothing in them is random, no interval is due."""
@@ -128,6 +147,33 @@ class Table:
         seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
         return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
+    def __repr__(self) -> str:
+        from aqmlab.notebook import names_text
+
+        metrics = counted(len(self.metrics), "metric")
+        return (
+            f"<Table of {self.experiment.title!r}: {metrics} of {names_text(self.arms)}; {self.footnote()}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import block, note, title
+
+        return block(title(self.experiment.title), self.grid().html(), note(self.footnote()))
+
+    def _columns(self) -> Columns:
+        runs = [(arm, seed) for arm in self.arms for seed in self._seeds(arm)]
+        return {
+            "arm": (TEXT, [arm for arm, _ in runs]),
+            "seed": (WHOLE, [seed for _, seed in runs]),
+            **{
+                metric.name: (REAL, [self.values[arm][metric.name].get(seed) for arm, seed in runs])
+                for metric in self.metrics
+            },
+        }
+
+    def _seeds(self, arm: str) -> list[int]:
+        return [run.seed for run in self.experiment.runs_of(arm)]
+
     def __str__(self) -> str:
         return f"{self.experiment.title}\n\n{self.grid()}\n{self.footnote()}"
 
@@ -170,7 +216,7 @@ def _all_the_same(of_metrics: Iterable[Mapping[int, float | None]]) -> bool:
 
 def table(
     experiment: Experiment,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     *,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
@@ -200,8 +246,9 @@ def table(
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
-    names = dict.fromkeys((*HEADLINE, *experiment.metrics)) if metrics is None else metrics
-    chosen = tuple(map(find, names))
+    given = names(metrics)
+    wanted = dict.fromkeys((*HEADLINE, *experiment.metrics) if given is None else given)
+    chosen = tuple(map(find, wanted))
     runs = measure(experiment) if measured is None else measured
     if not runs:
         raise RecordingError(f"`{experiment.path}` holds no finished run")

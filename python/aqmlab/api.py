@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.checks import check as aqm_check
 from aqmlab.experiment import run
+from aqmlab.given import names
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
@@ -89,8 +90,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     output: Path | str | None = None,
     *,
     queue: str | None = None,
-    flows: Sequence[str] = (),
-    arms: Sequence[str] = (),
+    flows: str | Sequence[str] = (),
+    arms: str | Sequence[str] = (),
     from_s: float | None = None,
     until_s: float | None = None,
 ) -> Path:
@@ -123,7 +124,7 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     """
     from aqmlab.plots import View, draw
 
-    view = View(flows, from_s, until_s, arms)
+    view = View(names(flows) or (), from_s, until_s, names(arms) or ())
     return draw(load(path), kind, output, queue=queue, view=view)
 
 

@@ -9,7 +9,10 @@ from itertools import groupby
 from typing import Any
 
 from aqmlab.answers import HEADLINE
-from aqmlab.figures import estimate_cell, with_unit
+from aqmlab.errors import unknown
+from aqmlab.figures import counted, estimate_cell, with_unit
+from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
+from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.results import Cell, Results
@@ -19,9 +22,9 @@ Settings = tuple[tuple[str, str], ...]
 """Axis and label of a case, in the order of the axes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Metrics by cell.
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells(Framed):
+    """Metrics by cell; as a data frame a row per run.
 
     Attributes
     ----------
@@ -53,18 +56,54 @@ class Cells:
         return self._numbers[cell]
 
     def estimate(self, metric: str, cell: Cell) -> Estimate | None:
-        """Mean over the seeds with its interval."""
-        return estimate(self.values[metric][cell].values())
+        """Mean over the seeds with its interval.
+
+        Raises
+        ------
+        UsageError
+            For a metric or a cell that is not there, with the nearest name.
+        """
+        return estimate(self._of(metric, cell).values())
+
+    def _of(self, metric: str, cell: Cell) -> Mapping[int, float | None]:
+        if metric not in self.values:
+            find(metric)
+            raise unknown("metric among these", metric, self.values)
+        if cell not in self.values[metric]:
+            raise unknown("cell", str(cell), map(str, self.results.cells))
+        return self.values[metric][cell]
 
     def difference(self, metric: str, cell: Cell, other: Cell) -> Estimate | None:
         """Mean of ``cell - other`` over the seeds that both have run."""
-        return paired_difference(self.values[metric][cell], self.values[metric][other])
+        return paired_difference(self._of(metric, cell), self._of(metric, other))
 
     def defined_in(self, metric: str, cell: Cell) -> str:
         """``"3 of 10"`` where only some of the runs have the figure: those without it may be the bad ones."""
-        values = self.values[metric][cell].values()
+        values = self._of(metric, cell).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
+
+    def __repr__(self) -> str:
+        return f"<Cells: {counted(len(self.metrics), 'metric')} of {self.results!r}>"
+
+    def __str__(self) -> str:
+        return f"{self.results.title}\n\n{self.grid()}"
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import block, title
+
+        return block(title(self.results.title), self.grid().html())
+
+    def _columns(self) -> Columns:
+        runs = [(cell, run.seed) for cell in self.results.cells for run in self.results.runs(cell)]
+        names = [metric.name for metric in self.metrics]
+        axes = column_names([axis.short for axis in self.results.axes], ["arm", "seed", *names])
+        return {
+            **{axis: (TEXT, [cell.settings[i][1] for cell, _ in runs]) for i, axis in enumerate(axes)},
+            "arm": (TEXT, [cell.arm for cell, _ in runs]),
+            "seed": (WHOLE, [seed for _, seed in runs]),
+            **{name: (REAL, [self.values[name][cell].get(seed) for cell, seed in runs]) for name in names},
+        }
 
     def grid(self, rows: int | None = None) -> Grid:
         """The answer as text: a row per cell, the first ``rows`` of them if given."""
@@ -117,7 +156,7 @@ class Cells:
 
 def cells_of(
     results: Results,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     *,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
@@ -141,7 +180,8 @@ def cells_of(
     RecordingError
         If a recording cannot be read.
     """
-    names = dict.fromkeys((*HEADLINE, *results.metrics)) if metrics is None else metrics
+    given = given_names(metrics)
+    names = dict.fromkeys((*HEADLINE, *results.metrics) if given is None else given)
     chosen = [find(name) for name in names]
     values = {
         m.name: {

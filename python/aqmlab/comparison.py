@@ -13,6 +13,10 @@ from typing import Any
 
 from aqmlab.answers import HEADLINE
 from aqmlab.errors import RecordingError
+from aqmlab.figures import counted, estimate_text, with_unit
+from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
+from aqmlab.given import names as given_names
+from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.results import Cell, Results
 from aqmlab.sides import Side, match, named, side
@@ -26,7 +30,7 @@ MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
 """What is compared, with what the scenario asks for, where there are several cases and no metric is named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """One metric of the two sides in one case.
 
@@ -57,15 +61,19 @@ class Compared:
     unpaired: str
     sentence: str
 
+    def __repr__(self) -> str:
+        case = f" in {self.case!r}" if self.case else ""
+        return f"<Compared {self.metric.name}{case}: {self.sentence}>"
+
     @property
     def stands(self) -> bool:
         """Whether it can be told from zero when all comparisons are taken together."""
         return self.adjusted_p is not None and self.adjusted_p <= 1.0 - CONFIDENCE
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """All comparisons of two sides.
+@dataclass(frozen=True, repr=False)
+class Comparison(Framed):
+    """All comparisons of two sides; as a data frame a row per case and metric.
 
     Attributes
     ----------
@@ -84,6 +92,45 @@ class Comparison:
     compared: tuple[Compared, ...]
     several: Several
     unmatched: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        made = counted(len(self.compared), "comparison")
+        return f"<Comparison of {self.second!r} against {self.first!r}: {made}, {self.several.kept} stand>"
+
+    def __str__(self) -> str:
+        return f"{self.second} against {self.first}\n\n{self.grid()}"
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import comparison_html
+
+        return comparison_html(self)
+
+    def grid(self) -> Grid:
+        """The comparison as text: a row per case and metric."""
+        heads = (self.first, self.second, "difference", "relative")
+        cases = any(one.case for one in self.compared)
+        grid = Grid(*(["case"] if cases else []), "", *(Column(h, right=True) for h in heads), keys=1 + cases)
+        for one in self.compared:
+            unit = one.metric.unit
+            relative = one.found.relative.estimate
+            clear = "" if one.found.p_value is None or one.stands else " n.s."
+            grid.add(
+                *([one.case] if cases else []),
+                with_unit(one.metric.label, unit),
+                estimate_text(one.first, unit),
+                estimate_text(one.second, unit),
+                f"{estimate_text(one.found.estimate, unit)}{clear}",
+                "" if relative is None else f"{100 * relative:+.1f} %",
+            )
+        return grid
+
+    def _columns(self) -> Columns:
+        rows = [_to_json(one) for one in self.compared]
+        kinds = {str: TEXT, bool: YES_OR_NO, int: WHOLE}
+        of_kind = {
+            key: kinds.get(type(value), REAL) for key, value in rows[0].items() if type(value) is not list
+        }
+        return {key: (kind, [row[key] for row in rows]) for key, kind in of_kind.items()}
 
     @property
     def unpaired(self) -> tuple[str, ...]:
@@ -109,7 +156,7 @@ def compare(
     first: str | Path,
     second: str | Path,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
 ) -> Comparison:
@@ -142,14 +189,15 @@ def compare_sides(
     one: Side,
     other: Side,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
 ) -> Comparison:
     """:func:`compare` for results that are open already."""
     pairs, unmatched = match(one, other)
     names = named(one, other)
-    chosen = _metrics(one.results, len(pairs)) if metrics is None else [find(name) for name in metrics]
+    given = given_names(metrics)
+    chosen = _metrics(one.results, len(pairs)) if given is None else [find(name) for name in given]
     compared = []
     for metric in chosen:
         for case, cell, versus in pairs:

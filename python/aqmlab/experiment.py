@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from aqmlab.errors import DamageError, HostError, RecordingError, RunError, UsageError
 from aqmlab.figures import counted
 from aqmlab.files import save
+from aqmlab.given import names, whole
 from aqmlab.integrity import read_json, sealed
 from aqmlab.recording import FORMAT_VERSION, Experiment, load, load_run
 from aqmlab.scenario import Scenario, read
@@ -42,9 +43,9 @@ def run(  # noqa: PLR0913 (keyword arguments)
     output: Path | str | None = None,
     seed: int | None = None,
     runs: int | None = None,
-    arms: Sequence[str] | None = None,
+    arms: str | Sequence[str] | None = None,
     jobs: int | None = None,
-    pcap: Sequence[str] = (),
+    pcap: str | Sequence[str] = (),
     pcap_bytes: int | None = None,
     progress: Progress | None = None,
     report: bool = True,
@@ -61,7 +62,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     seed, runs
         The first seed and how many; as in the scenario if not given.
     arms
-        Names of the arms to run; all if not given.
+        Names of the arms to run, or one name; all if not given.
     jobs
         Runs in parallel; one per processor by default. Results do not depend on it.
     pcap
@@ -222,7 +223,7 @@ def prepare(
     *,
     seed: int | None = None,
     runs: int | None = None,
-    arms: Sequence[str] | None = None,
+    arms: str | Sequence[str] | None = None,
     instead: str = "run it with `aqmlab sweep`",
 ) -> Prepared:
     """Read a scenario, and tell what is wrong with it or with what is asked of it; nothing is written.
@@ -265,7 +266,7 @@ class Capture(NamedTuple):
     bytes: int = DEFAULT_PCAP_BYTES
 
     @staticmethod
-    def chosen(ports: Sequence[str], kept_bytes: int | None) -> Capture:
+    def chosen(ports: str | Sequence[str], kept_bytes: int | None) -> Capture:
         """One with a number of bytes that makes sense; the default one if not given.
 
         Raises
@@ -273,7 +274,7 @@ class Capture(NamedTuple):
         UsageError
             If it makes none.
         """
-        return Capture(tuple(ports), chosen_pcap_bytes(kept_bytes))
+        return Capture(names(ports) or (), chosen_pcap_bytes(kept_bytes))
 
 
 NO_CAPTURE = Capture()
@@ -342,6 +343,8 @@ def keeping_what_finished(directory: Path, then: str = "") -> Iterator[None]:
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
     """Seeds ``seed, seed + 1, ...``; what is not given is as planned."""
+    seed = None if seed is None else whole(seed, "`seed`")
+    runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:
         raise UsageError(f"`{runs}` runs make no experiment; give at least 1")
     if runs is not None and runs > MOST_RUNS:
@@ -353,20 +356,22 @@ def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> 
     return list(range(first, first + count))
 
 
-def _chosen_arms(planned: Sequence[dict[str, Any]], arms: Sequence[str] | None) -> list[dict[str, Any]]:
-    if not arms:
+def _chosen_arms(planned: Sequence[dict[str, Any]], arms: str | Sequence[str] | None) -> list[dict[str, Any]]:
+    wanted = names(arms)
+    if not wanted:
         return list(planned)
-    names = [arm["name"] for arm in planned]
-    for arm in arms:
-        if arm not in names:
-            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in names)}")
-    return [arm for arm in planned if arm["name"] in arms]
+    known = [arm["name"] for arm in planned]
+    for arm in wanted:
+        if arm not in known:
+            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in known)}")
+    return [arm for arm in planned if arm["name"] in wanted]
 
 
 def job_count(jobs: int | None, called: str = "jobs") -> int:
     """So many threads; one a processor that we may use where the person has no wish."""
     if jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    jobs = whole(jobs, f"`{called}`")
     if jobs < 1:
         raise UsageError(f"`{jobs}` {called} make no progress; give at least 1")
     return jobs
@@ -376,6 +381,7 @@ def chosen_pcap_bytes(count: int | None) -> int:
     """Bytes to keep of each captured packet: at least an IP header, at most all of any packet."""
     if count is None:
         return DEFAULT_PCAP_BYTES
+    count = whole(count, "`pcap_bytes`")
     if not LEAST_PCAP_BYTES <= count <= MOST_PCAP_BYTES:
         raise UsageError(
             f"`{count}` bytes of each packet cannot be captured; give {LEAST_PCAP_BYTES} to {MOST_PCAP_BYTES}"

@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.errors import DamageError, RecordingError
+from aqmlab.errors import DamageError, RecordingError, unknown
+from aqmlab.figures import counted
 from aqmlab.integrity import damaged_tables, read_json
 from aqmlab.plan import network
 from aqmlab.stopping import answered
@@ -25,7 +26,7 @@ _ADDED = {"flows": ("received_bytes", "measured_received_bytes"), "flow_series":
 """Columns that recordings of results versions before 5 lack: in those they are null."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One finished run.
 
@@ -39,6 +40,9 @@ class Run:
 
     path: Path
     manifest: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.arm!r}, seed {self.seed}, in {str(self.path)!r}>"
 
     @property
     def arm(self) -> str:
@@ -91,7 +95,7 @@ class Run:
 
 
 # Equal only to itself: what is computed from it can be kept for it.
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Experiment:
     """The finished runs of an experiment, arms in the order of the scenario, seeds ascending.
 
@@ -125,6 +129,56 @@ class Experiment:
     metrics: tuple[str, ...] = ()
     version: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        from aqmlab.notebook import names_text, seeds_text
+
+        missing = f", {len(self.missing)} missing" if self.missing else ""
+        return (
+            f"<Experiment {self.title!r}: {counted(len(self.arms), 'arm')} ({names_text(self.arms)}),"
+            f" {seeds_text(self.seeds)}, {counted(len(self.runs), 'finished run')}{missing},"
+            f" in {str(self.path)!r}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import experiment_html
+
+        return experiment_html(self)
+
+    def to_frame(self, table: str, library: str | None = None, *, runs: Sequence[Run] | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
+        """A recorded table of the runs as a data frame, with the columns ``arm`` and ``seed`` in front.
+
+        Parameters
+        ----------
+        table
+            Its name, as ``docs/recording.md`` describes it: ``"flows"``.
+        library
+            ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
+        runs
+            All finished ones if not given.
+
+        Raises
+        ------
+        UsageError
+            If the runs have no such table, with the nearest name, or for another library.
+        HostError
+            If the library is not installed.
+        RecordingError
+            If a file is missing or cannot be read.
+        """
+        from aqmlab.frames import of_arrays
+
+        chosen = self.runs if runs is None else tuple(runs)
+        known = list(dict.fromkeys(name for run in chosen for name in run.manifest["tables"]))
+        if chosen and table not in known:
+            raise unknown("table", table, known)
+        arrays = self.arrays(table, "*", "ORDER BY run", chosen)
+        number = arrays.pop("run")
+        own: dict[str, list[Any]] = {
+            "arm": [chosen[int(i)].arm for i in number],
+            "seed": [chosen[int(i)].seed for i in number],
+        }
+        return of_arrays(own, arrays).to_frame(library)
 
     def runs_of(self, arm: str) -> tuple[Run, ...]:
         """The finished runs of one arm, seeds ascending."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from aqmlab.answers import bottleneck, judged
 from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
-from aqmlab.figures import left_out
+from aqmlab.figures import counted, left_out
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
@@ -178,6 +178,53 @@ class Results:
             warnings=experiment.warnings,
             reader=Reader(experiment),
         )
+
+    def __repr__(self) -> str:
+        from aqmlab.notebook import names_text, seeds_text
+
+        axes = f" over {', '.join(axis.short for axis in self.axes)}" if self.axes else ""
+        done, missing = sum(map(len, self._runs.values())), len(self.missing)
+        lost = f", {missing} missing" if missing else ""
+        return (
+            f"<Results of {self.title!r}: {counted(len(self.cells), 'cell')}{axes},"
+            f" {counted(len(self.arms), 'arm')} ({names_text(self.arms)}), {seeds_text(self.seeds)},"
+            f" {counted(done, 'finished run')}{lost}, in {str(self.path)!r}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import results_html
+
+        return results_html(self)
+
+    def to_frame(
+        self,
+        metrics: str | Sequence[str] | None = None,
+        library: str | None = None,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+    ) -> Any:  # noqa: ANN401 (of a package that we do not need)
+        """A data frame with a row per run: its axes, ``arm``, ``seed`` and one column per metric.
+
+        Parameters
+        ----------
+        metrics, queue, class_name
+            As of :func:`aqmlab.cells.cells_of`.
+        library
+            ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
+
+        Raises
+        ------
+        UsageError
+            For an unknown metric, queue, class or library.
+        HostError
+            If the library is not installed.
+        RecordingError
+            If a recording cannot be read.
+        """
+        from aqmlab.cells import cells_of
+
+        return cells_of(self, metrics, queue=queue, class_name=class_name).to_frame(library)
 
     def axis(self, name: str) -> Axis:
         """An axis by its name, or by any tail of it that no other axis has.

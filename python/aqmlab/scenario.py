@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from aqmlab.errors import Problem, ScenarioError
+from aqmlab.given import plain
 
 Scenario: TypeAlias = str | Path | Mapping[str, Any]
 """A path to a TOML file, or the content of one as a dict."""
@@ -70,6 +71,7 @@ def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
 def _item(value: object) -> Any:  # noqa: ANN401 (as tomlkit has it)
     import tomlkit
 
+    value = plain(value)
     if isinstance(value, Mapping):
         table = tomlkit.table()
         for key, inner in value.items():
@@ -86,6 +88,7 @@ def _item(value: object) -> Any:  # noqa: ANN401 (as tomlkit has it)
 def _inline(value: object) -> Any:  # noqa: ANN401
     import tomlkit
 
+    value = plain(value)
     if isinstance(value, Mapping):
         table = tomlkit.inline_table()
         for key, inner in value.items():

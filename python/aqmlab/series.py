@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.figures import counted
+from aqmlab.frames import REAL, Columns, Framed
 from aqmlab.live.verdict import verdict_of
 from aqmlab.plan import units_a_packet
 from aqmlab.recording import Experiment, Run
@@ -20,9 +22,9 @@ MOST_BINS = 600
 MOST_FLOWS = 10
 
 
-@dataclass(frozen=True)
-class Series:
-    """Values by time.
+@dataclass(frozen=True, repr=False)
+class Series(Framed):
+    """Values by time; as a data frame a row per bin.
 
     Attributes
     ----------
@@ -35,8 +37,14 @@ class Series:
     t_s: Floats
     values: Mapping[str, Floats]
 
+    def __repr__(self) -> str:
+        return f"<Series: {counted(len(self.t_s), 'bin')} of {', '.join(self.values)}>"
 
-@dataclass(frozen=True)
+    def _columns(self) -> Columns:
+        return {name: (REAL, values) for name, values in {"t_s": self.t_s, **self.values}.items()}
+
+
+@dataclass(frozen=True, repr=False)
 class RunSeries:
     """What figures show of one run and one queue."""
 
@@ -48,6 +56,10 @@ class RunSeries:
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
     stalls: Sequence[tuple[float, float]] = ()
     """Of a live run: begins and ends in s of those times that it lists at which the router stood still."""
+
+    def __repr__(self) -> str:
+        lines = ", ".join([*self.law, *(f"cwnd of {name}" for name in self.cwnd)])
+        return f"<RunSeries of {self.run!r}: {self.queue!r}; {lines or 'no law and no windows'}>"
 
 
 def run_series(

@@ -17,6 +17,7 @@ from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import sentence
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.errors import ScenarioError
+from aqmlab.figures import counted
 from aqmlab.files import CLAIMS_FILE, save
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
@@ -26,7 +27,7 @@ FORMAT_VERSION = 1
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scored:
     """A claim with what the runs say of it.
 
@@ -43,6 +44,14 @@ class Scored:
     claim: Claim
     verdict: Verdict
     parts: tuple[Part, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Scored {self.claim.name!r}: {self.status}; {counted(len(self.parts), 'comparison')}>"
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import claims_html
+
+        return claims_html(self)
 
     @property
     def status(self) -> str:

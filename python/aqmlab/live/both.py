@@ -39,7 +39,7 @@ _SUMMED_UP = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Both:
     """A scenario simulated and live.
 
@@ -57,6 +57,14 @@ class Both:
     simulated: Experiment
     live: Experiment
     comparison: Comparison
+
+    def __repr__(self) -> str:
+        return f"<Both of {self.live.title!r}: {self.comparison!r}, in {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        from aqmlab.notebook import comparison_html
+
+        return comparison_html(self.comparison)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -114,7 +122,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     output: Path | str | None = None,
     seed: int | None = None,
     runs: int | None = None,
-    arms: Sequence[str] | None = None,
+    arms: str | Sequence[str] | None = None,
     jobs: int | None = None,
     wishes: Wishes = Wishes(),  # noqa: B008 (a tuple cannot change)
     progress: SimulationProgress | None = None,

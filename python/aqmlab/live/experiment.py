@@ -44,7 +44,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     output: Path | str | None = None,
     seed: int | None = None,
     runs: int | None = None,
-    arms: Sequence[str] | None = None,
+    arms: str | Sequence[str] | None = None,
     wishes: Wishes = Wishes(),  # noqa: B008 (a tuple cannot change)
     progress: Progress | None = None,
     interrupted: Callable[[], object] | None = None,

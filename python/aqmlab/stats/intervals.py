@@ -65,6 +65,15 @@ class Estimate:
     n: int
     confidence: float = CONFIDENCE
 
+    def __str__(self) -> str:
+        from aqmlab.figures import estimate_text
+
+        return estimate_text(self, "")
+
+    def _repr_html_(self) -> str:
+        seen = "no interval" if self.half_width is None else f"{100 * self.confidence:g} % interval"
+        return f"{self} <span style='opacity:0.75'>({seen}, n = {self.n})</span>"
+
     @property
     def low(self) -> float | None:
         """Lower end of the interval."""

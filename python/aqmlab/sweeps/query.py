@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures import counted, left_out
+from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
+from aqmlab.grid import Grid
 from aqmlab.recording import damage
 from aqmlab.stopping import answered
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
@@ -27,9 +30,9 @@ _APART = "files"
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a query.
+@dataclass(frozen=True, repr=False)
+class Answer(Framed):
+    """The answer to a query, which is also a data frame.
 
     Attributes
     ----------
@@ -44,6 +47,42 @@ class Answer:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     skipped: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lost = f", {left_out(len(self.skipped), 'file')}" if self.skipped else ""
+        return f"<Answer: {counted(len(self.rows), 'row')} of {', '.join(self.columns)}{lost}>"
+
+    def __str__(self) -> str:
+        return str(self.grid())
+
+    def _repr_html_(self) -> str:
+        return self.grid().html()
+
+    def grid(self) -> Grid:
+        """The rows as text."""
+        grid = Grid(*self.columns, keys=0)
+        for row in self.rows:
+            grid.add(*("" if value is None else str(value) for value in row))
+        return grid
+
+    def _columns(self) -> Columns:
+        names = column_names(self.columns, [])
+        return {name: _kept([row[i] for row in self.rows]) for i, name in enumerate(names)}
+
+
+_MOST_WHOLE = 2**63 - 1
+
+
+def _kept(values: list[Any]) -> tuple[str, list[Any]]:
+    """A column of one kind: numbers and texts as they are, anything else as the text that it prints."""
+    there = [value for value in values if value is not None]
+    if there and all(type(value) is bool for value in there):
+        return YES_OR_NO, values
+    if there and all(type(value) is int and abs(value) <= _MOST_WHOLE for value in there):
+        return WHOLE, values
+    if there and all(type(value) in (int, float) for value in there):
+        return REAL, [None if value is None else float(value) for value in values]
+    return TEXT, [None if value is None else str(value) for value in values]
 
 
 def query(sql: str, path: Path | str | None = None) -> Answer:

@@ -102,6 +102,12 @@ class Sweep:
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
 
+    def __repr__(self) -> str:
+        now = self._tally.progress()
+        state = "ended" if self.done else "under way"
+        done = f"{now.runs_present + now.runs_done} of {counted(now.runs_total, 'run')}"
+        return f"<Sweep {state}: {done} done, in {str(self.path)!r}>"
+
     @property
     def progress(self) -> Progress:
         """How far it is now."""

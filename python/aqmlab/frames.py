@@ -1,0 +1,144 @@
+"""Results as data frames: by the Arrow C stream, which pandas, polars, DuckDB and others read, or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import HostError, UsageError, unknown
+
+if TYPE_CHECKING:
+    import duckdb
+
+TEXT, WHOLE, REAL, YES_OR_NO = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
+
+Columns = Mapping[str, tuple[str, Sequence[Any]]]
+"""By name: what the values are (:data:`TEXT`, ...), and the values; ``None`` where there is none."""
+
+LIBRARIES = ("pandas", "polars")
+
+
+class Framed:
+    """What can become a data frame.
+
+    ``polars.DataFrame(it)``, ``pandas.DataFrame.from_arrow(it)``, ``pyarrow.table(it)`` and
+    ``narwhals.from_arrow(it, ...)`` take it as it is: it has the Arrow PyCapsule interface.
+    """
+
+    def _columns(self) -> Columns:
+        """The columns of the frame."""
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return _relation(self._columns()).__arrow_c_stream__(requested_schema)
+
+    def to_frame(self, library: str | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
+        """A data frame.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            Its columns have units in their names.
+
+        Raises
+        ------
+        UsageError
+            For another name.
+        HostError
+            If it is not installed.
+        """
+        package, name = _library(library)
+        if name == "polars":
+            return package.DataFrame(self)
+        return _pandas(package, self._columns())
+
+
+class _Frame(Framed):
+    def __init__(self, columns: Columns) -> None:
+        self._held = columns
+
+    def _columns(self) -> Columns:
+        return self._held
+
+
+def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Framed:
+    """A frame of lists of one kind each and of NumPy arrays, in which masked values are none."""
+    kinds = {"i": WHOLE, "u": WHOLE, "f": REAL, "b": YES_OR_NO}
+    return _Frame(
+        {
+            **{name: (TEXT if name == "arm" else WHOLE, values) for name, values in own.items()},
+            **{
+                name: (kinds.get(array.dtype.kind, TEXT), array.tolist())
+                for name, array in arrays.items()
+                if name not in own
+            },
+        }
+    )
+
+
+def column_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
+    """Names of columns that differ from each other and from those ``taken``: ``rate``, ``rate_2``."""
+    used = set(taken)
+    found = []
+    for name in wanted:
+        free = next(n for n in _numbered(name) if n not in used)
+        used.add(free)
+        found.append(free)
+    return found
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{i}" for i in count(2))
+
+
+def _library(asked: str | None) -> tuple[Any, str]:
+    """The package and its name."""
+    if asked is not None and asked not in LIBRARIES:
+        raise unknown("library of data frames", asked, LIBRARIES)
+    for name in LIBRARIES if asked is None else (asked,):
+        try:
+            return import_module(name), name
+        except ImportError:
+            continue
+    missing = asked or "pandas"
+    which = f"`{missing}` is not installed" if asked else "neither `pandas` nor `polars` is installed"
+    raise HostError(f"{which}: `pip install {missing}`")
+
+
+def _pandas(pandas: Any, columns: Columns) -> Any:  # noqa: ANN401 (as above)
+    """A frame of pandas without pyarrow, which its own way by Arrow needs."""
+    kinds = {REAL: "float64", WHOLE: "Int64", YES_OR_NO: "boolean"}
+    series = {}
+    for name, (kind, values) in columns.items():
+        listed = list(values)
+        whole = kind == WHOLE and None not in listed
+        dtype = "int64" if whole else kinds.get(kind)
+        series[name] = pandas.Series(listed, dtype=dtype) if dtype else pandas.Series(listed, dtype=object)
+        if kind == TEXT:
+            series[name] = series[name].infer_objects()
+    return pandas.DataFrame(series)
+
+
+def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
+    import duckdb
+
+    if not columns:
+        raise UsageError("there is nothing to make a data frame of: it would have no column")
+    names = list(columns)
+    parts = (
+        f'unnest($c{i}::{columns[name][0]}[]) AS "{name.replace(chr(34), 2 * chr(34))}"'
+        for i, name in enumerate(names)
+    )
+    values = {f"c{i}": list(columns[name][1]) for i, name in enumerate(names)}
+    return duckdb.connect(":memory:").sql(f"SELECT {', '.join(parts)}", params=values)
+
+
+__all__ = ["REAL", "TEXT", "WHOLE", "YES_OR_NO", "Columns", "Framed", "column_names", "of_arrays"]
