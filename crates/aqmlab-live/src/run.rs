@@ -154,6 +154,7 @@ fn run_live(
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     feasible::check(plan)?;
+    plan.check_seed(seed).map_err(LiveError::Unsupported)?;
     let total = plan.stop.at;
     progress(&Progress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     host::leave_host_namespace()?;

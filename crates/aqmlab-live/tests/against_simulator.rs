@@ -228,6 +228,20 @@ fn so_they_do_behind_delay_stages_and_losses() {
         "#;
     let routed = compare_network(DISCIPLINES[1], exit, 3);
     assert!(routed.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
+    // Where hosts are at the routers, a stage stands alone; where they are there at one end, links are at the other.
+    let bare = compare_network(
+        DISCIPLINES[1],
+        "[[delay]]\nclass = \"back\"\nat = \"exit\"\ndelay = \"9ms\"\nloss = 0.1\n",
+        5,
+    );
+    assert!(bare.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
+    for at in ["sender", "receiver"] {
+        let more = format!(
+            "[[traffic]]\nname = \"half\"\nkind = \"cbr\"\nrandom_gaps = true\nfrom = \"r0\"\nto = \"r2\"\nrate = \"200kbit\"\n\
+             count = 3\necn = \"ect0\"\nrtt = {{ uniform = [\"70ms\", \"90ms\"] }}\naccess_at = \"{at}\"\n"
+        );
+        compare_network(DISCIPLINES[2], &more, 6);
+    }
     // Where a stage loses behind an access link, the simulator enters the loss when the packet is sent, the router when
     // it gets there: the books of a moment differ, those of the queues do not.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";

@@ -78,7 +78,7 @@ pub enum Kind {
         /// greatest
         max: Rate,
     },
-    /// Packets, bytes or bandwidth-delay products; `min` holds for packets and bytes alike.
+    /// Packets, bytes, bandwidth-delay products or a time at the link's rate; `min` holds for packets and bytes alike.
     Size {
         /// least count of packets or bytes
         min: Packets,

@@ -45,17 +45,30 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// `size` with bandwidth-delay products turned into packets of mean size, rounded to the nearest and at
+    /// The bytes that a size is which depends on the link, not rounded: bandwidth-delay products, or what the link sends
+    /// in a time. `None` for packets and bytes.
+    ///
+    /// # Errors
+    /// As [`LinkContext::bdp_bytes`], and if there are too many to count.
+    pub fn relative_bytes(&self, name: &'static str, size: Size) -> Result<Option<f64>, ParamError> {
+        let bytes = match size {
+            Size::Packets(_) | Size::Bytes(_) => return Ok(None),
+            Size::Bdp(multiple) => self.bdp_bytes(name, multiple)?,
+            Size::Time(time) => self.rate.bytes_per_s() * time.as_secs_f64(),
+        };
+        if bytes >= 1e15 {
+            return Err(ParamError::new(name, format!("{name} `{size}` is too large")));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// `size` with bandwidth-delay products and times turned into packets of mean size, rounded to the nearest and at
     /// least one; sizes in packets or bytes stay as they are.
     ///
     /// # Errors
-    /// As [`LinkContext::bdp_bytes`], and if the result does not fit.
+    /// As [`LinkContext::relative_bytes`].
     pub fn absolute(&self, name: &'static str, size: Size) -> Result<Size, ParamError> {
-        let Size::Bdp(multiple) = size else { return Ok(size) };
-        let packets = self.bdp_bytes(name, multiple)? / self.mean_packet.as_f64();
-        if packets >= 1e15 {
-            return Err(ParamError::new(name, format!("{name} `{size}` is too large")));
-        }
-        Ok(Size::Packets(Packets::new(((packets + 0.5) as u64).max(1))))
+        let Some(bytes) = self.relative_bytes(name, size)? else { return Ok(size) };
+        Ok(Size::Packets(Packets::new(((bytes / self.mean_packet.as_f64() + 0.5) as u64).max(1))))
     }
 }

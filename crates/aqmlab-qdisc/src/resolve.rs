@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
+use alloc::string::String;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Setting, Settings, Value};
 use aqmlab_units::text::Size;
@@ -49,7 +50,7 @@ pub(crate) fn apply_preset(settings: &mut Settings, preset: &Preset) {
     }
 }
 
-/// Turns bandwidth-delay products into packets.
+/// Turns bandwidth-delay products and times into packets.
 pub(crate) fn absolute_size(
     settings: &mut Settings,
     name: &'static str,
@@ -58,7 +59,8 @@ pub(crate) fn absolute_size(
     let written = settings.size(name)?;
     let size = link.absolute(name, written)?;
     if size != written {
-        let rule = format!("{written} in packets of {}, rounded to the nearest", link.mean_packet);
+        let at_rate = if let Size::Time(_) = written { format!(" at {}", link.rate) } else { String::new() };
+        let rule = format!("{written}{at_rate} in packets of {}, rounded to the nearest", link.mean_packet);
         settings.set(name, Value::Size(size), Origin::Derived(Cow::Owned(rule)));
     }
     Ok(())
@@ -78,7 +80,7 @@ pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     match size {
         Size::Packets(n) => n.as_f64() * mean.as_f64(),
         Size::Bytes(n) => n.as_f64(),
-        Size::Bdp(_) => f64::NAN,
+        Size::Bdp(_) | Size::Time(_) => f64::NAN,
     }
 }
 
@@ -90,7 +92,7 @@ pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
     }
 }
 
-/// Turns a multiple of the bandwidth-delay product into the unit that the queue is measured in.
+/// Turns a multiple of the bandwidth-delay product or a time into the unit that the queue is measured in.
 pub(crate) fn absolute_in_queue_unit(
     settings: &mut Settings,
     name: &'static str,
@@ -102,9 +104,12 @@ pub(crate) fn absolute_in_queue_unit(
         return Ok(());
     }
     let written = settings.size(name)?;
-    if let Size::Bdp(multiple) = written {
-        let size = in_queue_unit(link.bdp_bytes(name, multiple)?, measure, mean);
-        let rule = format!("{written}, rounded to the nearest");
+    if let Some(bytes) = link.relative_bytes(name, written)? {
+        let size = in_queue_unit(bytes, measure, mean);
+        let rule = match written {
+            Size::Time(_) => format!("{written} at {}, rounded to the nearest", link.rate),
+            _ => format!("{written}, rounded to the nearest"),
+        };
         settings.set(name, Value::Size(size), Origin::Derived(rule.into()));
     }
     Ok(())
@@ -135,7 +140,7 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
     let too_small = match limit {
         Size::Packets(n) => n.is_zero(),
         Size::Bytes(n) => n < mean_packet,
-        Size::Bdp(_) => false,
+        Size::Bdp(_) | Size::Time(_) => false,
     };
     if too_small {
         let message = format!("limit `{limit}` is smaller than one packet of `{mean_packet}`");
@@ -160,7 +165,7 @@ pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
         (Size::Bytes(n), "reached") => Ok(Limit::BytesReached(n)),
         (Size::Bytes(n), "below") => Ok(Limit::Bytes(Bytes::new(one_less(n.get())))),
         (Size::Bytes(n), _) => Ok(Limit::Bytes(n)),
-        (size @ Size::Bdp(_), _) => {
+        (size @ (Size::Bdp(_) | Size::Time(_)), _) => {
             Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))
         }
     }

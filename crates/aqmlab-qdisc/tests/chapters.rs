@@ -29,7 +29,7 @@ fn values(kind: Kind) -> String {
         Kind::NumberAbove { above, max } => format!("above {above}, to {max}"),
         Kind::Span { min, max } => format!("{min} to {max}"),
         Kind::Rate { min, max } => format!("{min} to {max}"),
-        Kind::Size { min } => format!("packets, bytes or bdp, at least {}", min.get()),
+        Kind::Size { min } => format!("packets, bytes, bdp or a time, at least {}", min.get()),
         Kind::Bytes { min, max } => format!("{min} B to {max} B"),
         Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
         Kind::Text => "text".into(),

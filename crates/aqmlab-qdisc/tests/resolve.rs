@@ -43,7 +43,7 @@ fn packets(settings: &Settings, name: &'static str) -> f64 {
     match settings.size(name).unwrap() {
         Size::Packets(n) => n.as_f64(),
         Size::Bytes(n) => n.as_f64() / 615.0,
-        Size::Bdp(_) => panic!("not resolved"),
+        Size::Bdp(_) | Size::Time(_) => panic!("not resolved"),
     }
 }
 
@@ -94,7 +94,7 @@ fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
             let limit = match given.size("limit").unwrap() {
                 Size::Packets(n) => n.as_f64() * mean.as_f64(),
                 Size::Bytes(n) => n.as_f64(),
-                Size::Bdp(_) => panic!("not resolved"),
+                Size::Bdp(_) | Size::Time(_) => panic!("not resolved"),
             };
             assert!((limit - 200_000.0).abs() <= mean.as_f64() / 2.0, "{} {preset}: {limit}", info.name);
             assert_eq!(resolve(info.name, &given), Ok(given), "{} {preset}", info.name);
@@ -264,4 +264,34 @@ fn rem_decides_where_ns2_does_only_in_its_preset() {
         [("paper", true), ("ns2", false), ("ns2", true)].map(|(p, e)| decide(p, e)),
         ["enqueue", "enqueue", "dequeue"]
     );
+}
+
+#[test]
+fn a_size_may_be_the_time_that_it_takes_to_leave() {
+    // 12 Mbit/s: 20 ms are 30 000 bytes, 20 packets of 1500 or 40 of 750.
+    let link = LinkContext {
+        rate: Rate::mbit(12),
+        delay: Span::ms(10),
+        rtt: None,
+        flows: Some(10),
+        mean_packet: Bytes::new(1500),
+    };
+    let q_ref = |name: &str, more: &[(&'static str, Value)]| {
+        let mut given = Settings::default();
+        given.set("q_ref", Value::Size(Size::Time(Span::ms(20))), Origin::Given);
+        given.set("limit", Value::Size(Size::Time(Span::ms(100))), Origin::Given);
+        more.iter().for_each(|(key, value)| given.set(key, value.clone(), Origin::Given));
+        let resolved = (registry::info(name).unwrap().resolve)(&given, &link).unwrap();
+        let origin = resolved.iter().find(|s| s.name == "q_ref").unwrap().origin.clone();
+        let rule = matches!(&origin, Origin::Derived(rule) if rule.contains("20ms at 12Mbit"));
+        assert!(rule, "{origin:?}");
+        (resolved.size("q_ref").unwrap(), resolved.size("limit").unwrap())
+    };
+    let packets = |n| Size::Packets(Packets::new(n));
+    let bytes = |n| Size::Bytes(Bytes::new(n));
+    for name in ["pi", "rem"] {
+        assert_eq!(q_ref(name, &[]), (packets(20), packets(100)));
+        assert_eq!(q_ref(name, &[("mean_packet", Value::Size(bytes(750)))]), (packets(40), packets(200)));
+        assert_eq!(q_ref(name, &[("measure", Value::Choice("bytes"))]), (bytes(30_000), bytes(150_000)));
+    }
 }

@@ -1,4 +1,4 @@
-//! Delay stages: rules for packets at the edge of the network.
+//! Delay stages: rules for packets at the edge of the network, between a flow's own link, if it has one, and a router.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::Pipe;
@@ -101,7 +101,7 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// A rule without packets is a mistake; flows without links of their own have no place for it.
+    /// A rule without packets is a mistake.
     fn check_rule(
         &mut self,
         section: &Section<'_>,
@@ -118,18 +118,8 @@ impl Pass<'_, '_> {
             (0..2)
                 .any(|direction| ends(class, direction).is_some_and(|ends| rule.matches(*i, direction, ends)))
         };
-        let matched: Vec<&ClassPlan> =
-            classes.iter().enumerate().filter(matching).map(|(_, class)| *class).collect();
-        if matched.is_empty() {
+        if !classes.iter().enumerate().any(|class| matching(&class)) {
             let message = "no packet matches this rule: no class of traffic has packets that go this way";
-            self.error(&section.at, &section.path, message);
-            return None;
-        }
-        if let Some(class) = matched.iter().find(|class| class.access.is_none()) {
-            let message = format!(
-                "a delay stage stands at a flow's own link, and the flows of \"{}\" have none: `access_rate` is \"none\"",
-                class.name
-            );
             self.error(&section.at, &section.path, message);
             return None;
         }

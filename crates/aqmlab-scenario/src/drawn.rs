@@ -19,6 +19,7 @@ const FORMS: &[(&str, &str, &[&str])] = &[
     ("pareto", "{ pareto = mean, shape = 1.5 }", &["shape", "max"]),
     ("list", "{ list = [..] }", &[]),
     ("empirical", "{ empirical = [[value, share], ..] }", &[]),
+    ("seeds", "{ seeds = [[..], ..] }", &[]),
 ];
 
 /// A finite mean needs a shape above 1. Beyond 100 all values are the mean.

@@ -75,11 +75,20 @@ impl DatagramSource {
 
 impl ClassPlan {
     /// When each flow starts, latest first; flows that start together are in falling order of their index.
+    ///
+    /// # Panics
+    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn starts(&self, seed: u64) -> Vec<(Instant, u32)> {
         let path = format!("traffic/{}/start", self.name);
         let mut starts: Vec<_> = (0..self.count)
             .map(|i| {
-                let after = self.start.value(i, self.count, Stream::indexed(seed, &path, i));
+                let after = match &self.seed_starts {
+                    Some(starts) => {
+                        let starts = starts.of(seed).expect("`Plan::check_seed` has seen the seed");
+                        starts[i as usize % starts.len()]
+                    }
+                    None => self.start.value(i, self.count, Stream::indexed(seed, &path, i)),
+                };
                 (Instant::ZERO + after, i as u32)
             })
             .collect();

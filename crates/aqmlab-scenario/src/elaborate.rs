@@ -109,6 +109,7 @@ pub(crate) fn plan(
 ) -> Option<Plan> {
     let mut pass = Pass::new(report, traces);
     let file = pass.section(tree, "", FILE)?;
+    pass.know_seeds(&file);
     let end = pass.end(&file);
     let warmup = pass.warmup(&file, end.as_ref());
     let record = pass.record(&file);

@@ -9,9 +9,10 @@ use sha2::{Digest, Sha256};
 use crate::distribution::Sizes;
 use crate::drawn::Times;
 use crate::plan::{
-    ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LiveClass, LivePlan, Plan, QueueCount,
+    Access, ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LiveClass, LivePlan, Plan, QueueCount,
     Sessions, Stop, Workload,
 };
+use crate::starts;
 use crate::trace::ecn_word;
 
 impl Plan {
@@ -153,10 +154,7 @@ impl Plan {
 
     fn class_json(&self, class: &ClassPlan) -> Json {
         let names = |links: &[usize]| links.iter().map(|&l| self.links[l].name.clone()).collect::<Vec<_>>();
-        let access = class
-            .access
-            .as_ref()
-            .map(|access| json!({ "rate": access.rate.to_string(), "rtt": Times(&access.rtt).to_string() }));
+        let access = class.access.as_ref().map(access_json);
         let mut all = json!({
             "name": class.name,
             "count": class.count,
@@ -165,7 +163,7 @@ impl Plan {
             "start": match &class.workload {
                 Workload::Sessions { sessions: Sessions::Trace(_), .. } => "trace".to_string(),
                 Workload::Schedule(_) => "schedule".to_string(),
-                _ => Times(&class.start).to_string(),
+                _ => starts::written(class),
             },
             "stop": class.stop_at.map(|s| s.to_string()),
             "access": access,
@@ -175,8 +173,24 @@ impl Plan {
         if class.live != LiveClass::default() {
             all["live"] = json!({ "congestion": class.live.congestion });
         }
+        if let Some(starts) = &class.seed_starts {
+            all["first_seed"] = json!(starts.first);
+        }
         all
     }
+}
+
+fn access_json(access: &Access) -> Json {
+    let mut all = json!({ "rate": access.rate.to_string(), "rtt": Times(&access.rtt).to_string() });
+    let at = match access.ends {
+        [true, false] => Some("sender"),
+        [false, true] => Some("receiver"),
+        _ => None,
+    };
+    if let Some(at) = at {
+        all["at"] = json!(at);
+    }
+    all
 }
 
 fn live_json(live: &LivePlan) -> Json {

@@ -2,7 +2,7 @@
 
 use aqmlab_params::{Kind, Value};
 use aqmlab_units::text::{self, BYTES_FORM, ParseError, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
-use aqmlab_units::{Bytes, Packets};
+use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::suggest::{listed, nearest};
 use crate::tree::{Node, Tree};
@@ -155,7 +155,13 @@ fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
         Size::Bdp(x) if x > 1e6 => {
             return Err(format!("`{size}` is too large; it must be at most 1000000bdp"));
         }
-        Size::Bdp(_) => return Ok(Value::Size(size)),
+        Size::Time(t) if min.get() > 0 && t.is_zero() => {
+            return Err(format!("`{size}` is too small; it must be above zero"));
+        }
+        Size::Time(t) if t > Span::s(3600) => {
+            return Err(format!("`{size}` is too large; it must be at most {}", Span::s(3600)));
+        }
+        Size::Bdp(_) | Size::Time(_) => return Ok(Value::Size(size)),
     };
     if count < min.get() {
         return Err(format!("`{size}` is too small; it must be at least {}{unit}", min.get()));

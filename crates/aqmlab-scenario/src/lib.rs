@@ -38,6 +38,7 @@ mod route;
 mod run;
 mod schema;
 mod sources;
+mod starts;
 pub mod suggest;
 mod sweep;
 mod toml_text;

@@ -5,7 +5,7 @@
 
 use aqmlab_params::{Kind, Origin, Param, Value};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Packets};
+use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::kind;
 use crate::pass::Pass;
@@ -88,5 +88,6 @@ fn part(buffer: Size, share: f64, kind: &Kind) -> Option<Size> {
         Size::Packets(n) => whole(n.get()).map(|n| Size::Packets(Packets::new(n))),
         Size::Bytes(n) => whole(n.get()).map(|n| Size::Bytes(Bytes::new(n))),
         Size::Bdp(x) => Some(Size::Bdp(share * x)),
+        Size::Time(t) => whole(t.as_ns()).map(|ns| Size::Time(Span::ns(ns))),
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
     /// The traces that the scenario names.
     pub(crate) traces: &'p Traces<'p>,
+    /// The first seed and how many there are, if the file is right about them.
+    pub(crate) seeds: Option<(u64, u64)>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
@@ -74,7 +76,7 @@ impl<'n> Section<'n> {
 impl<'p, 't> Pass<'p, 't> {
     /// A first reading.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
-        Pass { report, traces, parameters: Vec::new(), entered: BTreeSet::new() }
+        Pass { report, traces, seeds: None, parameters: Vec::new(), entered: BTreeSet::new() }
     }
 }
 

@@ -168,11 +168,13 @@ pub struct ClassPlan {
     pub path: Vec<usize>,
     /// Links back, in order.
     pub return_path: Vec<usize>,
-    /// When each flow starts.
+    /// When each flow starts; where [`ClassPlan::seed_starts`] says so, all of its times.
     pub start: Distribution,
+    /// When each flow starts in the runs of each seed, if that is written.
+    pub seed_starts: Option<SeedStarts>,
     /// When each flow stops sending, if before the end of the run.
     pub stop_at: Option<Span>,
-    /// The dedicated access link at each end of each flow, if there is one.
+    /// The dedicated access links of each flow, if there are any.
     pub access: Option<Access>,
     /// Loss probability of a flow's data packets on its source access link.
     pub access_loss: f64,
@@ -182,14 +184,40 @@ pub struct ClassPlan {
     pub live: LiveClass,
 }
 
-/// Each flow's own link at both ends; it never drops (its buffer is unlimited).
+/// Starts that are written for each seed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeedStarts {
+    /// The seed that the first list is for; the others are for those that follow it.
+    pub first: u64,
+    /// Either one start for all flows, or one for each. Whether it is the one or the other, each list knows.
+    pub lists: Vec<Vec<Span>>,
+}
+
+impl SeedStarts {
+    /// The starts for a seed, if there are any.
+    pub fn of(&self, seed: u64) -> Option<&[Span]> {
+        let list = usize::try_from(seed.checked_sub(self.first)?).ok()?;
+        self.lists.get(list).map(Vec::as_slice)
+    }
+}
+
+/// Each flow's own links; they never drop (their buffers are unlimited).
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Rate of each of the four directions.
+    /// Rate of each of them, in each direction.
     pub rate: Rate,
-    /// Base round-trip time over flows: twice the propagation delay of path and access links together. Each
-    /// access link has a quarter of what the path's propagation leaves of it.
+    /// Base round-trip time over flows: twice the propagation delay of path and access links together. What the path's
+    /// propagation leaves of it is shared evenly by the links, one for each direction at each end that has them.
     pub rtt: Distribution,
+    /// Does the sender have them, and the receiver? One of them does.
+    pub ends: [bool; 2],
+}
+
+impl Access {
+    /// How many there are: one for each direction at each end.
+    pub fn links(&self) -> u64 {
+        2 * self.ends.iter().filter(|end| **end).count() as u64
+    }
 }
 
 /// What the flows of a class do.
@@ -298,9 +326,9 @@ pub struct DelayPlan {
 /// An edge of the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Edge {
-    /// Between the flow's own link and the first router.
+    /// Between the flow's own link, or its host, and the first router.
     Entry,
-    /// Between the last router and the flow's own link.
+    /// Between the last router and the flow's own link, or its host.
     Exit,
 }
 

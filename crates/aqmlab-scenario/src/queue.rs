@@ -349,6 +349,6 @@ pub(crate) fn in_packets(size: Size, mean_packet: Bytes) -> Option<f64> {
     match size {
         Size::Packets(n) => Some(n.as_f64()),
         Size::Bytes(n) => Some(n.as_f64() / mean_packet.as_f64()),
-        Size::Bdp(_) => None,
+        Size::Bdp(_) | Size::Time(_) => None,
     }
 }

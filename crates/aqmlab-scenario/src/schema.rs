@@ -133,6 +133,7 @@ fn distribution(drawn: &Drawn) -> Json {
                 (vec![form, "shape"], json!({ form: one, "shape": shape, "max": one }))
             }
             "list" => (vec![form], json!({ form: list(&one, 1) })),
+            "seeds" => (vec![form], json!({ form: list(&json!({ "anyOf": [one, list(&one, 1)] }), 1) })),
             _ => (vec![form], json!({ form: list(&point, 1) })),
         };
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })

@@ -80,7 +80,14 @@ impl Pass<'_, '_> {
                 let starts = list.starts();
                 (Some(starts.len() as u64), Some(Distribution::List(starts)))
             }
-            None => (self.integer(&section, "count"), self.drawn(&section, "start")),
+            None => (self.integer(&section, "count"), None),
+        };
+        let (start, seed_starts) = match start {
+            Some(start) => (Some(start), None),
+            None => match self.starts(&section, count) {
+                Some((start, of_seeds)) => (Some(start), of_seeds),
+                None => (None, None),
+            },
         };
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
@@ -109,6 +116,7 @@ impl Pass<'_, '_> {
             path: path_links,
             return_path,
             start: start?,
+            seed_starts,
             stop_at,
             access: access?,
             access_loss: access_loss?,
@@ -127,8 +135,12 @@ impl Pass<'_, '_> {
             let message = format!("stop `{stop}` is not after the earliest start `{first}`");
             self.error(&section.at("stop"), &section.sub("stop"), message);
         }
-        if plan.access_loss > 0.0 && plan.access.is_none() {
-            let message = "`loss` needs access links to lose packets on, and `access_rate` is \"none\"";
+        if plan.access_loss > 0.0 && !plan.has_access(0) {
+            let why = match plan.access {
+                None => "`access_rate` is \"none\"",
+                Some(_) => "`access_at` is \"receiver\"",
+            };
+            let message = format!("`loss` needs access links of the senders to lose packets on, and {why}");
             self.error(&section.at("loss"), &section.sub("loss"), message);
         }
     }
@@ -214,10 +226,21 @@ impl Pass<'_, '_> {
         let word = self.access(section)?;
         let rate = match (word, network.access) {
             (AccessWord::None, _) | (AccessWord::Silent, AccessWord::None) => {
-                if let Some(node) = section.node("rtt") {
-                    let message = "`rtt` needs access links to hold the delay, and `access_rate` is \"none\"";
-                    self.error(&node.at, &section.sub("rtt"), message);
-                    return None;
+                let needs = [
+                    (
+                        "rtt",
+                        "`rtt` needs access links to hold the delay, and `access_rate` is \"none\"; a [[delay]] needs none",
+                    ),
+                    (
+                        "access_at",
+                        "`access_at` says which ends have access links, and `access_rate` is \"none\"",
+                    ),
+                ];
+                for (key, message) in needs {
+                    if let Some(node) = section.node(key) {
+                        self.error(&node.at, &section.sub(key), message);
+                        return None;
+                    }
                 }
                 if word == AccessWord::Silent {
                     self.derive(section, "access_rate", &"none", "as topology.access_rate");
@@ -236,7 +259,15 @@ impl Pass<'_, '_> {
             }
         };
         let rtt = self.rtt(section, propagation)?;
-        Some(Some(Access { rate, rtt }))
+        let ends = match section.node("access_at") {
+            None => [true; 2],
+            Some(_) => match self.value(section, "access_at")? {
+                Value::Choice("sender") => [true, false],
+                Value::Choice("receiver") => [false, true],
+                _ => [true; 2],
+            },
+        };
+        Some(Some(Access { rate, rtt, ends }))
     }
 
     fn rtt(&mut self, section: &Section<'_>, propagation: Span) -> Option<Distribution> {

@@ -29,7 +29,7 @@ fn a_dumbbell_has_two_links_and_defaults_for_the_rest() {
     assert_eq!((class.name.as_str(), class.count, class.access_loss), ("traffic1", 1, 0.0));
     assert_eq!((&class.path, &class.return_path), (&vec![0], &vec![1]));
     assert!(class.stop_at.is_none() && class.start == Distribution::Constant(Span::ZERO));
-    let Some(Access { rate, rtt }) = &class.access else { panic!("there are access links") };
+    let Some(Access { rate, rtt, .. }) = &class.access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(20))));
     let Workload::Bulk { bytes: None, tcp, tcp_settings } = &class.workload else {
         panic!("an endless transfer")
@@ -52,7 +52,7 @@ fn the_way_back_can_differ() {
     assert_eq!(reverse.queue.settings.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
     // Ten times the slower of the two ways; the path takes 10 ms there and 30 ms back.
-    let Some(Access { rate, rtt }) = &plan.classes[0].access else { panic!("there are access links") };
+    let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
 }
 
@@ -222,4 +222,38 @@ fn what_only_the_live_router_reads_is_in_a_plan_where_it_is_no_default() {
     let sixth = only(&format!("{CALM}[live]\nip = 6\n"));
     assert_ne!(plain.digest(), sixth.digest());
     assert_eq!(sixth.to_json()["live"]["ip"], 6);
+}
+
+#[test]
+fn starts_may_be_written_for_each_seed() {
+    let text = |start: &str| {
+        format!(
+            "duration = \"9s\"\nseed = 7\nruns = 3\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"10ms\"\n\
+             [[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 2\nstart = {start}\n"
+        )
+    };
+    let read = |start: &str| parse(&text(start), "t.toml").map(|mut e| e.arms.remove(0));
+    let written = "{ seeds = [[\"0s\", \"1.5s\"], \"2s\", [\"1ms\", \"0s\"]] }";
+    let plan = read(written).unwrap_or_else(|e| panic!("{e}"));
+    let starts = |seed: u64| {
+        let mut starts = plan.classes[0].starts(seed);
+        starts.sort_by_key(|(_, index)| *index);
+        starts.into_iter().map(|(at, _)| Span::ns(at.as_ns())).collect::<Vec<_>>()
+    };
+    assert_eq!(starts(7), [Span::ZERO, Span::ms(1500)]);
+    assert_eq!(starts(8), [Span::s(2); 2], "one for all flows");
+    assert_eq!(starts(9), [Span::ms(1), Span::ZERO]);
+    assert_eq!((plan.check_seed(7), plan.check_seed(9)), (Ok(()), Ok(())));
+    for seed in [6, 10] {
+        assert_eq!(
+            plan.check_seed(seed).unwrap_err(),
+            format!("the starts of `ftp` are written for the seeds 7 to 9, and not for seed {seed}")
+        );
+    }
+    let shown = plan.parameters.iter().find(|p| p.path == "traffic.ftp.start").unwrap();
+    assert_eq!(shown.value, "{ seeds = [[\"0ns\", \"1.5s\"], [\"2s\"], [\"1ms\", \"0ns\"]] }");
+    let other = read(&written.replace("1.5s", "1.6s")).unwrap();
+    assert_ne!(plan.digest(), other.digest(), "other starts are another plan");
+    let shifted = parse(&text(written).replace("seed = 7", "seed = 8"), "t.toml").unwrap().arms.remove(0);
+    assert_ne!(plan.digest(), shifted.digest(), "and so are those for other seeds");
 }

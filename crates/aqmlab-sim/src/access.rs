@@ -3,14 +3,16 @@
 use aqmlab_qdisc::Line;
 use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
+use crate::event::End;
 use crate::hazards::Hazards;
 
 /// How fast the access links of a class are, in the order of [`AccessLink`]. All have one rate; each sees packets of
 /// few sizes, so each has a tempo to itself.
 pub type Tempi = [Tempo; 4];
 
-/// A flow's own links: it feeds each alone, and none of them drops for want of room. All four have one delay, and the
-/// rate of the flow's class. Packets get lost on them only where the scenario says so: see [`Hazards`].
+/// A flow's own links: it feeds each alone, and none of them drops for want of room. All have one delay, and the rate of
+/// the flow's class. Packets get lost on them only where the scenario says so: see [`Hazards`], which also knows which
+/// links are not there.
 pub struct AccessLinks {
     delay: Span,
     /// In the order of [`AccessLink`].
@@ -21,7 +23,7 @@ pub struct AccessLinks {
 }
 
 impl AccessLinks {
-    /// Four idle links.
+    /// Idle links.
     pub fn new(delay: Span, hazards: Option<Hazards>) -> Self {
         AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], hazards: hazards.map(Box::new) }
     }
@@ -80,7 +82,11 @@ impl AccessLinks {
         now: Instant,
         size: Bytes,
     ) -> Option<(Instant, u64)> {
-        let enters_at = self.hazards.as_mut()?.before(which, now, size)?;
+        let hazards = self.hazards.as_mut()?;
+        if !hazards.is_linked(which) {
+            return hazards.stage_alone(which, now, size);
+        }
+        let enters_at = hazards.before(which, now, size)?;
         let (out, turn) = self.pass_line(tempi, which, enters_at, size);
         self.hazards.as_mut()?.behind(which, out, turn, size)
     }
@@ -126,4 +132,14 @@ pub enum AccessLink {
     ReceiverOut = 2,
     /// from the network to the sender
     SenderIn = 3,
+}
+
+impl AccessLink {
+    /// The end that it is of.
+    pub const fn end(self) -> End {
+        match self {
+            AccessLink::SenderOut | AccessLink::SenderIn => End::Sender,
+            AccessLink::ReceiverIn | AccessLink::ReceiverOut => End::Receiver,
+        }
+    }
 }

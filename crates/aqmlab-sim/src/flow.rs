@@ -29,7 +29,7 @@ pub struct Flow {
     pub completed: Instant,
     /// Twice the propagation delay of path and access links.
     pub base_rtt: Span,
-    /// The four dedicated access links, if it has any.
+    /// What lies between its hosts and the network, if anything: dedicated access links, delay stages.
     pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
@@ -80,7 +80,7 @@ impl Flow {
     /// If it has none.
     #[inline]
     pub fn own_links(&mut self) -> &mut AccessLinks {
-        self.access.as_mut().expect("its class has access links")
+        self.access.as_mut().expect("its class has access links or delay stages")
     }
 
     /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else

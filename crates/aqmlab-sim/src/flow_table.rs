@@ -111,7 +111,9 @@ mod tests {
     use crate::access::Pending;
     use crate::flow::{Body, Datagrams};
     use crate::packet::FlowId;
+    use aqmlab_qdisc::Ecn;
     use aqmlab_random::Stream;
+    use aqmlab_scenario::DatagramSource;
     use aqmlab_traffic::{PacketSizes, PacketSource, Spacing};
     use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -119,7 +121,7 @@ mod tests {
         let draws = Stream::new(1, "test");
         let sizes = PacketSizes::Fixed(Bytes::new(100));
         let source = PacketSource::new(Rate::mbit(1), sizes, Spacing::Constant, Instant::ZERO, draws, draws);
-        let body = Body::Packets(Box::new(Datagrams::new(source)));
+        let body = Body::Packets(Box::new(Datagrams::new(DatagramSource::Rate { source, ecn: Ecn::NotEct })));
         Flow {
             id: FlowId { slot, number, class: 0 },
             index: number,

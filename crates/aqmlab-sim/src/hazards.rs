@@ -1,4 +1,5 @@
-//! What only some flows meet on their own links: losses, and the pipes of delay stages.
+//! What only some flows meet at the edges of the network: losses, the pipes of delay stages, and links of their own that
+//! are not there.
 
 use aqmlab_qdisc::{Loss, Passage, Pipe};
 use aqmlab_scenario::{Edge, Plan};
@@ -13,16 +14,13 @@ pub struct Hazards {
     /// At the entrance of the sender's outgoing link.
     loss: Option<Loss>,
     /// In the order of [`AccessLink`].
-    stages: [Option<Stage>; 4],
+    stages: [Option<Pipe>; 4],
+    /// Which links there are, in the same order. Where one is missing its stage stands alone, if there is one.
+    linked: [bool; 4],
+    /// When the last packet came out of each stage that nothing follows, and how many before it came out at that instant.
+    last: [Option<(Instant, u64)>; 4],
     /// Packets lost here.
     pub lost_packets: u64,
-}
-
-/// One flow's passage through a delay stage.
-struct Stage {
-    pipe: Pipe,
-    /// When the last packet came out, and how many before it came out at that instant.
-    last: Option<(Instant, u64)>,
 }
 
 /// Where each link lies: direction (0: to the receiver) and edge of the network.
@@ -40,15 +38,16 @@ impl Hazards {
         let loss = of.access_losses(index, seed);
         let stages = PLACES.map(|(_, direction, edge)| {
             let rule = plan.delay_stage(class, direction, edge)?;
-            Some(Stage { pipe: rule.pipe(&of.name, of.count, direction, index, seed), last: None })
+            Some(rule.pipe(&of.name, of.count, direction, index, seed))
         });
-        let any = loss.is_some() || stages.iter().any(Option::is_some);
-        any.then_some(Hazards { loss, stages, lost_packets: 0 })
+        let linked = PLACES.map(|(link, ..)| of.has_access(link.end() as usize));
+        let any = loss.is_some() || stages.iter().any(Option::is_some) || linked.contains(&false);
+        any.then_some(Hazards { loss, stages, linked, last: [None; 4], lost_packets: 0 })
     }
 
     /// What the stages add to the round-trip time.
     pub fn delay(&self) -> Span {
-        self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.pipe.delay())
+        self.stages.iter().flatten().fold(Span::ZERO, |sum, pipe| sum + pipe.delay())
     }
 
     /// Before a packet enters a link: when it does. `None` if it is lost.
@@ -71,16 +70,27 @@ impl Hazards {
         if !leads_in(which) || self.stages[which as usize].is_none() {
             return Some((out, turn));
         }
-        let due = self.through(which, out, size)?;
-        let stage = self.stages[which as usize].as_mut()?;
-        let turn = stage.last.filter(|(at, _)| *at == due).map_or(0, |(_, turn)| turn + 1);
-        stage.last = Some((due, turn));
+        self.stage_alone(which, out, size)
+    }
+
+    /// Is there a link?
+    pub fn is_linked(&self, which: AccessLink) -> bool {
+        self.linked[which as usize]
+    }
+
+    /// When a packet has passed the stage, if there is one, which comes to it at `now`, and in which turn of that instant.
+    /// `None` if it is lost.
+    pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
+        let due = self.through(which, now, size)?;
+        let last = &mut self.last[which as usize];
+        let turn = last.filter(|(at, _)| *at == due).map_or(0, |(_, turn)| turn + 1);
+        *last = Some((due, turn));
         Some((due, turn))
     }
 
     fn through(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
-        let Some(stage) = &mut self.stages[which as usize] else { return Some(now) };
-        match stage.pipe.pass(now, size) {
+        let Some(pipe) = &mut self.stages[which as usize] else { return Some(now) };
+        match pipe.pass(now, size) {
             Passage::Due(due) => Some(due),
             Passage::Lost => {
                 self.lost_packets += 1;

@@ -2,7 +2,7 @@
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
-use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, Workload, base_rtt};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Span, Tempo};
 
@@ -149,11 +149,20 @@ pub fn access(
     index: u32,
     seed: u64,
 ) -> (Span, Option<AccessLinks>) {
-    let index = u64::from(index);
-    let Some(delay) = plan.classes[number].access_delay(index, propagation, seed) else {
+    let (index, class) = (u64::from(index), &plan.classes[number]);
+    if !has_edges(plan, number) {
         return (base_rtt(propagation, None, Span::ZERO), None);
-    };
+    }
+    let delay = class.access_delay(index, propagation, seed).unwrap_or(Span::ZERO);
     let hazards = Hazards::new(plan, number, index, seed);
     let stages = hazards.as_ref().map_or(Span::ZERO, Hazards::delay);
-    (base_rtt(propagation, Some(delay), stages), Some(AccessLinks::new(delay, hazards)))
+    let rtt = base_rtt(propagation, Some((delay, class.access_links())), stages);
+    (rtt, Some(AccessLinks::new(delay, hazards)))
+}
+
+/// Is there anything between the network and the hosts of class `number`: links of their own, or delay stages?
+pub fn has_edges(plan: &Plan, number: usize) -> bool {
+    let stage = |direction, edge| plan.delay_stage(number, direction, edge).is_some();
+    plan.classes[number].access.is_some()
+        || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }

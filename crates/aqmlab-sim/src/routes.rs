@@ -4,6 +4,7 @@ use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
 use crate::access::AccessLink;
 use crate::event::End;
+use crate::network::has_edges;
 use crate::watch::is_watched;
 
 /// Where a packet goes next.
@@ -45,7 +46,7 @@ impl Routes {
                 Some(stage) if stage.loses() => |link, _| Next::Risk(link),
                 _ => Next::Access,
             });
-            routes.add_class(class, last, host)
+            routes.add_class(class, has_edges(plan, i), last, host)
         };
         let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
         Some((routes, begins))
@@ -55,24 +56,32 @@ impl Routes {
     fn add_class(
         &mut self,
         class: &ClassPlan,
+        has_edges: bool,
         last: [fn(AccessLink, u8) -> Next; 2],
         host: fn(End, u8) -> Next,
     ) -> Option<[Place; 2]> {
-        let own = |links: [AccessLink; 2]| class.access.as_ref().map(|_| links);
+        let own = |links: [AccessLink; 2]| {
+            has_edges.then(|| links.map(|link| (link, class.has_access(link.end() as usize))))
+        };
         let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
         let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
-        Some([
-            self.add(&path(&class.path, there, last[0], |passed| host(End::Receiver, passed)))?,
-            self.add(&path(&class.return_path, back, last[1], |passed| host(End::Sender, passed)))?,
-        ])
+        let first = |own: Option<[(AccessLink, bool); 2]>| own.is_none_or(|[(_, linked), _]| linked);
+        let way = path(&class.path, there, last[0], |passed| host(End::Receiver, passed));
+        let way_back = path(&class.return_path, back, last[1], |passed| host(End::Sender, passed));
+        Some([self.add(&way, first(there))?, self.add(&way_back, first(back))?])
     }
 
-    fn add(&mut self, path: &[Next]) -> Option<Place> {
+    /// `first`: is what stands first a link?
+    fn add(&mut self, path: &[Next], first: bool) -> Option<Place> {
         // A path ends with its host, so what looks like a path begins and ends like one too, except that one
         // path may be the end of another.
-        let known = self.places.windows(path.len()).zip(&self.passed).position(|(w, &n)| n == 0 && w == path);
+        let passed = |n: usize| (if first { n } else { n.saturating_sub(1) }) as u8;
+        let same =
+            |begin: usize| self.passed[begin..][..path.len()].iter().copied().eq((0..path.len()).map(passed));
+        let known =
+            self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
         let begin = known.unwrap_or_else(|| {
-            self.passed.extend((0..path.len()).map(|n| n as u8));
+            self.passed.extend((0..path.len()).map(passed));
             self.places.extend(path);
             self.places.len() - path.len()
         });
@@ -92,15 +101,16 @@ impl Routes {
     }
 }
 
-/// The way over these links, and over the flow's own first and last link if it has any.
+/// The way over these links, and over what is the flow's own at both edges if there is anything: is it a link?
 fn path(
     links: &[usize],
-    own: Option<[AccessLink; 2]>,
+    own: Option<[(AccessLink, bool); 2]>,
     into_last: fn(AccessLink, u8) -> Next,
     host: impl FnOnce(u8) -> Next,
 ) -> Vec<Next> {
-    let passed = (links.len() + own.map_or(0, |own| own.len())) as u8;
-    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first), Some(last)));
+    let linked = own.map_or(0, |own| own.iter().filter(|(_, linked)| *linked).count());
+    let passed = (links.len() + linked) as u8;
+    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first.0), Some(last.0)));
     first
         .map(|link| Next::Access(link, passed))
         .into_iter()

@@ -27,6 +27,9 @@ pub enum RunError {
     /// A discipline refused its parameters.
     #[error("{0}")]
     Discipline(ParamError),
+    /// The plan says nothing of this seed.
+    #[error("{0}")]
+    Seed(String),
     /// Somebody set the cancel flag.
     #[error("the run was cancelled")]
     Cancelled,

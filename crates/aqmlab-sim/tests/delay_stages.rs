@@ -182,3 +182,86 @@ fn a_delay_difference_costs_a_class_its_share() {
     // 180 ms against 80 ms with the queue: TCP's share goes with 1/RTT or its square root below.
     assert!((1.4..4.0).contains(&ratio), "{ratio}");
 }
+
+// --- without links of their own --------------------------------------------------------------------------------------
+
+/// When the receiver of one small transfer had it, and its base round-trip time, where hosts are at the routers.
+fn transfer_at_the_routers(delays: &str) -> (u128, u128) {
+    let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"\naccess_rate = \"none\"", delays), 1);
+    (flows(&r, "x", "end_ns")[0], flows(&r, "x", "base_rtt_ns")[0])
+}
+
+#[test]
+fn a_stage_needs_no_link_beside_it() {
+    let (plain, rtt) = transfer_at_the_routers("");
+    assert_eq!(rtt, 20 * MS);
+    for (rule, extra, of_rtt) in [
+        ("direction = \"to_receiver\"\ndelay = \"30ms\"", 60, 30),
+        ("direction = \"to_sender\"\ndelay = \"30ms\"", 30, 30),
+        ("direction = \"to_sender\"\ndelay = \"30ms\"\nat = \"exit\"", 30, 30),
+        ("delay = \"30ms\"\nat = \"exit\"", 90, 60),
+        ("from = \"right\"\ndelay = \"0ms\"", 0, 0),
+    ] {
+        let (took, rtt) = transfer_at_the_routers(&format!("[[delay]]\n{rule}\n"));
+        assert_eq!((took, rtt), (plain + extra * MS, (20 + of_rtt) * MS), "{rule}");
+    }
+}
+
+#[test]
+fn a_stage_without_a_link_loses_and_paces() {
+    let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\naccess_rate = \"none\"";
+    let r = record(&scenario(traffic, "[[delay]]\nloss = 0.25\n[[delay]]\nloss = 0.25\nat = \"exit\"\n"), 1);
+    let (sent, delivered) = (flows(&r, "x", "sent_segments")[0], flows(&r, "x", "delivered_bytes")[0] / 1000);
+    assert_eq!(sent, 10_001);
+    // A share of (3/4)^2 arrives: 5625 of 10 000, with a deviation of 50.
+    assert!((5425..=5825).contains(&delivered), "{delivered}");
+    assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_packets")[0]);
+    let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
+    // Half of them in ten seconds, but for the 10 ms of the path and two milliseconds of the first.
+    let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
+    assert!((4990..=4995).contains(&delivered), "{delivered}");
+}
+
+/// Hosts at one end have access links, those at the other are at the router.
+#[test]
+fn a_receiver_may_be_at_the_exit_router() {
+    let of = |at: &str, rtt: &str| {
+        let traffic =
+            format!("kind = \"bulk\"\nbytes = \"1kB\"\naccess_rate = \"1Gbit\"\n{rtt}\n{at}\ncount = 50");
+        let r = record(&scenario(&traffic, ""), 1);
+        (flows(&r, "x", "end_ns"), flows(&r, "x", "base_rtt_ns"))
+    };
+    let (plain, rtt) = of("", "rtt = \"100ms\"");
+    assert_eq!(rtt, [100 * MS; 50]);
+    for at in ["sender", "receiver"] {
+        let (took, rtt) = of(&format!("access_at = \"{at}\""), "rtt = \"100ms\"");
+        // The same round trip over fewer links: SYN, SYN-ACK, data. At 1 Gbit/s a kilobyte takes 8 us.
+        assert_eq!(rtt, [100 * MS; 50], "{at}");
+        assert!(took.iter().zip(&plain).all(|(a, b)| a < b && b - a < 30_000), "{at}: {took:?} {plain:?}");
+        let (_, drawn) = of(&format!("access_at = \"{at}\""), "rtt = { uniform = [\"20ms\", \"200ms\"] }");
+        // Two links of a flow share what the path leaves, to the nanosecond.
+        assert_eq!(drawn.len(), 50);
+        assert!(drawn.iter().any(|rtt| *rtt < 60 * MS) && drawn.iter().any(|rtt| *rtt > 160 * MS));
+    }
+    assert_eq!(of("access_at = \"both\"", "rtt = \"100ms\""), (plain, rtt));
+}
+
+#[test]
+fn a_packet_passes_the_links_that_there_are() {
+    let hops = |more: &str| {
+        let traffic = format!("kind = \"cbr\"\nrate = \"8kbit\"\nsize = \"1000B\"\nstop = \"5s\"\n{more}");
+        let r = record(&scenario(&traffic, ""), 1);
+        let run = r.table("run").expect("every recording has a run");
+        (integers(run, "packet_hops")[0], flows(&r, "x", "delivered_bytes")[0] / 1000)
+    };
+    for (more, links) in [
+        ("access_rate = \"1Gbit\"", 3),
+        ("access_rate = \"1Gbit\"\naccess_at = \"sender\"", 2),
+        ("access_rate = \"1Gbit\"\naccess_at = \"receiver\"", 2),
+        ("access_rate = \"none\"", 1),
+        ("access_rate = \"none\"\n[[delay]]\ndelay = \"1ms\"", 1),
+    ] {
+        let (hops, packets) = hops(more);
+        assert_eq!(hops, links * packets, "{more}");
+    }
+}

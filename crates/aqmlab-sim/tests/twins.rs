@@ -93,6 +93,7 @@ struct Small {
     until: &'static str,
     back: &'static str,
     datagrams: &'static str,
+    access_at: &'static str,
 }
 
 fn small() -> impl Strategy<Value = Small> {
@@ -186,13 +187,18 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("kind = \"cbr\"\nrate = UDP\nrandom_gaps = true\necn = \"ect0\"\ncount = 3"),
         1 => Just("kind = \"schedule\"\nfile = \"tests/traces/datagrams.csv\""),
     ];
-    (network, flows, rest, stages, (pause, sampled, hosts, datagrams)).prop_map(
+    let access_at = prop_oneof![
+        2 => Just(""),
+        1 => Just("access_at = \"sender\""),
+        1 => Just("access_at = \"receiver\""),
+    ];
+    (network, flows, rest, stages, (pause, sampled, hosts, (datagrams, access_at))).prop_map(
         |(
             (rate_kbit, delay_us, queue, flows, rtt, hops),
             (mss, bytes, ecn, recovery),
             (access, loss, udp, stop, record),
             stages,
-            (pause, sampled, (warmup, profile, endpoint, start, until, back), datagrams),
+            (pause, sampled, (warmup, profile, endpoint, start, until, back), (datagrams, access_at)),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
             // The path itself takes 2 delays a hop; the base RTT must be at least that.
@@ -208,12 +214,12 @@ fn small() -> impl Strategy<Value = Small> {
                 ecn,
                 recovery,
                 access,
-                loss: if access == "none" { 0.0 } else { loss },
+                loss: if access == "none" || access_at.contains("receiver") { 0.0 } else { loss },
                 hops,
                 udp_kbit: udp.max(10),
                 // Endless flows never complete, and the scenario says so.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
-                stages: if access == "none" { "" } else { stages },
+                stages,
                 pause,
                 record,
                 sampled,
@@ -224,6 +230,7 @@ fn small() -> impl Strategy<Value = Small> {
                 until,
                 back,
                 datagrams,
+                access_at: if access == "none" { "" } else { access_at },
             }
         },
     )
@@ -261,12 +268,14 @@ fn text(s: &Small) -> String {
         {bytes}
         loss = {loss}
         start = {start}
+        {access_at}
         {until}
         tcp = {{ profile = "{profile}", mss = "{mss}B", ecn = {ecn}, recovery = "{recovery}", time_wait = "100ms", {endpoint} }}
         {back}
         [[traffic]]
         name = "udp"
         {datagrams}
+        {access_at}
         stop = "3s"
         [[traffic]]
         name = "voice"
@@ -294,6 +303,7 @@ fn text(s: &Small) -> String {
         ecn = s.ecn,
         recovery = s.recovery,
         udp = s.udp_kbit,
+        access_at = s.access_at,
         datagrams = s.datagrams.replace("UDP", &format!("\"{}kbit\"", s.udp_kbit)),
         stop = s.stop,
         stages = s.stages,

@@ -11,8 +11,8 @@ use core::fmt;
 
 use crate::{Bytes, Instant, Packets, Rate, Span};
 
-/// A size as people write it for a buffer or a threshold: in packets, in bytes, or relative to the
-/// bandwidth-delay product of the path.
+/// A size as people write it for a buffer or a threshold: in packets, in bytes, relative to the bandwidth-delay product
+/// of the path, or as the time that it takes to leave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// `"36p"`
@@ -21,6 +21,8 @@ pub enum Size {
     Bytes(Bytes),
     /// `"1.5bdp"`: a multiple of capacity times base round-trip time
     Bdp(f64),
+    /// `"20ms"`: what the link sends in that time
+    Time(Span),
 }
 
 /// Why a text is not the quantity that was asked for. Prints as a sentence without a full stop.
@@ -97,7 +99,7 @@ pub const BYTES_FORM: &str = "a size such as \"1500B\" (B, kB, MB, GB, KiB, MiB,
 /// What a number of packets looks like, for messages and help.
 pub const PACKETS_FORM: &str = "a number of packets such as \"36p\"";
 /// What a buffer or threshold looks like, for messages and help.
-pub const SIZE_FORM: &str = "packets (\"36p\"), bytes (\"123kB\") or bandwidth-delay products (\"1bdp\")";
+pub const SIZE_FORM: &str = "packets (\"36p\"), bytes (\"123kB\"), bandwidth-delay products (\"1bdp\") or a time at the link's rate (\"20ms\")";
 
 const RATE_UNITS: &[(&str, u64)] =
     &[("Tbit", 1_000_000_000_000), ("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
@@ -143,7 +145,7 @@ pub fn parse_packets(text: &str) -> Result<Packets, ParseError> {
     scaled(text, text, PACKET_UNITS, PACKETS_FORM, "1 packet").map(Packets::new)
 }
 
-/// Parses packets, bytes or bandwidth-delay products.
+/// Parses packets, bytes, bandwidth-delay products or a time.
 pub fn parse_size(text: &str) -> Result<Size, ParseError> {
     let (number, unit) = split(text, SIZE_FORM)?;
     match unit {
@@ -163,6 +165,7 @@ pub fn parse_size(text: &str) -> Result<Size, ParseError> {
                 Err(ParseError::TooLarge { text: text.to_string() })
             }
         }
+        _ if SPAN_UNITS.iter().any(|(name, _)| *name == unit) => parse_span(text).map(Size::Time),
         _ => scaled(text, text, BYTE_UNITS, SIZE_FORM, "1 B").map(|n| Size::Bytes(Bytes::new(n))),
     }
 }
@@ -306,6 +309,7 @@ impl fmt::Display for Size {
             Size::Packets(n) => n.fmt(f),
             Size::Bytes(n) => n.fmt(f),
             Size::Bdp(x) => write!(f, "{x}bdp"),
+            Size::Time(t) => t.fmt(f),
         }
     }
 }

@@ -132,7 +132,8 @@ impl Lane<'_> {
             OwnPipe::Access(..) => Span::ZERO,
         };
         let stages = wanted.iter().fold(Span::ZERO, |sum, which| sum + stage(which));
-        base_rtt(self.propagation, self.access_delay(index), stages)
+        let access = self.access_delay(index).map(|delay| (delay, self.class.access_links()));
+        base_rtt(self.propagation, access, stages)
     }
 
     fn pipe(&self, which: OwnPipe, index: Option<u64>) -> Pipe {

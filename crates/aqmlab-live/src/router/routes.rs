@@ -66,9 +66,10 @@ impl Routes {
             pipes.push(pipe);
             Step::Own((pipes.len() - 1) as u8)
         };
-        let has_access = class.access.is_some();
+        // In either direction a frame enters the network at the end that it comes from.
+        let (own_end, other_end) = (direction, 1 - direction);
         let stage = |edge| plan.delay_stage(from.class, direction, edge).is_some();
-        if has_access {
+        if class.has_access(own_end) {
             step(own(OwnPipe::Access(direction, Edge::Entry)), 1);
         }
         if stage(Edge::Entry) {
@@ -80,7 +81,7 @@ impl Routes {
         if stage(Edge::Exit) {
             step(own(OwnPipe::Stage(direction, Edge::Exit)), 0);
         }
-        if has_access {
+        if class.has_access(other_end) {
             step(own(OwnPipe::Access(direction, Edge::Exit)), 1);
         }
         step(Step::Leave, 0);

@@ -227,6 +227,7 @@ fn times(size: Size, factor: u64) -> Size {
         Size::Packets(n) => Size::Packets(Packets::new(n.get().saturating_mul(factor))),
         Size::Bytes(n) => Size::Bytes(Bytes::new(n.get().saturating_mul(factor))),
         Size::Bdp(x) => Size::Bdp(x * factor as f64),
+        Size::Time(t) => Size::Time(t * factor),
     }
 }
 

@@ -12,7 +12,7 @@ use aqmlab_units::Span;
 pub use experiment::*;
 pub use network::*;
 use quantity::{MOMENT, RUN_TIME};
-pub(crate) use quantity::{MOST_LINKS_OF_A_PATH, MOST_PACKETS, PACKET, RATE};
+pub(crate) use quantity::{MOST_LINKS_OF_A_PATH, MOST_PACKETS, PACKET, RATE, STARTS};
 pub use run::*;
 pub use traffic::*;
 

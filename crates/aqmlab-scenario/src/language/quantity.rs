@@ -34,6 +34,14 @@ pub(super) const TIMES: Drawn = Drawn {
     forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical"],
 };
 
+/// When the flows of a class start: times over them, or written for each seed.
+pub(crate) const STARTS: Drawn = Drawn {
+    kind: ANY_TIME,
+    noun: "time",
+    example: "\"80ms\"",
+    forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical", "seeds"],
+};
+
 /// Times that are drawn again and again.
 pub(super) const PERIODS: Drawn = Drawn {
     kind: ANY_TIME,

@@ -3,7 +3,7 @@
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{COUNT, MOMENT, PACKET, PERIODS, RATE, TIMES, TRANSFER, TRANSFERS};
+use super::quantity::{COUNT, MOMENT, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
 /// The kinds of traffic.
@@ -54,7 +54,7 @@ const CLASS: &[Field] = &[
         Form::Drawn(&TIMES),
         "what the path itself takes",
         "base round-trip time: twice the propagation delay of path and access links; what the path leaves of it is \
-         shared evenly by the four access links",
+         shared evenly by the access links, one for each direction at each end that has them",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
@@ -62,6 +62,12 @@ const CLASS: &[Field] = &[
         Form::OrWord(RATE, "none"),
         "as the topology's",
         "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+    ),
+    ruled(
+        "access_at",
+        Form::One(Kind::Choice(&["both", "sender", "receiver"])),
+        "\"both\"",
+        "which ends of a flow have access links; at the other end its host is at the router itself",
     ),
     default(
         "loss",
@@ -73,7 +79,7 @@ const CLASS: &[Field] = &[
 
 const MANY: &[Field] = &[
     default("count", Form::One(COUNT), Default::Integer(1), "the number of flows"),
-    default("start", Form::Drawn(&TIMES), Default::Span(Span::ZERO), "when each flow starts"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each flow starts"),
 ];
 
 const BULK: &[Field] = &[

@@ -94,6 +94,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         registry: &Registry<PortPacket>,
         capture: Option<PortCapture>,
     ) -> Result<Self, RunError> {
+        plan.check_seed(seed).map_err(RunError::Seed)?;
         let watch = Watch::of(plan, capture);
         let shown_options = watch.as_ref().and_then(Watch::shown_options);
         let mut links = network::links(plan, seed, registry, watch.as_ref()).map_err(RunError::Discipline)?;

@@ -1,0 +1,135 @@
+//! When the flows of a class start: drawn for each seed, or written for each.
+
+use aqmlab_params::{Kind, Origin, Value};
+use aqmlab_traffic::Distribution;
+use aqmlab_units::Span;
+
+use crate::drawn::Times;
+use crate::field::{Absent, Form};
+use crate::language::{FILE, STARTS};
+use crate::pass::{Pass, Section};
+use crate::plan::{ClassPlan, Plan, SeedStarts};
+use crate::suggest::counted;
+use crate::tree::{Node, Tree};
+
+const SEEDS: &str = "seeds";
+
+impl Pass<'_, '_> {
+    /// The seeds of the file: the first, and how many. What is wrong with them is told elsewhere.
+    pub(crate) fn know_seeds(&mut self, file: &Section<'_>) {
+        self.seeds = whole(file, "seed").zip(whole(file, "runs"));
+    }
+
+    /// When each flow of a class of `count` starts, and what is written for each seed, if it is.
+    pub(crate) fn starts(
+        &mut self,
+        section: &Section<'_>,
+        count: Option<u64>,
+    ) -> Option<(Distribution, Option<SeedStarts>)> {
+        let by_seed = section.node("start").and_then(|node| match &node.value {
+            Tree::Table(table) => table.get(SEEDS).map(|lists| (node, table, lists)),
+            _ => None,
+        });
+        let Some((node, table, lists)) = by_seed else { return Some((self.drawn(section, "start")?, None)) };
+        let path = section.sub("start");
+        self.form(node, table, &path, STARTS.forms, &[])?;
+        let starts = self.seed_starts(lists, &path, count?)?;
+        self.enter(section, "start", &BySeed(&starts), Origin::Given);
+        Some((Distribution::List(starts.lists.concat()), Some(starts)))
+    }
+
+    fn seed_starts(&mut self, node: &Node, path: &str, count: u64) -> Option<SeedStarts> {
+        const FORM: &str = "write a list for each seed, of a start for each flow, or one start for all flows";
+        let Tree::List(items) = &node.value else {
+            let message = format!("`{}` is {}; {FORM}", self.report.quote(&node.at), node.value.what());
+            self.error(&node.at, path, message);
+            return None;
+        };
+        let (first, runs) = self.seeds?;
+        if items.len() as u64 != runs {
+            let (lists, seeds) = (counted(items.len() as u64, "list"), counted(runs, "seed"));
+            let message = format!("{lists} of starts where the scenario has {seeds} (`runs`); {FORM}");
+            self.error(&node.at, path, message);
+            return None;
+        }
+        let mut lists = Vec::new();
+        for (item, seed) in items.iter().zip(first..) {
+            let starts: Vec<&Node> = match &item.value {
+                Tree::List(starts) if starts.len() as u64 != count => {
+                    let message = format!(
+                        "{} for seed {seed} where the class has {} (`count`); write one for each",
+                        counted(starts.len() as u64, "start"),
+                        counted(count, "flow"),
+                    );
+                    self.error(&item.at, path, message);
+                    return None;
+                }
+                Tree::List(starts) => starts.iter().collect(),
+                _ => vec![item],
+            };
+            let starts = starts.into_iter().map(|start| match self.given(start, path, &STARTS.kind)? {
+                Value::Span(start) => Some(start),
+                _ => unreachable!("a start is a time"),
+            });
+            lists.push(starts.collect::<Option<Vec<Span>>>()?);
+        }
+        Some(SeedStarts { first, lists })
+    }
+}
+
+/// A whole number of the file, or its default.
+fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
+    let field = FILE.iter().find(|field| field.name == key)?;
+    let Form::One(Kind::Integer { min, max }) = field.form else { return None };
+    match (file.node(key).map(|node| &node.value), field.absent) {
+        (Some(Tree::Integer(n)), _) => u64::try_from(*n).ok().filter(|n| (min..=max).contains(n)),
+        (None, Absent::Is(default)) => match default.value()? {
+            Value::Integer(n) => Some(n),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Starts by seed as they would be written.
+pub(crate) struct BySeed<'s>(pub(crate) &'s SeedStarts);
+
+impl std::fmt::Display for BySeed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let list = |starts: &Vec<Span>| {
+            let starts: Vec<String> = starts.iter().map(|start| format!("\"{start}\"")).collect();
+            format!("[{}]", starts.join(", "))
+        };
+        let lists: Vec<String> = self.0.lists.iter().map(list).collect();
+        write!(f, "{{ seeds = [{}] }}", lists.join(", "))
+    }
+}
+
+/// A class's starts as they would be written.
+pub(crate) fn written(class: &ClassPlan) -> String {
+    match &class.seed_starts {
+        Some(starts) => BySeed(starts).to_string(),
+        None => Times(&class.start).to_string(),
+    }
+}
+
+impl Plan {
+    /// Can it be run with this seed?
+    ///
+    /// # Errors
+    /// If not, why: starts are written for other seeds. A sentence without a full stop.
+    pub fn check_seed(&self, seed: u64) -> Result<(), String> {
+        for class in &self.classes {
+            if let Some(starts) = &class.seed_starts
+                && starts.of(seed).is_none()
+            {
+                let last = starts.first + starts.lists.len() as u64 - 1;
+                return Err(format!(
+                    "the starts of `{}` are written for the seeds {} to {last}, and not for seed {seed}",
+                    class.name, starts.first
+                ));
+            }
+        }
+        Ok(())
+    }
+}
