@@ -220,8 +220,8 @@ def aqm_show(name: str) -> dict[str, Any]:
     """One discipline, also with ``params`` and ``presets``.
 
     A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (those it may be written with),
-    ``default``, ``source``, ``help`` and ``aliases`` (``of`` and ``name``); a preset ``name``, ``title`` and
-    ``values``.
+    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``);
+    a preset ``name``, ``title`` and ``values``.
 
     Raises
     ------

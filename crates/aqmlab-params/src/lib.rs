@@ -16,5 +16,5 @@ mod table;
 mod value;
 
 pub use settings::{Origin, ParamError, Setting, Settings};
-pub use table::{Alias, Default, Kind, Param};
+pub use table::{Alias, Default, Kind, Param, Reading};
 pub use value::Value;

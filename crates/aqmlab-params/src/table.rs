@@ -1,5 +1,9 @@
 //! What a parameter is: name, kind, range, default, source, other names.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use aqmlab_units::{Packets, Rate, Span};
 
 use crate::Value;
@@ -28,6 +32,64 @@ pub struct Alias {
     pub of: &'static str,
     /// The name: `"thresh_"`.
     pub name: &'static str,
+    /// How that tool writes values, where it is not as under the parameter's own name.
+    pub reading: Reading,
+    /// Another parameter and its word, as they are in that tool: they hold where nothing else is written.
+    pub implies: Option<(&'static str, &'static str)>,
+}
+
+/// How another tool writes the values of a parameter. What is written as under the parameter's own name is understood too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Reading {
+    /// As under our name.
+    Same,
+    /// A bare number is in this unit: `"s"`, `"p"` or `"B"`.
+    In(&'static str),
+    /// 1 and 0 are true and false.
+    Switch,
+    /// True (or 1) and false (or 0) are these words.
+    Words(&'static str, &'static str),
+    /// 0 is no limit.
+    ZeroIsUnlimited,
+    /// The inverse of the parameter.
+    Inverse,
+}
+
+impl Alias {
+    /// The name `name` in the tool `of`, with values written as ours.
+    pub const fn new(of: &'static str, name: &'static str) -> Self {
+        Alias { of, name, reading: Reading::Same, implies: None }
+    }
+
+    /// With values as that tool writes them.
+    #[must_use]
+    pub const fn reads(self, reading: Reading) -> Self {
+        Alias { reading, ..self }
+    }
+
+    /// With another parameter as it is in that tool.
+    #[must_use]
+    pub const fn implies(self, name: &'static str, word: &'static str) -> Self {
+        Alias { implies: Some((name, word)), ..self }
+    }
+
+    /// What a value under this name means where it is not the same as under the parameter's own; `None` if it is.
+    pub fn meaning(&self) -> Option<String> {
+        let reading = match self.reading {
+            Reading::Same => None,
+            Reading::In("s") => Some("a bare number is seconds".to_string()),
+            Reading::In("p") => Some("a bare number is packets".to_string()),
+            Reading::In(_) => Some("a bare number is bytes".to_string()),
+            Reading::Switch => Some("1 and 0 are true and false".to_string()),
+            Reading::Words(yes, no) => Some(format!("true is `{yes}`, false is `{no}`")),
+            Reading::ZeroIsUnlimited => Some("0 is unlimited".to_string()),
+            Reading::Inverse => Some("its inverse".to_string()),
+        };
+        let implied = self.implies.map(|(name, word)| format!("`{name}` is then `{word}`"));
+        let both: Vec<String> = reading.into_iter().chain(implied).collect();
+        (!both.is_empty()).then(|| both.join("; "))
+    }
 }
 
 /// What values a parameter takes. Ranges are inclusive unless the name says otherwise.
@@ -151,6 +213,11 @@ impl Default {
 impl Param {
     /// Is `name` this parameter's name or one of its aliases?
     pub fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.aliases.iter().any(|a| a.name == name)
+        self.name == name || self.alias(name).is_some()
+    }
+
+    /// The alias `name`; `None` where that is the parameter's own name too.
+    pub fn alias(&self, name: &str) -> Option<&'static Alias> {
+        self.aliases.iter().find(|a| a.name == name && a.name != self.name)
     }
 }

@@ -60,7 +60,7 @@ fn param(param: &Param) -> Value {
         "default": default(&param.default),
         "source": param.source,
         "help": param.help,
-        "aliases": param.aliases.iter().map(|a| json!({"of": a.of, "name": a.name})).collect::<Vec<_>>(),
+        "aliases": param.aliases.iter().map(|a| json!({"of": a.of, "name": a.name, "meaning": a.meaning()})).collect::<Vec<_>>(),
     })
 }
 

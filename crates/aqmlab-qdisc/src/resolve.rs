@@ -26,6 +26,16 @@ pub(crate) const LIMIT_RULE: Param = Param {
            backlog has come up to it",
 };
 
+/// The same where ns-2 counts the packet that arrives: DropTail and REM.
+pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
+    kind: Kind::Choice(&["fits", "reached", "below"]),
+    source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
+    help: "`below` refuses a packet that would bring the backlog up to the limit, so that the buffer holds one less; \
+           byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
+           has come up to it",
+    ..LIMIT_RULE
+};
+
 /// `given` in the table's order with defaults for what is missing.
 pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
     let mut all = Settings::defaults(table);
@@ -137,13 +147,18 @@ pub(crate) fn check_order(
 /// A buffer must hold at least one packet of mean size.
 pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
     let limit = effective.size("limit")?;
+    let below = effective.choice("limit_rule") == Ok("below");
     let too_small = match limit {
-        Size::Packets(n) => n.is_zero(),
-        Size::Bytes(n) => n < mean_packet,
+        Size::Packets(n) => n.get() <= u64::from(below),
+        Size::Bytes(n) => n < mean_packet + Bytes::new(u64::from(below)),
         Size::Bdp(_) | Size::Time(_) => false,
     };
     if too_small {
-        let message = format!("limit `{limit}` is smaller than one packet of `{mean_packet}`");
+        let message = if below {
+            format!("limit `{limit}` with limit_rule `below` lets nothing in; write more")
+        } else {
+            format!("limit `{limit}` is smaller than one packet of `{mean_packet}`")
+        };
         return Err(ParamError::new("limit", message));
     }
     Ok(())

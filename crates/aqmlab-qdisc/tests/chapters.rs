@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use aqmlab_params::{Default, Kind, Param};
+use aqmlab_params::{Alias, Default, Kind, Param};
 use aqmlab_qdisc::registry::{self, Info};
 
 const BEGIN: &str = "<!-- parameters -->\n";
@@ -44,8 +44,13 @@ fn default(param: &Param) -> String {
     }
 }
 
+fn alias(alias: &Alias) -> String {
+    let meaning = alias.meaning().map_or_else(String::new, |meaning| format!(" ({meaning})"));
+    format!("{} `{}`{meaning}", alias.of, alias.name)
+}
+
 fn row(param: &Param) -> String {
-    let aliases: Vec<_> = param.aliases.iter().map(|a| format!("{} `{}`", a.of, a.name)).collect();
+    let aliases: Vec<_> = param.aliases.iter().map(alias).collect();
     let cells = [
         format!("`{}`", param.name),
         values(param.kind),

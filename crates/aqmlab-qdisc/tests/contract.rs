@@ -80,7 +80,10 @@ fn what_is_tested_covers_every_preset_with_and_without_ecn_and_every_word() {
             "preset linux, ecn"
         ]
     );
-    assert_eq!(labels("droptail", contract::words), ["limit_rule fits", "limit_rule reached"]);
+    assert_eq!(
+        labels("droptail", contract::words),
+        ["limit_rule fits", "limit_rule reached", "limit_rule below"]
+    );
     assert!(labels("blue", contract::words).contains(&"victim random".to_owned()));
 }
 

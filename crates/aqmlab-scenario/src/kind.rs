@@ -1,6 +1,6 @@
 //! One value by its kind: from a node of the tree to a checked [`Value`].
 
-use aqmlab_params::{Kind, Value};
+use aqmlab_params::{Kind, Reading, Value};
 use aqmlab_units::text::{self, BYTES_FORM, ParseError, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
 use aqmlab_units::{Bytes, Packets, Span};
 
@@ -46,6 +46,27 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
         },
         _ => Err(format!("`{quoted}` is of a kind that scenarios cannot express yet")),
     }
+}
+
+/// `node` as it would be written under the parameter's own name; as it is where it is that already, or wrong.
+pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
+    let on = match node.value {
+        Tree::Flag(on) => Some(on),
+        Tree::Integer(0) => Some(false),
+        Tree::Integer(1) => Some(true),
+        _ => None,
+    };
+    let value = match (reading, &node.value, on) {
+        (Reading::In(unit), Tree::Integer(n), _) => Tree::Text(format!("{n}{unit}")),
+        (Reading::In(unit), Tree::Float(x), _) => Tree::Text(format!("{x}{unit}")),
+        (Reading::Switch, _, Some(on)) => Tree::Flag(on),
+        (Reading::Words(yes, no), _, Some(on)) => Tree::Text(if on { yes } else { no }.into()),
+        (Reading::ZeroIsUnlimited, Tree::Integer(0), _) => Tree::Text(Value::UNLIMITED.into()),
+        (Reading::Inverse, Tree::Integer(n), _) if *n != 0 => Tree::Float(1.0 / *n as f64),
+        (Reading::Inverse, Tree::Float(x), _) if *x != 0.0 => Tree::Float(1.0 / x),
+        _ => return node.clone(),
+    };
+    Node { at: node.at.clone(), value }
 }
 
 /// What a kind looks like in a scenario, for messages and the reference.

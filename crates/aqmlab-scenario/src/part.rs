@@ -9,7 +9,7 @@ use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::kind;
 use crate::pass::Pass;
-use crate::tree::{Node, Table, Tree};
+use crate::tree::{Entry, Node, Table, Tree};
 
 const UNIT: &str = "buffer";
 const LIMIT: &str = "limit";
@@ -20,6 +20,13 @@ const MOST: f64 = 10.0;
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
+}
+
+/// What `entry` says of `param`, as it would be written under the parameter's own name.
+pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
+    param
+        .alias(&entry.key)
+        .map_or_else(|| entry.node.clone(), |alias| kind::as_ours(&entry.node, alias.reading))
 }
 
 impl Pass<'_, '_> {
@@ -71,7 +78,7 @@ impl Pass<'_, '_> {
         let limit = params.iter().find(|p| p.name == LIMIT);
         let written = limit.and_then(|limit| {
             let entry = table.entries.iter().find(|e| limit.answers_to(&e.key))?;
-            kind::value(&entry.node, &limit.kind, "").ok()
+            kind::value(&by_its_name(entry, limit), &limit.kind, "").ok()
         });
         match written {
             Some(Value::Size(size)) => Ok(size),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{Alias, Origin, Param, ParamError, Reading, Settings, Value};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Info, catalogue, info};
 use aqmlab_units::text::Size;
@@ -169,21 +169,41 @@ impl Pass<'_, '_> {
                 clean = false;
             }
             seen.push(param.name);
-            let value = if part::is_part(&entry.node, param) {
-                self.part_of_buffer(table, params, &entry.node, &path, param)
+            let alias = param.alias(&entry.key);
+            let node = &part::by_its_name(entry, param);
+            let value = if part::is_part(node, param) {
+                self.part_of_buffer(table, params, node, &path, param)
             } else {
-                self.parameter(&entry.node, &path, param).map(|value| (value, Origin::Given))
+                let origin = alias.map_or(Origin::Given, |a| self.origin_of_alias(a, &entry.node));
+                self.parameter(node, &path, param, alias).map(|value| (value, origin))
             };
             match value {
                 Some((value, origin)) => settings.set(param.name, value, origin),
                 None => clean = false,
             }
+            if let Some((alias, (name, word))) = alias.and_then(|a| Some((a, a.implies?)))
+                && !table.entries.iter().any(|e| e.key == name)
+            {
+                let rule = format!("as `{}` has it in {}", alias.name, alias.of);
+                settings.set(name, Value::Choice(word), Origin::Derived(rule.into()));
+            }
         }
         clean
     }
 
+    /// Where a value comes from that is written under another tool's name: told where it reads differently there.
+    fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
+        let differs =
+            matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
+                && !matches!(written.value, Tree::Text(_));
+        if !differs {
+            return Origin::Given;
+        }
+        Origin::Derived(format!("{} `{} = {}`", alias.of, alias.name, self.report.quote(&written.at)).into())
+    }
+
     /// A parameter's value; an automatic one may be asked for by the word "auto".
-    fn parameter(&mut self, node: &Node, path: &str, param: &Param) -> Option<Value> {
+    fn parameter(&mut self, node: &Node, path: &str, param: &Param, alias: Option<&Alias>) -> Option<Value> {
         let automatic = matches!(param.default, aqmlab_params::Default::Auto(_));
         if automatic && matches!(&node.value, Tree::Text(word) if word == "auto") {
             return Some(Value::Auto);
@@ -196,7 +216,9 @@ impl Pass<'_, '_> {
             Ok(value) => Some(value),
             Err(message) => {
                 let or_auto = if automatic { ", or \"auto\"" } else { "" };
-                self.error(&node.at, path, format!("{message}{or_auto}"));
+                let meaning =
+                    alias.and_then(|a| Some(format!("; `{}` as in {}: {}", a.name, a.of, a.meaning()?)));
+                self.error(&node.at, path, format!("{message}{or_auto}{}", meaning.unwrap_or_default()));
                 None
             }
         }

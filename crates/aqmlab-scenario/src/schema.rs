@@ -1,6 +1,6 @@
 //! The language as JSON Schema, for editors and for checks outside.
 
-use aqmlab_params::{Default, Kind, Param, Value};
+use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Absent, Drawn, Field, Form, Variant};
@@ -183,7 +183,7 @@ fn params(params: &'static [Param]) -> Json {
         own.insert("description".into(), json!(format!("{} ({}).", param.help, param.source)));
         insert_default(own, &param.default);
         for alias in param.aliases {
-            properties.insert(alias.name.into(), schema.clone());
+            properties.insert(alias.name.into(), alias_schema(alias, &schema));
         }
         if matches!(param.default, Default::Required) && param.aliases.is_empty() {
             required.push(param.name);
@@ -191,6 +191,17 @@ fn params(params: &'static [Param]) -> Json {
         properties.insert(param.name.into(), schema);
     }
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+/// A value under another tool's name: as ours, or as that tool writes it.
+fn alias_schema(alias: &Alias, ours: &Json) -> Json {
+    let theirs = match alias.reading {
+        Reading::In(_) | Reading::Inverse => json!({ "type": "number" }),
+        Reading::Switch | Reading::Words(..) => json!({ "enum": [true, false, 1, 0] }),
+        Reading::ZeroIsUnlimited => json!({ "const": 0 }),
+        _ => return ours.clone(),
+    };
+    json!({ "anyOf": [ours, theirs] })
 }
 
 /// Several tables of these keys and of dotted paths, quoted or not, with what `at_paths` admits: what a path may hold is

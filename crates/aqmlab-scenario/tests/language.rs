@@ -197,6 +197,76 @@ fn aliases_of_other_tools_are_understood() {
     assert_eq!(settings.get("max_th").map(ToString::to_string), Some("30p".to_string()));
 }
 
+/// What the settings say of `name`, and where it comes from.
+fn told(settings: &aqmlab_params::Settings, name: &str) -> String {
+    let setting = settings.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("{name} is set"));
+    format!("{}, {}", setting.value, setting.origin)
+}
+
+#[test]
+fn values_under_other_tools_names_are_as_those_tools_write_them() {
+    let queue = |written: &str| {
+        let text = SMALL.replace("[[traffic]]", &format!("queue = {{ {written} }}\n[[traffic]]"));
+        only(&text).links[0].queue.settings.clone()
+    };
+    let red = queue(
+        "kind = \"red\", limit_ = 60, thresh_ = 7, maxthresh_ = 30, linterm_ = 50, gentle_ = 1, setbit_ = true, wait_ = true, \
+         bytes_ = 0, queue_in_bytes_ = false, mean_pktsize_ = 500, targetdelay_ = 0.005",
+    );
+    for (name, expected) in [
+        ("limit", "60p, given"),
+        ("min_th", "7p, given"),
+        ("max_th", "30p, given"),
+        ("max_p", "0.02, derived: ns-2 `linterm_ = 50`"),
+        ("gentle", "true, given"),
+        ("ecn", "true, given"),
+        ("uniformisation", "ns2_wait, derived: ns-2 `wait_ = true`"),
+        ("byte_mode", "off, derived: ns-2 `bytes_ = 0`"),
+        ("measure", "packets, derived: ns-2 `queue_in_bytes_ = false`"),
+        ("mean_packet", "500B, given"),
+        ("target", "5ms, given"),
+    ] {
+        assert_eq!(told(&red, name), expected, "{name}");
+    }
+    let part = queue("kind = \"red\", limit_ = 60, thresh_ = \"0.25buffer\"");
+    assert!(told(&part, "min_th").starts_with("15p, "), "a part of a limit under its other name");
+    let tc = queue("kind = \"red\", limit = \"400kB\", min = 30000, max = 90000, avpkt = 1000");
+    assert_eq!(
+        (told(&tc, "min_th").as_str(), told(&tc, "mean_packet").as_str()),
+        ("30kB, given", "1kB, given")
+    );
+
+    let tcp = |written: &str| {
+        let text = format!("{SMALL}tcp = {{ profile = \"ns2\", {written} }}\n");
+        only(&text).classes[0].workload.tcp().expect("bulk").clone()
+    };
+    let tcp =
+        tcp("minrto_ = 0.3, rtxcur_init_ = 6, packetSize_ = 960, ecn_ = 1, singledup_ = 0, maxburst_ = 0");
+    assert_eq!((tcp.min_rto, tcp.initial_rto, tcp.mss), (Span::ms(300), Span::s(6), 960));
+    assert_eq!((tcp.ecn, tcp.limited_transmit, tcp.max_burst), (true, false, u32::MAX));
+}
+
+#[test]
+fn limit_of_ns2_counts_the_packet_that_arrives_where_ns2_does() {
+    for kind in ["droptail", "rem"] {
+        for limit in ["50", "\"50p\"", "\"50000B\""] {
+            let queue = |more: &str| {
+                let queue = format!("queue = {{ kind = \"{kind}\", {more} }}\n[[traffic]]");
+                only(&SMALL.replace("[[traffic]]", &queue)).links[0].queue.settings.clone()
+            };
+            let as_in_ns2 = queue(&format!("limit_ = {limit}"));
+            assert_eq!(told(&as_in_ns2, "limit_rule"), "below, derived: as `limit_` has it in ns-2");
+            let written = queue(&format!("limit_ = {limit}, limit_rule = \"fits\""));
+            assert_eq!(told(&written, "limit_rule"), "fits, given");
+        }
+        let ours = only(&SMALL.replace(
+            "[[traffic]]",
+            &format!("queue = {{ kind = \"{kind}\", limit = \"50p\" }}\n[[traffic]]"),
+        ));
+        assert!(told(&ours.links[0].queue.settings, "limit_rule").starts_with("fits, default"));
+    }
+}
+
 #[test]
 fn rtt_and_packet_size_of_a_queue_are_those_of_its_flows() {
     let text = format!(

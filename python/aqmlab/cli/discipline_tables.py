@@ -39,6 +39,9 @@ def print_discipline(entry: Mapping[str, Any]) -> None:
     console.print()
     for param in entry["params"]:
         console.print(f"{param['name']}: {param['help']}", markup=False)
+        for alias in param["aliases"]:
+            if alias["meaning"]:
+                console.print(f"  {alias['name']} as in {alias['of']}: {alias['meaning']}", markup=False)
     if entry["presets"]:
         console.print()
         _print_presets(console, entry)

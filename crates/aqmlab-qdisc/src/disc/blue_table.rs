@@ -28,7 +28,7 @@ pub(crate) const BLUE_INFO: Info = Info {
 };
 
 const fn ns3(name: &'static str) -> Alias {
-    Alias { of: "ns-3", name }
+    Alias::new("ns-3", name)
 }
 
 static BLUE: &[Param] = &[
@@ -62,7 +62,7 @@ static BLUE: &[Param] = &[
         name: "freeze_time",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
         default: Default::Span(Span::ms(100)),
-        aliases: &[ns3("FreezeTime"), Alias { of: "ALTQ", name: "hold_time" }],
+        aliases: &[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")],
         source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
         help: "time between two updates of the probability, upwards or downwards",
     },
@@ -122,7 +122,7 @@ static BLUE: &[Param] = &[
         name: "steps",
         kind: Kind::Integer { min: 0, max: 1_000_000_000 },
         default: Default::Integer(0),
-        aliases: &[Alias { of: "ALTQ", name: "max_pmark" }],
+        aliases: &[Alias::new("ALTQ", "max_pmark")],
         source: "ours; ALTQ: 1000",
         help: "the probability is rounded to a multiple of one over this; 0: not at all",
     },

@@ -3,12 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Reading, Settings, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
 use super::Measure;
-use super::table::{MAX_PACKET, MEASURE, ns2};
+use super::table::{MAX_PACKET, MEASURE, ns2, ns2_in};
 use crate::LinkContext;
 use crate::law::ByteMode;
 use crate::registry::Preset;
@@ -18,7 +18,7 @@ pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("one bandwidth-delay product, but at least 4 q_ref"),
-    aliases: &[ns2("limit_")],
+    aliases: &[ns2_in("p", "limit_")],
     source: "ours: the buffer of Hollot et al. 2001 is 4 q_ref",
     help: "buffer size without the packet in transmission",
 };
@@ -33,7 +33,7 @@ pub(super) const BYTE_MODE: Param = Param {
     name: "byte_mode",
     kind: Kind::Choice(&["off", "mean", "max"]),
     default: Default::Choice("off"),
-    aliases: &[ns2("bytes_")],
+    aliases: &[ns2("bytes_").reads(Reading::Words("mean", "off"))],
     source: "off: RFC 7141; mean: ns-2.35; Le et al. 2003 say \"average (or maximum)\"",
     help: "scaling of the probability by packet size: by size over mean_packet or over max_packet",
 };

@@ -3,8 +3,9 @@
 use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
 use aqmlab_units::{Instant, Packets, Rate};
 
+use super::table::ns2_in;
 use crate::registry::{Decides, Info, Maturity};
-use crate::resolve::{self, LIMIT_RULES};
+use crate::resolve;
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
 /// A first-in first-out queue with a limit. Drops are [`Reason::Overflow`]; nothing is ever marked.
@@ -84,19 +85,18 @@ static PARAMS: &[Param] = &[
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Bdp(1.0),
-        aliases: &[Alias { of: "ns-2", name: "limit_" }, Alias { of: "ns-3", name: "MaxSize" }],
+        aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below"), Alias::new("ns-3", "MaxSize")],
         source: "one bandwidth-delay product: Villamizar and Song 1994",
         help: "buffer size without the packet in transmission; a multiple of the bandwidth-delay product \
                becomes packets of mean size, rounded to the nearest",
     },
-    resolve::LIMIT_RULE,
+    resolve::LIMIT_RULE_OR_BELOW,
 ];
 
 fn resolve(settings: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
     let mut effective = resolve::completed(PARAMS, settings);
     resolve::absolute_size(&mut effective, "limit", link)?;
     resolve::check_buffer(&effective, link.mean_packet)?;
-    debug_assert!(LIMIT_RULES.contains(&effective.choice("limit_rule")?));
     Ok(effective)
 }
 
@@ -122,6 +122,36 @@ mod tests {
         // 10 Mbit/s * 80 ms = 100 000 B = 66.67 packets of 1500 B.
         assert_eq!(effective.size("limit"), Ok(Size::Packets(Packets::new(67))));
         assert_eq!(resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
+    }
+
+    /// `ns peers/ns2/held.tcl`: of 200 packets at once so many get through, one of them in transmission at once.
+    #[test]
+    fn with_below_as_many_packets_are_held_as_in_ns2() {
+        for (limit, size, through) in [
+            (Size::Packets(Packets::new(10)), 1000, 10),
+            (Size::Packets(Packets::new(2)), 1000, 2),
+            (Size::Bytes(Bytes::new(10_000)), 1000, 10),
+            (Size::Bytes(Bytes::new(5_000)), 1000, 5),
+            (Size::Bytes(Bytes::new(10_000)), 999, 11),
+            (Size::Bytes(Bytes::new(10_000)), 100, 100),
+            (Size::Bytes(Bytes::new(10_000)), 99, 102),
+        ] {
+            let mut settings = Settings::default();
+            settings.set("limit", Value::Size(limit), Origin::Given);
+            settings.set("limit_rule", Value::Choice("below"), Origin::Given);
+            let limit = resolve::limit(&resolve(&settings, &LINK).unwrap()).unwrap();
+            let mut held = Backlog::default();
+            while limit.admits(held, Bytes::new(size)) {
+                held.packets += Packets::new(1);
+                held.bytes += Bytes::new(size);
+            }
+            assert_eq!(held.packets.get() + 1, through, "{limit:?}, {size} B");
+        }
+        let mut settings = Settings::default();
+        settings.set("limit", Value::Size(Size::Packets(Packets::new(1))), Origin::Given);
+        settings.set("limit_rule", Value::Choice("below"), Origin::Given);
+        let error = resolve(&settings, &LINK).unwrap_err();
+        assert!(error.message.contains("lets nothing in"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, preset, word};
+use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, ns2_in, preset, word};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -21,7 +21,7 @@ pub(super) static PI: &[Param] = &[
         name: "q_ref",
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("200 packets, but at most half of a given limit"),
-        aliases: &[ns2("qref_")],
+        aliases: &[ns2_in("p", "qref_")],
         source: HOLLOT,
         help: "the queue to be held",
     },

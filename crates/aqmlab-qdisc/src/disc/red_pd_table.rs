@@ -12,7 +12,9 @@ use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH, RED_NS2,
     SPACING, W_P, W_Q, gentle, target, w_rule,
 };
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, preset};
+use super::table::{
+    MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, ns2_in, ns2_switch, preset,
+};
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::LIMIT_RULE;
@@ -60,7 +62,7 @@ static RED_PD: &[Param] = &[
         name: "target_rtt",
         kind: Kind::Span { min: Span::ms(1), max: Span::s(100) },
         default: Default::Span(Span::ms(40)),
-        aliases: &[ns2("target_rtt_")],
+        aliases: &[ns2_in("s", "target_rtt_")],
         source: "Mahajan and Floyd 2001, section 3: R; value recalled",
         help: "flows are sought that send more than a TCP of this round-trip time would at RED's drop rate",
     },
@@ -127,7 +129,7 @@ static RED_PD: &[Param] = &[
         name: "min_change",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
         default: Default::Span(Span::ms(400)),
-        aliases: &[ns2("minTimetoConsider_")],
+        aliases: &[ns2_in("s", "minTimetoConsider_")],
         source: SCRIPTS,
         help: "least time between two changes of a flow's probability; the last 4 intervals (upwards), 3 (downwards) or 5 \
                (downwards, unresponsive) where those are longer",
@@ -152,7 +154,7 @@ static RED_PD: &[Param] = &[
         name: "unresponsive_test",
         kind: Kind::Flag,
         default: Default::Flag(true),
-        aliases: &[ns2("unresponsiveTestOn_")],
+        aliases: &[ns2_switch("unresponsiveTestOn_")],
         source: "Mahajan and Floyd 2001, section 4",
         help: "test whether monitored flows lower their rate when they lose more; those that do not are dropped of when the \
                queue is short, too, and rise faster and fall slower",
@@ -161,7 +163,7 @@ static RED_PD: &[Param] = &[
         name: "no_idle",
         kind: Kind::Flag,
         default: Default::Flag(false),
-        aliases: &[ns2("noidle_")],
+        aliases: &[ns2_switch("noidle_")],
         source: "ns-2.35, queue/red-pd.cc",
         help: "spare unresponsive flows, too, while not more than one packet (or byte) waits",
     },

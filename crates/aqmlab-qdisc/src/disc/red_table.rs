@@ -1,10 +1,13 @@
 //! The parameters of RED and Adaptive RED, and their presets.
 
-use aqmlab_params::{Alias, Default, Kind, Param, Value};
+use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, preset, tc, word};
+use super::table::{
+    MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, ns2_in, ns2_switch, preset, tc, tc_bytes,
+    word,
+};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -12,7 +15,7 @@ pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("one bandwidth-delay product, but at least 4 max_th where that is given"),
-    aliases: &[ns2("limit_"), tc("limit")],
+    aliases: &[ns2_in("p", "limit_"), tc("limit")],
     source: "ours: room for the average to go through the gentle region; Linux preset: one bandwidth-delay product",
     help: "buffer size without the packet in transmission",
 };
@@ -21,7 +24,7 @@ pub(super) const MIN_TH: Param = Param {
     name: "min_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("the larger of 5 packets and target * C / 2; Linux preset: max_th / 3"),
-    aliases: &[ns2("thresh_"), tc("min"), Alias { of: "ns-3", name: "MinTh" }],
+    aliases: &[ns2_in("p", "thresh_"), tc_bytes("min"), Alias::new("ns-3", "MinTh")],
     source: "Floyd, \"RED: discussions of setting parameters\", 1997; Floyd, Gummadi, Shenker 2001, section 5",
     help: "average queue below which no packet is chosen",
 };
@@ -30,7 +33,7 @@ pub(super) const MAX_TH: Param = Param {
     name: "max_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
-    aliases: &[ns2("maxthresh_"), tc("max"), Alias { of: "ns-3", name: "MaxTh" }],
+    aliases: &[ns2_in("p", "maxthresh_"), tc_bytes("max"), Alias::new("ns-3", "MaxTh")],
     source: "Floyd 1997: three times min_th",
     help: "average queue from which on (twice this, if gentle) every packet is chosen",
 };
@@ -39,7 +42,7 @@ pub(super) const MAX_P: Param = Param {
     name: "max_p",
     kind: PROBABILITY,
     default: Default::Number(0.1),
-    aliases: &[tc("probability")],
+    aliases: &[ns2("linterm_").reads(Reading::Inverse), tc("probability")],
     source: "Floyd 1997 (the 1993 paper has 1/50); ns-2 gives its inverse as linterm_",
     help: "probability at max_th; Adaptive RED starts from it",
 };
@@ -48,7 +51,7 @@ pub(super) const W_Q: Param = Param {
     name: "w_q",
     kind: PROBABILITY,
     default: Default::Auto("by w_rule"),
-    aliases: &[ns2("q_weight_"), Alias { of: "ns-3", name: "QW" }],
+    aliases: &[ns2("q_weight_"), Alias::new("ns-3", "QW")],
     source: "Floyd and Jacobson 1993, section 6",
     help: "weight of a new sample in the average",
 };
@@ -71,7 +74,7 @@ pub(super) const fn gentle(default: bool) -> Param {
         name: "gentle",
         kind: Kind::Flag,
         default: Default::Flag(default),
-        aliases: &[Alias { of: "ns-2", name: "gentle_" }],
+        aliases: const { &[ns2_switch("gentle_")] },
         source: "Floyd, \"Recommendation on using the gentle variant of RED\", 2000",
         help: "rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
     }
@@ -81,7 +84,7 @@ pub(super) const BYTE_MODE: Param = Param {
     name: "byte_mode",
     kind: Kind::Choice(&["off", "paper", "ns2"]),
     default: Default::Choice("off"),
-    aliases: &[ns2("bytes_")],
+    aliases: &[ns2("bytes_").reads(Reading::Words("ns2", "off"))],
     source: "off: RFC 7141; paper: 1993; ns2: ns-2.35",
     help: "scaling of the probability by packet size: `paper` before, `ns2` after spacing",
 };
@@ -90,7 +93,7 @@ pub(super) const SPACING: Param = Param {
     name: "uniformisation",
     kind: Kind::Choice(&["paper", "ns2_wait", "linux", "off"]),
     default: Default::Choice("paper"),
-    aliases: &[ns2("wait_")],
+    aliases: &[ns2("wait_").reads(Reading::Words("ns2_wait", "paper"))],
     source: "Floyd and Jacobson 1993, section 8; ns-2.35; Linux",
     help: "gaps between notices at constant pb: `paper` (its pseudo-code; ns-2 without wait) 1 .. 1/pb - 1, `ns2_wait` \
            1/pb .. 2/pb - 1, `linux` 1 .. 1/pb, `off` geometric",
@@ -130,7 +133,7 @@ pub(super) const ECN: Param = Param {
     name: "ecn",
     kind: Kind::Flag,
     default: Default::Flag(false),
-    aliases: &[ns2("setbit_"), tc("ecn"), Alias { of: "ns-3", name: "UseEcn" }],
+    aliases: &[ns2_switch("setbit_"), tc("ecn"), Alias::new("ns-3", "UseEcn")],
     source: "RFC 3168",
     help: "mark ECN-capable packets instead of dropping them, where ecn_region allows",
 };
@@ -159,7 +162,7 @@ pub(super) const fn target(default: Default, help: &'static str) -> Param {
         name: "target",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(10) },
         default,
-        aliases: &[Alias { of: "ns-2", name: "targetdelay_" }],
+        aliases: const { &[ns2_in("s", "targetdelay_")] },
         source: "Floyd, Gummadi, Shenker 2001, section 5.1",
         help,
     }
@@ -228,7 +231,7 @@ pub(super) static ARED: &[Param] = &[
         name: "interval",
         kind: Kind::Span { min: Span::ms(1), max: Span::s(3600) },
         default: Default::Span(Span::ms(500)),
-        aliases: &[ns2("interval_")],
+        aliases: &[ns2_in("s", "interval_")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
         help: "time between updates of max_p",
     },

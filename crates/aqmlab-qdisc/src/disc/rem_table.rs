@@ -1,33 +1,26 @@
 //! The parameters of REM, and their presets.
 
-use aqmlab_params::{Default, Kind, Param, Value};
+use aqmlab_params::{Default, Kind, Param, Reading, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, preset, word};
+use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, ns2_in, ns2_switch, preset, word};
 use crate::registry::Preset;
-use crate::resolve::LIMIT_RULE;
+use crate::resolve::LIMIT_RULE_OR_BELOW;
 
 const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
 
 /// REM's parameters.
 pub(super) static REM: &[Param] = &[
     preset(&["paper", "ns2"]),
-    LIMIT,
-    Param {
-        kind: Kind::Choice(&["fits", "reached", "below"]),
-        source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's REM",
-        help: "`below` refuses a packet that would bring the backlog up to the limit, so that the buffer holds one less; \
-               byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
-               has come up to it",
-        ..LIMIT_RULE
-    },
+    Param { aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below")], ..LIMIT },
+    LIMIT_RULE_OR_BELOW,
     Param {
         name: "q_ref",
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("20 packets, but at most half of a given limit"),
-        aliases: &[ns2("pbo_")],
+        aliases: &[ns2_in("p", "pbo_")],
         source: PAPER,
         help: "the queue to be held, b*",
     },
@@ -59,7 +52,7 @@ pub(super) static REM: &[Param] = &[
         name: "period",
         kind: Kind::Span { min: Span::us(1), max: Span::s(3600) },
         default: Default::Span(Span::ms(2)),
-        aliases: &[ns2("pupdtime_")],
+        aliases: &[ns2_in("s", "pupdtime_")],
         source: "ns-2.35",
         help: "time between updates of the price",
     },
@@ -80,7 +73,7 @@ pub(super) static REM: &[Param] = &[
         help: "when packets are chosen",
     },
     Param {
-        aliases: &[ns2("markpkts_")],
+        aliases: &[ns2_switch("markpkts_")],
         ..ecn("RFC 3168", "mark ECN-capable packets instead of dropping them")
     },
     Param {
@@ -92,7 +85,7 @@ pub(super) static REM: &[Param] = &[
         help: "where ecn is on, what becomes of a chosen packet that is not ECN-capable",
     },
     Param {
-        aliases: &[ns2("qib_")],
+        aliases: &[ns2("qib_").reads(Reading::Words("bytes", "packets"))],
         help: "in what queue and arrivals are counted; `bytes` are then divided by mean_packet",
         ..UNIT
     },

@@ -1,13 +1,27 @@
 //! What the parameter tables of several disciplines share.
 
-use aqmlab_params::{Alias, Default, Kind, Param, Value};
+use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 
 pub(super) const fn ns2(name: &'static str) -> Alias {
-    Alias { of: "ns-2", name }
+    Alias::new("ns-2", name)
+}
+
+/// ns-2 counts in packets, seconds or bytes and writes bare numbers.
+pub(super) const fn ns2_in(unit: &'static str, name: &'static str) -> Alias {
+    ns2(name).reads(Reading::In(unit))
+}
+
+pub(super) const fn ns2_switch(name: &'static str) -> Alias {
+    ns2(name).reads(Reading::Switch)
 }
 
 pub(super) const fn tc(name: &'static str) -> Alias {
-    Alias { of: "tc", name }
+    Alias::new("tc", name)
+}
+
+/// tc takes bare numbers for bytes.
+pub(super) const fn tc_bytes(name: &'static str) -> Alias {
+    tc(name).reads(Reading::In("B"))
 }
 
 pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
@@ -16,7 +30,7 @@ pub(super) const MEAN_PACKET: Param = Param {
     name: "mean_packet",
     kind: Kind::Bytes { min: 1, max: 65_535 },
     default: Default::Auto("the link's mean packet size"),
-    aliases: &[ns2("mean_pktsize_"), tc("avpkt")],
+    aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
     source: "Floyd and Jacobson 1993, section 11",
     help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
 };
@@ -30,11 +44,13 @@ pub(super) const MAX_PACKET: Param = Param {
     help: "largest packet size, the reference of byte_mode `paper`",
 };
 
+const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
+
 pub(super) const MEASURE: Param = Param {
     name: "measure",
     kind: Kind::Choice(&["packets", "bytes"]),
     default: Default::Choice("packets"),
-    aliases: &[ns2("queue_in_bytes_")],
+    aliases: &[IN_BYTES],
     source: "Floyd and Jacobson 1993, section 3",
     help: "unit of the average queue",
 };
@@ -51,7 +67,7 @@ pub(super) const fn ecn(source: &'static str, help: &'static str) -> Param {
         name: "ecn",
         kind: Kind::Flag,
         default: Default::Flag(false),
-        aliases: &[Alias { of: "ns-2", name: "setbit_" }, Alias { of: "tc", name: "ecn" }],
+        aliases: const { &[ns2_switch("setbit_"), tc("ecn")] },
         source,
         help,
     }

@@ -99,7 +99,7 @@ const CBR: &[Field] = &[default(
     Default::Flag(false),
     "each gap is drawn anew, uniform from half to one and a half of the even one",
 )
-.known_as(&[Alias { of: "ns-2", name: "random_" }])];
+.known_as(&[Alias::new("ns-2", "random_")])];
 
 /// The ECN fields that a source may give all its packets.
 pub(crate) const ECN: &[&str] = &["not-ect", "ect0", "ect1"];

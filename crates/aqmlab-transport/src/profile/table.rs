@@ -1,7 +1,7 @@
 //! The table of TCP parameters. Its defaults are the profile `rfc`.
 
 use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
-use aqmlab_params::{Alias, Kind, Param};
+use aqmlab_params::{Alias, Kind, Param, Reading};
 use aqmlab_units::Span;
 
 use super::words;
@@ -22,7 +22,19 @@ const fn time(min: Span, max: Span) -> Kind {
 }
 
 const fn ns2(name: &'static str) -> Alias {
-    Alias { of: "ns-2", name }
+    Alias::new("ns-2", name)
+}
+
+const fn seconds(name: &'static str) -> Alias {
+    ns2(name).reads(Reading::In("s"))
+}
+
+const fn bytes(name: &'static str) -> Alias {
+    ns2(name).reads(Reading::In("B"))
+}
+
+const fn switch(name: &'static str) -> Alias {
+    ns2(name).reads(Reading::Switch)
 }
 
 const fn param(
@@ -39,9 +51,9 @@ const fn param(
 /// The parameters of a TCP endpoint, in the order in which `show` prints them.
 #[rustfmt::skip]
 pub static PARAMS: &[Param] = &[
-    param("mss", Kind::Bytes { min: 1, max: 65_495 }, Bytes(1460), &[ns2("packetSize_"), ns2("segsize_")],
+    param("mss", Kind::Bytes { min: 1, max: 65_495 }, Bytes(1460), &[bytes("packetSize_"), bytes("segsize_")],
         "RFC 9293, 3.7.1; Ethernet", "payload of a full segment"),
-    param("header", Kind::Bytes { min: 0, max: 1000 }, Bytes(40), &[ns2("tcpip_base_hdr_size_")],
+    param("header", Kind::Bytes { min: 0, max: 1000 }, Bytes(40), &[bytes("tcpip_base_hdr_size_")],
         "RFC 791, RFC 9293", "bytes of IP and TCP header in each segment"),
     param("initial_sequence", Kind::Integer { min: 0, max: ANY_COUNT }, Integer(0), &[],
         "RFC 9293, 3.4.1", "sequence number of the SYN"),
@@ -71,7 +83,7 @@ pub static PARAMS: &[Param] = &[
         "RFC 2018, 4 (as many as fit); ns-2's sink", "blocks that a receiver remembers having reported, for the options to come"),
     param("sack_overhead", Kind::Bytes { min: 0, max: 8 }, Bytes(4), &[],
         "RFC 2018, 3 (kind, length, padding)", "bytes of a SACK option besides its blocks"),
-    param("limited_transmit", YES_NO, Flag(true), &[ns2("singledup_")],
+    param("limited_transmit", YES_NO, Flag(true), &[switch("singledup_")],
         "RFC 3042", "send a new segment on each duplicate ACK before the fast retransmit"),
     param("fast_retransmit_guard", Kind::Choice(words::FastRetransmitGuard::WORDS), Auto("rfc5681 for reno, else rfc6582"), &[],
         "RFC 5681, 3.2; RFC 6582, 3.2", "which duplicate ACKs may start a fast retransmit"),
@@ -83,27 +95,27 @@ pub static PARAMS: &[Param] = &[
         "RFC 6582, 3.2", "the congestion window when fast recovery ends"),
     param("recovery_burst", limit(1), Unlimited, &[],
         "none in RFC 6582", "most segments sent for one ACK in NewReno's fast recovery"),
-    param("max_burst", limit(1), Unlimited, &[ns2("maxburst_")],
+    param("max_burst", limit(1), Unlimited, &[ns2("maxburst_").reads(Reading::ZeroIsUnlimited)],
         "none in RFC 5681", "most segments sent for one ACK"),
     param("timeout_ssthresh", Kind::Choice(words::TimeoutSsthresh::WORDS), Choice("rfc5681"), &[],
         "RFC 5681, 3.1", "ssthresh at a retransmission timeout"),
     param("rtt_arithmetic", Kind::Choice(words::RttArithmetic::WORDS), Choice("rfc6298"), &[],
         "RFC 6298, 2", "arithmetic of the retransmission timer"),
-    param("granularity", time(Span::ZERO, Span::s(10)), Time(Span::ms(1)), &[ns2("tcpTick_")],
+    param("granularity", time(Span::ZERO, Span::s(10)), Time(Span::ms(1)), &[seconds("tcpTick_")],
         "RFC 6298, 4 (100 ms or finer)", "clock granularity G; the tick of the ns-2 arithmetic"),
     param("tick_phase", time(Span::ZERO, Span::s(10)), Time(Span::ZERO), &[],
         "ns-2 draws it uniformly within a tick", "how far the ns-2 arithmetic's clock is into a tick at time 0"),
-    param("min_rto", time(Span::ZERO, Span::s(60)), Time(Span::s(1)), &[ns2("minrto_")],
+    param("min_rto", time(Span::ZERO, Span::s(60)), Time(Span::s(1)), &[seconds("minrto_")],
         "RFC 6298, 2.4", "least retransmission timeout"),
-    param("initial_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(1)), &[ns2("rtxcur_init_")],
+    param("initial_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(1)), &[seconds("rtxcur_init_")],
         "RFC 6298, 2.1", "retransmission timeout before the first round-trip sample"),
     param("syn_fallback_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(3)), &[],
         "RFC 6298, 5.7", "timeout for data, while there is no sample, after the SYN timed out"),
-    param("max_rto", time(Span::s(1), Span::s(3600)), Time(Span::s(60)), &[ns2("maxrto_")],
+    param("max_rto", time(Span::s(1), Span::s(3600)), Time(Span::s(60)), &[seconds("maxrto_")],
         "RFC 6298, 2.5 (at least 60 s)", "upper bound of the backed-off timeout"),
     param("ack_every", Kind::Integer { min: 1, max: 255 }, Integer(2), &[],
         "RFC 5681, 4.2", "in-order segments per acknowledgment; 1 is no delay"),
-    param("delayed_ack", time(Span::ZERO, Span::ms(500)), Time(Span::ms(200)), &[ns2("interval_")],
+    param("delayed_ack", time(Span::ZERO, Span::ms(500)), Time(Span::ms(200)), &[seconds("interval_")],
         "RFC 5681, 4.2 (at most 500 ms)", "longest that an acknowledgment is delayed"),
     param("delay_repeated_ack", YES_NO, Flag(false), &[],
         "RFC 9293, 3.10.7.4 (at once); ns-2's DelAck sink delays it", "a repetition of the newest in-order segment is acknowledged like a new one"),
@@ -115,7 +127,7 @@ pub static PARAMS: &[Param] = &[
         "RFC 9293, 3.7.4", "hold a partial segment back while data is outstanding"),
     param("idle_restart", Kind::Choice(words::IdleRestart::WORDS), Choice("rfc5681"), &[],
         "RFC 5681, 4.1", "the congestion window after a pause"),
-    param("ecn", YES_NO, Flag(false), &[ns2("ecn_")],
+    param("ecn", YES_NO, Flag(false), &[switch("ecn_")],
         "RFC 3168", "negotiate explicit congestion notification"),
     param("ecn_at_one", Kind::Choice(words::EcnAtOne::WORDS), Choice("wait_for_rto"), &[],
         "RFC 3168, 6.1.2", "an ECN echo at a congestion window of one segment"),
@@ -129,9 +141,9 @@ pub static PARAMS: &[Param] = &[
         "RFC 3168, 6.1.2 (data segments are)", "a data segment with FIN is ECN-capable"),
     param("ect_on_syn", YES_NO, Flag(false), &[],
         "RFC 3168, 6.1.1 (must not be)", "the SYN is ECN-capable, as the first packet of a simulator without handshake is; CE on it is not echoed"),
-    param("ect_on_syn_ack", YES_NO, Flag(false), &[ns2("ecn_syn_")],
+    param("ect_on_syn_ack", YES_NO, Flag(false), &[switch("ecn_syn_")],
         "RFC 3168, 6.1.1; RFC 5562", "the SYN-ACK is ECN-capable"),
-    param("cwr_on_retransmission", YES_NO, Flag(false), &[ns2("SetCWRonRetransmit_")],
+    param("cwr_on_retransmission", YES_NO, Flag(false), &[switch("SetCWRonRetransmit_")],
         "RFC 3168, 6.1.2 (first new data)", "a retransmission may carry CWR"),
     param("syn_retries", limit(0), Integer(8), &[],
         "RFC 9293, 3.8.3 (3 minutes)", "retransmissions of a SYN before giving up"),
