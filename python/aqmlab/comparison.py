@@ -119,8 +119,8 @@ class Comparison(Framed):
                 with_unit(one.metric.label, unit),
                 estimate_text(one.first, unit),
                 estimate_text(one.second, unit),
-                f"{estimate_text(one.found.estimate, unit)}{clear}",
-                "" if relative is None else f"{100 * relative:+.1f} %",
+                f"{estimate_text(one.found.estimate, unit)}{clear}".replace("-", "−"),
+                "" if relative is None else f"{100 * relative:+.1f} %".replace("-", "−"),
             )
         return grid
 

@@ -126,9 +126,10 @@ class Grid:
             cells = zip(texts, self.columns, strict=True)
             return f"<tr>{''.join(cell(tag, text, column) for text, column in cells)}</tr>"
 
-        head = line("th", (column.head for column in self.columns))
+        named = any(column.head for column in self.columns)
+        head = f"<thead>{line('th', (column.head for column in self.columns))}</thead>" if named else ""
         body = "".join(line("td", (span.text for span in row)) for row in self.rows)
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+        return f"<table>{head}<tbody>{body}</tbody></table>"
 
     def _texts(self, column: int) -> Iterator[str]:
         for row in self.rows:
