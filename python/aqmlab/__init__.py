@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         aqm_check,
         aqm_list,
         aqm_show,
+        figure,
         load,
         metric_list,
         metric_show,
@@ -68,6 +69,7 @@ __all__ = [
     "aqm_show",
     "compare",
     "doctor",
+    "figure",
     "forecast",
     "load",
     "load_results",
@@ -94,7 +96,7 @@ __all__ = [
 _NAMES = {
     "aqmlab.answers": ("Table", "table"),
     "aqmlab.api": (
-        *("aqm_check", "aqm_list", "aqm_show", "load", "metric_list", "metric_show"),
+        *("aqm_check", "aqm_list", "aqm_show", "figure", "load", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison", "compare"),

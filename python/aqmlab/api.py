@@ -14,8 +14,11 @@ from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from aqmlab.claims import Scored
     from aqmlab.laws import Bench
+    from aqmlab.plots.look import Look
 
 
 def show(scenario: Scenario) -> dict[str, Any]:
@@ -94,17 +97,29 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     arms: str | Sequence[str] = (),
     from_s: float | None = None,
     until_s: float | None = None,
+    metrics: str | Sequence[str] = (),
+    x: str | None = None,
+    by: str | None = None,
+    where: Mapping[str, str] | None = None,
+    over: str = "seeds",
+    width: str | float | None = None,
+    height: str | float | None = None,
+    font_size: float | None = None,
+    title: bool = True,
+    style: str | None = None,
 ) -> Path:
-    """Draw one figure.
+    """Draw one figure into a file; :func:`figure` makes one to be changed.
 
     Parameters
     ----------
     path
-        The directory of an experiment or a run.
+        The directory of an experiment, a run or a sweep.
     kind
-        ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``; of flows ``"cumulative-ack"``; of single flows,
-        if they were recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"``
-        (``packets``).
+        Of an experiment or a run ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``, ``"variance-time"``,
+        ``"box"``, ``"bar"``; of flows ``"cumulative-ack"``; of single flows, if recorded, ``"cwnd"``,
+        ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
+        Of a sweep ``"lines"``, ``"heat"``, ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``,
+        ``"box"``, ``"bar"``.
     output
         The file; its ending chooses PDF, SVG or PNG, and for the figures of flows CSV (the numbers).
         ``figures/<kind>.pdf`` in the directory if not given.
@@ -113,9 +128,29 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     flows
         Names (``"ftp 3"``) or classes, for the figures of flows; the first ones if not given.
     arms
-        The arms to draw, for the figures of flows; all if not given.
+        The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
     from_s, until_s
         The time to show, for the figures of flows; all of the run if not given.
+    metrics
+        Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th percentile of
+        queueing delay if not given, and goodput in boxes and bars.
+    x, by
+        Axes of a sweep: along each plot, and a plot for each label, which is upward in ``"heat"`` and
+        ``"differences"``; those with the most labels if not given.
+    where
+        Labels at which other axes are held, by axis; their first ones if not given.
+    over
+        What ``"box"`` and ``"bar"`` are of: ``"seeds"``, or ``"flows"`` (their goodput).
+    width, height
+        The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of inches. If only
+        one is given, the other one follows the figure's proportions.
+    font_size
+        Of its letters, in points; 8 if neither this nor a style says another.
+    title
+        Whether it has a title.
+    style
+        ``"paper"`` (if not given), ``"slides"``, ``"gray"``, the name of a style sheet of matplotlib, or such
+        a file.
 
     Returns
     -------
@@ -123,9 +158,95 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         The file.
     """
     from aqmlab.plots import View, draw
+    from aqmlab.plots.draw import draw_many
+    from aqmlab.results import is_sweep, load_results
 
-    view = View(names(flows) or (), from_s, until_s, names(arms) or ())
-    return draw(load(path), kind, output, queue=queue, view=view)
+    look = _look(width, height, font_size, title=title, style=style)
+    view = View(
+        flows=names(flows) or (),
+        from_s=from_s,
+        until_s=until_s,
+        arms=names(arms) or (),
+        metrics=names(metrics) or (),
+        x=x,
+        by=by,
+        where=where or {},
+        over=over,
+    )
+    if is_sweep(path):
+        return draw_many(load_results(path), kind, output, queue=queue, view=view, look=look)
+    return draw(load(path), kind, output, queue=queue, view=view, look=look)
+
+
+def figure(  # noqa: PLR0913 (keyword arguments)
+    path: Path | str,
+    kind: str,
+    *,
+    queue: str | None = None,
+    flows: str | Sequence[str] = (),
+    arms: str | Sequence[str] = (),
+    from_s: float | None = None,
+    until_s: float | None = None,
+    metrics: str | Sequence[str] = (),
+    x: str | None = None,
+    by: str | None = None,
+    where: Mapping[str, str] | None = None,
+    over: str = "seeds",
+    width: str | float | None = None,
+    height: str | float | None = None,
+    font_size: float | None = None,
+    title: bool = True,
+    style: str | None = None,
+) -> Figure:
+    """Make one figure of matplotlib, to be changed, shown in a notebook and saved.
+
+    Parameters
+    ----------
+    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over
+        As :func:`plot` has them.
+    width, height, font_size, title, style
+        As :func:`plot` has them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; it belongs to no window and needs no ``close``.
+    """
+    from aqmlab.plots import View
+    from aqmlab.plots.draw import figure_of, made, of_many
+    from aqmlab.results import is_sweep, load_results
+
+    look = _look(width, height, font_size, title=title, style=style)
+    view = View(
+        flows=names(flows) or (),
+        from_s=from_s,
+        until_s=until_s,
+        arms=names(arms) or (),
+        metrics=names(metrics) or (),
+        x=x,
+        by=by,
+        where=where or {},
+        over=over,
+    )
+    if is_sweep(path):
+        results = load_results(path)
+        return made(lambda: of_many(kind).draw(results, view, queue), look)
+    return figure_of(load(path), kind, queue=queue, view=view, look=look)
+
+
+def _look(
+    width: str | float | None,
+    height: str | float | None,
+    font_size: float | None,
+    *,
+    title: bool,
+    style: str | None,
+) -> Look:
+    from aqmlab.plots.look import Look, length_in
+
+    wide = None if width is None else length_in(width, "width")
+    tall = None if height is None else length_in(height, "height")
+    return Look(wide, tall, font_size, title, style)
 
 
 def plot_law(  # noqa: PLR0913 (keyword arguments)
@@ -136,6 +257,11 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     presets: bool = False,
     seed: int = 1,
     bench: Bench | None = None,
+    width: str | float | None = None,
+    height: str | float | None = None,
+    font_size: float | None = None,
+    title: bool = True,
+    style: str | None = None,
 ) -> Path:
     """Draw a discipline's law, by the compiled discipline.
 
@@ -155,6 +281,8 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
         Of the discipline's draws.
     bench
         The link, and the load on it: :class:`aqmlab.laws.Bench`.
+    width, height, font_size, title, style
+        As :func:`plot` has them.
 
     Returns
     -------
@@ -170,7 +298,8 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     """
     from aqmlab.plots.law import draw_law
 
-    return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench)
+    look = _look(width, height, font_size, title=title, style=style)
+    return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench, look=look)
 
 
 def schema() -> dict[str, Any]:

@@ -61,13 +61,17 @@ def test_the_legend_covers_no_curve():
     whole, axes = drawn(curves, "%")
     (legend,) = whole.legends
     assert axes.get_legend() is None
-    assert [text.get_text() for text in legend.get_texts()] == list(curves)
+    assert [text.get_text() for text in legend.get_texts()] == [
+        *curves,
+        "band: 95 % interval of the mean",
+    ]
     box = legend.get_window_extent()
     assert not box.overlaps(axes.get_tightbbox())
     assert whole.bbox.x0 <= box.x0
     assert box.x1 <= whole.bbox.x1
     alone, _ = drawn({"RED": [(1.0, 0.1)] * 3}, "%")
-    assert alone.legends == []
+    (only,) = alone.legends
+    assert [text.get_text() for text in only.get_texts()] == ["band: 95 % interval of the mean"]
 
 
 @pytest.mark.parametrize(

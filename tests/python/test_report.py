@@ -9,16 +9,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import aqmlab
-from aqmlab.answers import table
-from aqmlab.metrics import measure
 from aqmlab.plan import network
-from aqmlab.plots.draw import KINDS, STYLE, draw
-from aqmlab.plots.kinds import series
+from aqmlab.plots.draw import KINDS, draw
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import content_security_policy
@@ -216,19 +211,6 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
     for kind in KINDS.keys() - {"cwnd", "srtt", "time-sequence", "ladder", "variance-time"}:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
         assert r"$\nosuch$ at 5 $" in drawing
-
-
-def test_the_legend_of_series_covers_no_line(experiment):
-    runs = measure(experiment)
-    with mpl.rc_context(STYLE):
-        figure = series(experiment, runs, table(experiment, measured=runs))
-        FigureCanvasAgg(figure).draw()
-    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend() is not None]
-    assert len(legends) == 3
-    for legend in legends:
-        frame = legend.get_window_extent()
-        assert all(frame.x0 >= axes.get_window_extent().x1 for axes in figure.axes)
-        assert frame.x1 <= figure.bbox.x1
 
 
 def test_runs_that_end_at_different_times_are_said_to(small, tmp_path):

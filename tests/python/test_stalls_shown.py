@@ -39,10 +39,12 @@ def test_the_figure_shades_them_in_the_column_of_their_arm(stalled):
     runs = measure(stalled)
     figure = series(stalled, runs, table(stalled, measured=runs))
     first, second = figure.axes[0], figure.axes[1]
-    (stripe,) = [patch for patch in first.patches if patch.get_label() == "stall"]
+    said = "stall: the router stood still"
+    (stripe,) = [patch for patch in first.patches if patch.get_label() == said]
     assert (stripe.get_x(), stripe.get_x() + stripe.get_width()) == pytest.approx((1.5, 1.512))
-    assert not second.patches
-    assert [text.get_text() for text in second.get_legend().get_texts()].count("stall") == 1
+    assert [patch.get_label() for patch in second.patches] == ["warm-up, not measured"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()].count(said) == 1
 
 
 SHADED = """(() => {

@@ -110,7 +110,7 @@ def test_rows_are_filtered_by_label_and_by_words(page):
 
 
 def test_pointer_and_keys_show_the_value_of_a_mark(page, grid):
-    point = page.locator('[data-figure="panels"] svg.plot').nth(2).locator("circle").nth(0)
+    point = page.locator('[data-figure="panels"] svg.plot').nth(2).locator("path.mark").nth(0)
     point.scroll_into_view_if_needed()
     box = point.bounding_box()
     page.mouse.move(box["x"] + 3, box["y"] + 3)

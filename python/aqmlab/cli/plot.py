@@ -9,10 +9,25 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab.cli.console import interruptible, say, set_quiet
-from aqmlab.cli.options import Queue, Quiet, RecordingPath
+from aqmlab.cli.options import Metrics, Queue, Quiet, RecordingPath
 from aqmlab.cli.progress import duration_s
+from aqmlab.errors import UsageError
 
 _RECORDING = "recording"
+
+Width = Annotated[
+    str | None,
+    typer.Option("--width", metavar="LENGTH", help="88mm, 9cm, 3.5in, 252pt, or 1col of a two-column paper."),
+]
+Height = Annotated[str | None, typer.Option("--height", metavar="LENGTH", help="As for --width.")]
+FontSize = Annotated[float | None, typer.Option("--font-size", metavar="POINTS", help="Of all letters.")]
+NoTitle = Annotated[bool, typer.Option("--no-title", help="No title: the paper's caption says it.")]
+Style = Annotated[
+    str | None,
+    typer.Option(
+        "--style", metavar="NAME|FILE", help="paper, slides or gray; or a style sheet of matplotlib."
+    ),
+]
 
 
 class _PathOrCommand(TyperGroup):
@@ -40,8 +55,9 @@ def plot_recording(
     kind: Annotated[
         str,
         typer.Argument(
-            help="series, delay-cdf, goodput-delay, variance-time; cumulative-ack; of single flows, if"
-            " the scenario has them recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`).",
+            help="series, delay-cdf, goodput-delay, variance-time, box, bar; cumulative-ack; of single flows,"
+            " if the scenario has them recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`)."
+            " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar.",
             show_default=False,
         ),
     ],
@@ -50,7 +66,7 @@ def plot_recording(
         typer.Option(
             "-o",
             "--output",
-            help="The file, .pdf, .svg or .png, of flows also .csv (the numbers);"
+            help="The file, .pdf, .svg or .png, of most kinds also .csv (the numbers);"
             " PATH/figures/KIND.pdf if not given.",
         ),
     ] = None,
@@ -66,17 +82,62 @@ def plot_recording(
         str | None, typer.Option("--from", metavar="TIME", help="Show flows from then on.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
+    metric: Metrics = None,
+    x: Annotated[
+        str | None, typer.Option("--x", metavar="AXIS", help="Of a sweep: the axis along each plot.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="AXIS", help="Of a sweep: a plot for each label; upward in a map."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="AXIS=LABEL", help="Hold another axis there; can be given again."),
+    ] = None,
+    over: Annotated[str, typer.Option("--over", help="Boxes and bars of seeds, or of flows.")] = "seeds",
+    width: Width = None,
+    height: Height = None,
+    font_size: FontSize = None,
+    no_title: NoTitle = False,
+    style: Style = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a recording: PATH KIND is enough."""
+    """Draw a recording or a sweep: PATH KIND is enough."""
     from aqmlab.api import plot as draw
 
     set_quiet(quiet)
     from_s, until_s = (None if time is None else duration_s(time) for time in (begin, until))
     file = draw(
-        path, kind, output, queue=queue, flows=flow or [], arms=arm or [], from_s=from_s, until_s=until_s
+        path,
+        kind,
+        output,
+        queue=queue,
+        flows=flow or [],
+        arms=arm or [],
+        from_s=from_s,
+        until_s=until_s,
+        metrics=metric or [],
+        x=x,
+        by=by,
+        where=_where(where or []),
+        over=over,
+        width=width,
+        height=height,
+        font_size=font_size,
+        title=not no_title,
+        style=style,
     )
     typer.echo(str(file))
+
+
+def _where(given: list[str]) -> dict[str, str]:
+    held = {}
+    for text in given:
+        axis, equals, label = text.partition("=")
+        if not (axis and equals and label):
+            raise UsageError(f"`{text}` holds no axis; write `--where AXIS=LABEL`")
+        held[axis] = label
+    return held
 
 
 @plot.command("law")
@@ -104,6 +165,11 @@ def plot_law(
         typer.Option("--duration", metavar="TIME", help="How long; the step is from a sixth to two thirds."),
     ] = "60s",
     seed: Annotated[int, typer.Option("--seed", help="Of the discipline's draws.")] = 1,
+    width: Width = None,
+    height: Height = None,
+    font_size: FontSize = None,
+    no_title: NoTitle = False,
+    style: Style = None,
     quiet: Quiet = False,
 ) -> None:
     """Draw a law: probability by average queue, or over time after a step in load.
@@ -117,7 +183,19 @@ def plot_law(
     bench = Bench(rate, delay, load, step_load, duration_s(duration))
     given = parse_settings(settings or [])
     with interruptible():
-        file = draw(name, given, output, presets=presets, seed=seed, bench=bench)
+        file = draw(
+            name,
+            given,
+            output,
+            presets=presets,
+            seed=seed,
+            bench=bench,
+            width=width,
+            height=height,
+            font_size=font_size,
+            title=not no_title,
+            style=style,
+        )
     for warning in law_warnings(name, given, presets=presets, bench=bench):
         say(f"warning: {warning}")
     typer.echo(str(file))

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.measured import Asking
-from aqmlab.papers.over_time import COLUMN, LETTERS, over_time, shown
+from aqmlab.papers.over_time import COLUMN, over_time, shown
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.papers.sweep_figure import SIZE, Line, sweep_figure
+from aqmlab.papers.sweep_figure import Line, sweep_figure
+from aqmlab.plots.look import AS_MADE, Look
 from aqmlab.recording import Experiment, Run
 from aqmlab.results import Cell, Results, axis_named
 from aqmlab.stats import estimate
@@ -22,7 +22,8 @@ from aqmlab.stats import estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TALL = 3.6
+_COLUMN = Look(COLUMN, 3.6, font_size=7)
+"""A figure that is drawn for a page fits a column."""
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -44,7 +45,7 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
 
         law, settings = str(figure.content["law"]), figure.content.get("settings", {})
         presets = bool(figure.content.get("presets", False))
-        return draw_law(law, settings, file, presets=presets, arrange=lambda drawn: _narrow(drawn, title))
+        return draw_law(law, settings, file, presets=presets, look=_COLUMN, heading=title)
     if results is None:
         raise ScenarioError(f"figure {figure.name}: its experiment was not run")
     if figure.kind == "sweep":
@@ -54,7 +55,8 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         return file
     experiment = one_of_each(figure, results, title)
     if figure.kind == "cumulative":
-        save(lambda: _cumulative_figure(experiment), file, title, version)
+        look = _COLUMN if len(experiment.arms) == 1 else AS_MADE
+        save(lambda: _cumulative_figure(experiment), file, title, version, look)
     else:
         what = shown(figure)
         queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
@@ -150,24 +152,4 @@ def _cumulative_figure(experiment: Experiment) -> Figure:
     from aqmlab.plots.view import EVERYTHING
 
     measured = measure(experiment)
-    drawn = cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table
-    if len(experiment.arms) == 1:
-        _narrow(drawn, f"{experiment.title} (seed {experiment.runs[0].seed})")
-    return drawn
-
-
-def _narrow(drawn: Figure, title: str) -> None:
-    """Make a figure that is drawn for a page fit a column, under the paper's title."""
-    drawn.set_size_inches(COLUMN, SIZE[1] if len(drawn.axes) == 1 else _TALL)
-    drawn.suptitle(fill(title, LETTERS), fontsize=8)
-    for axes in drawn.axes:
-        axes.set_title("")
-        axes.yaxis.label.set_fontsize(7)
-    for legend in drawn.legends:
-        # Drawn anew, in two columns, and not as pale as the many lines of the plot.
-        lines = legend.get_lines()
-        for line in lines:
-            line.set(alpha=1.0, linewidth=1.2)
-        texts = [text.get_text() for text in legend.get_texts()]
-        legend.remove()
-        drawn.legend(lines, texts, loc="outside lower center", ncols=2, fontsize=7)
+    return cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
-from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.paper import PaperFigure
+from aqmlab.plots.look import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
@@ -124,8 +124,6 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
     UsageError
         If nothing lies between begin and end.
     """
-    from matplotlib.figure import Figure
-
     rows, laws, view = what
     end_s = max(run.t1_ns for run in experiment.runs) / 1e9
     begin, end = view.limits(0.0, end_s)
@@ -133,10 +131,11 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
     bins = ceil(MOST_BINS * end_s / (end - begin))
     columns = run_series(experiment, experiment.runs, queue, bins)
     size = (max(COLUMN, _LEAST * len(columns)), _MARGINS + _ROW * len(rows))
-    drawn = Figure(figsize=size, layout="constrained")
+    drawn = new_figure(*size, len(rows))
     axes = drawn.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
     for plots, of_run in zip(axes.T, columns, strict=True):
         plots[0].set_title(of_run.run.arm, loc="left")
+        warmup(plots, of_run.run.t0_ns / 1e9)
         plots[-1].set_xlabel("time [s]")
         for one, name in zip(plots, rows, strict=True):
             _draw(one, ROWS[name].lines(of_run, laws))
@@ -149,7 +148,7 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
             row[-1].legend(lines.values(), lines.keys(), fontsize=6, ncols=2, **place)
     title = f"{experiment.title} (seed {experiment.runs[0].seed})"
-    drawn.suptitle(fill(title, round(LETTERS * size[0] / COLUMN)), fontsize=8)
+    entitle(drawn, title)
     return drawn
 
 

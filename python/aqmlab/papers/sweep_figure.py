@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from aqmlab.claims.units import written
@@ -14,6 +13,7 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
 from aqmlab.papers.over_time import COLUMN, LETTERS
 from aqmlab.papers.paper import PaperFigure
+from aqmlab.plots.look import arm_color, arm_look, entitle, legend_below, new_figure
 from aqmlab.stats import Estimate
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class Line:
 
 def sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line], unit: str) -> Figure:
     """Draw the curves of a figure of kind ``sweep``, whose values are in ``unit``."""
-    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
-    columns, rows = _legend_shape([line.label for line in lines])
-    drawn = Figure(figsize=(SIZE[0], SIZE[1] + _LEGEND_ROW * rows), layout="constrained")
+    _, rows = _legend_shape([line.label for line in lines])
+    drawn = new_figure(SIZE[0], SIZE[1] + _LEGEND_ROW * rows)
     axes = drawn.subplots()
     ends = [end for line in lines for end in _ends(line)]
     like = max(map(abs, ends), default=None)
@@ -62,19 +62,17 @@ def sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line], unit: s
         means = [e.mean for line in lines for _, e in line.points if e is not None]
         share = unit == "%" and max(means) <= 100.0
         fit_range(axes, [display_value(end, unit, like) for end in ends], share=share)
-    axes.set_title(fill(title, LETTERS), fontsize=8)
-    if rows:
-        drawn.legend(loc="outside lower center", ncols=columns, fontsize=6)
+    entitle(drawn, title)
+    band = {"band: 95 % interval of the mean": Patch(color="0.8")} if axes.collections else {}
+    legend_below(drawn, [axes] if rows else [], band)
     return drawn
 
 
 def _draw(axes: Axes, i: int, line: Line, places: Sequence[float], shown: tuple[str, float | None]) -> None:
-    from aqmlab.reports.charts import color, dash
-
     known = [(x, e) for x, (_, e) in zip(places, line.points, strict=True) if e is not None]
     xs = [x for x, _ in known]
     means = [display_value(e.mean, *shown) for _, e in known]
-    axes.plot(xs, means, color=color(i), linestyle=dash(i), marker="o", markersize=2.5, label=line.label)
+    axes.plot(xs, means, label=line.label, **{**arm_look(i), "markevery": None, "markersize": 3})
     ends = [
         (display_value(e.low, *shown), display_value(e.high, *shown))
         for _, e in known
@@ -82,7 +80,7 @@ def _draw(axes: Axes, i: int, line: Line, places: Sequence[float], shown: tuple[
     ]
     if len(ends) == len(known):
         lows, highs = [low for low, _ in ends], [high for _, high in ends]
-        axes.fill_between(xs, lows, highs, color=color(i), alpha=0.2, linewidth=0)
+        axes.fill_between(xs, lows, highs, color=arm_color(i), alpha=0.2, linewidth=0)
 
 
 def _ends(line: Line) -> chain[float]:

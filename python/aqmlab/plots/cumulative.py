@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Measured
+from aqmlab.plots.look import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.charts import color
 from aqmlab.traces import FlowName, chosen
 
 if TYPE_CHECKING:
@@ -95,12 +95,19 @@ def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: T
         "[MB]",
     )
     classes = list(dict.fromkeys(name.class_name for _, field in columns for name in field.acked_bytes))
-    for (_, field), (lines, width) in zip(columns, axes.T, strict=True):
+    for (run, field), (lines, width) in zip(columns, axes.T, strict=True):
         named = set()
+        warmup((lines, width), run.t0_ns / 1e9)
         for name, acked in field.acked_bytes.items():
-            label = name.class_name if name.class_name not in named else None
+            label = f"a flow of {name.class_name}" if name.class_name not in named else None
             named.add(name.class_name)
-            style = {"color": color(classes.index(name.class_name)), "alpha": 0.6, "linewidth": 0.7}
+            number = classes.index(name.class_name)
+            style = {
+                "color": arm_color(number),
+                "linestyle": arm_dash(number),
+                "alpha": 0.7,
+                "linewidth": 0.7,
+            }
             lines.plot(field.t_s, acked / 1e6, label=label, **style)
         width.plot(field.t_s, field.width_bytes / 1e6, color="black", label="fastest less slowest flow")
     fit(axes, view.limits(0.0, max(run.t1_ns for run, _ in columns) / 1e9), bottom=0.0)

@@ -16,14 +16,18 @@ from aqmlab.metrics import Measured, measure
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
 from aqmlab.plots.ladder import ladder, ladder_rows
+from aqmlab.plots.look import AS_MADE, STYLE, Look
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
 from aqmlab.plots.variance_time import variance_time
 from aqmlab.plots.view import EVERYTHING, View
 from aqmlab.recording import Experiment
+from aqmlab.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from aqmlab.plots.many import OfMany
 
 Draw = Callable[[Experiment, Sequence[Measured], Table, View], "Figure"]
 Rows = Callable[[Experiment, Sequence[Measured], Table, View], Iterator[tuple[Any, ...]]]
@@ -41,6 +45,41 @@ def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) ->
     return Kind(lambda experiment, runs, results, _view: figure(experiment, runs, results))
 
 
+def _compared(kind: str) -> Kind:
+    """A figure of many runs, which an experiment has too: a case with several arms and seeds."""
+
+    def figure(experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View) -> Figure:
+        return of_many(kind).draw(Results.of_experiment(experiment), view, results.queue)
+
+    def rows(
+        experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View
+    ) -> Iterator[tuple[Any, ...]]:
+        found = of_many(kind).rows
+        return iter(()) if found is None else found(Results.of_experiment(experiment), view, results.queue)
+
+    return Kind(figure, rows)
+
+
+def of_many(kind: str) -> OfMany:
+    """The kind of figure of a sweep of a name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    from aqmlab.plots.many import KINDS_OF_MANY
+
+    if kind in KINDS_OF_MANY:
+        return KINDS_OF_MANY[kind]
+    known = ", ".join(f"`{name}`" for name in KINDS_OF_MANY)
+    if kind in KINDS:
+        raise UsageError(
+            f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
+        )
+    raise UsageError(f"there is no figure `{kind}` of a sweep; there are {known}")
+
+
 KINDS: dict[str, Kind] = {
     "series": _whole(series),
     "delay-cdf": _whole(delay_cdf),
@@ -51,40 +90,22 @@ KINDS: dict[str, Kind] = {
     "time-sequence": Kind(time_sequence, sequence_rows),
     "cumulative-ack": Kind(cumulative_ack, cumulative_rows),
     "ladder": Kind(ladder, ladder_rows),
+    "box": _compared("box"),
+    "bar": _compared("bar"),
 }
-"""What can be drawn, by the name that the command line takes."""
+"""What can be drawn of an experiment, by the name that the command line takes."""
 
 _FORMATS = (".pdf", ".svg", ".png")
 
-STYLE: dict[str, Any] = {
-    "font.size": 8,
-    # A dollar in a title is a dollar.
-    "text.parse_math": False,
-    "axes.titlesize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.0,
-    "legend.frameon": False,
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    # Text stays text: it can be searched and edited.
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    # Names inside of SVG files would otherwise be drawn at random.
-    "svg.hashsalt": "aqmlab",
-}
 
-
-def draw(
+def draw(  # noqa: PLR0913 (keyword arguments)
     experiment: Experiment,
     kind: str,
     output: Path | str | None = None,
     *,
     queue: str | None = None,
     view: View = EVERYTHING,
+    look: Look = AS_MADE,
 ) -> Path:
     """Draw one figure; see :func:`aqmlab.plot`.
 
@@ -97,19 +118,106 @@ def draw(
     HostError
         If the file cannot be written.
     """
-    if kind not in KINDS:
-        raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
+    found = known_kind(kind)
+    look.check()
     file = Path(output) if output is not None else experiment.path / "figures" / f"{kind}.pdf"
-    rows = KINDS[kind].rows
+    rows = found.rows
     check_format(file, (".csv",) if rows else ())
     runs = measure(experiment)
     results = table(experiment, queue=queue, measured=runs)
     if rows and file.suffix.lower() == ".csv":
         write_csv(file, rows(experiment, runs, results, view))
     else:
-        figure = KINDS[kind].draw
-        save(lambda: figure(experiment, runs, results, view), file, experiment.title, experiment.version)
+        save(
+            lambda: found.draw(experiment, runs, results, view),
+            file,
+            experiment.title,
+            experiment.version,
+            look,
+        )
     return file
+
+
+def figure_of(
+    experiment: Experiment,
+    kind: str,
+    *,
+    queue: str | None = None,
+    view: View = EVERYTHING,
+    look: Look = AS_MADE,
+) -> Figure:
+    """Make one figure, which the caller may change and save; see :func:`aqmlab.figure`.
+
+    Raises
+    ------
+    UsageError
+        For an unknown kind or queue, or looks that make no sense.
+    RecordingError
+        If a recording cannot be read.
+    """
+    found = known_kind(kind)
+    runs = measure(experiment)
+    results = table(experiment, queue=queue, measured=runs)
+    return made(lambda: found.draw(experiment, runs, results, view), look)
+
+
+def draw_many(  # noqa: PLR0913 (keyword arguments)
+    results: Results,
+    kind: str,
+    output: Path | str | None = None,
+    *,
+    queue: str | None = None,
+    view: View = EVERYTHING,
+    look: Look = AS_MADE,
+) -> Path:
+    """Draw one figure of a sweep; see :func:`aqmlab.plot`.
+
+    Raises
+    ------
+    UsageError
+        For an unknown kind, file format, queue, arm, axis or metric.
+    RecordingError
+        If a recording cannot be read.
+    HostError
+        If the file cannot be written.
+    """
+    found = of_many(kind)
+    look.check()
+    file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
+    check_format(file, (".csv",) if found.rows else ())
+    if found.rows and file.suffix.lower() == ".csv":
+        write_csv(file, found.rows(results, view, queue))
+    else:
+        save(lambda: found.draw(results, view, queue), file, results.title, version_of(results), look)
+    return file
+
+
+def version_of(results: Results) -> str:
+    """Of aqmlab, as the runs have it."""
+    manifests = [run.manifest for cell in results.cells for run in results.runs(cell)]
+    return ", ".join(sorted({str(manifest.get("aqmlab_version", "")) for manifest in manifests}))
+
+
+def made(figure: Callable[[], Figure], look: Look) -> Figure:
+    """Draw a figure to be changed by whoever asked for it."""
+    with look.applied():
+        drawn = figure()
+        # Ticks and their texts are made when a figure is first drawn, in the style that is set then.
+        drawn.draw_without_rendering()
+        return drawn
+
+
+def known_kind(kind: str) -> Kind:
+    """The kind of figure of a name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
+    return KINDS[kind]
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:
@@ -125,20 +233,20 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
         raise UsageError(f"`{file}` has no format that can be drawn; let it end in {', '.join(formats)}")
 
 
-def save(figure: Callable[[], Figure], file: Path, title: str, version: str) -> None:
+def save(figure: Callable[[], Figure], file: Path, title: str, version: str, look: Look = AS_MADE) -> None:
     """Draw a figure in the style of all and write it.
 
     Raises
     ------
+    UsageError
+        If its looks make no sense.
     HostError
         If the file cannot be written.
     """
-    import matplotlib as mpl
-
     suffix = file.suffix.lower()
     content = io.BytesIO()
     # No display is asked for, and the caller's own style is left alone.
-    with mpl.rc_context(STYLE):
+    with look.applied():
         figure().savefig(content, format=suffix[1:], metadata=_metadata(suffix, title, version))
     with writing(file):
         write_whole(file, content.getvalue())
@@ -175,3 +283,17 @@ def _metadata(suffix: str, title: str, version: str) -> dict[str, Any]:
     if suffix == ".svg":
         return {"Title": title, "Creator": f"aqmlab {version}", "Date": None}
     return {"Title": title, "Software": f"aqmlab {version}"}
+
+
+__all__ = [
+    "KINDS",
+    "STYLE",
+    "check_format",
+    "draw",
+    "draw_many",
+    "figure_of",
+    "made",
+    "of_many",
+    "save",
+    "write_csv",
+]

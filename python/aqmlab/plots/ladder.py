@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
 from aqmlab.metrics import Measured
+from aqmlab.plots.look import entitle, legend_below, new_figure
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
 from aqmlab.plots.view import View
@@ -27,18 +27,15 @@ MOST_PACKETS = 150
 _FIRST = 40
 """Packets that are shown where nobody chooses a time."""
 _INCHES_A_PACKET = 0.16
-_LETTERS_A_LINE = 60
 _LOST_AT = 0.55
 """How far a lost packet gets in the diagram: neither host saw where it died."""
 
 
 def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
     """Segments, acknowledgments, marks and losses of one connection in the first arm chosen."""
-    from matplotlib.figure import Figure
-
     arm, flow, packets = _chosen(experiment, view)
     height = min(max(_INCHES_A_PACKET * len(packets), 3.0), 9.0)
-    figure = Figure(figsize=(WIDTH * 0.7, height + 0.9), layout="constrained")
+    figure = new_figure(WIDTH * 0.7, height + 0.9)
     axes = figure.subplots()
     times = [p.sent_ns for p in packets] + [p.arrived_ns or p.sent_ns for p in packets]
     begin, end = min(times) / 1e6, max(times) / 1e6
@@ -55,13 +52,12 @@ def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, v
         if sent - labelled[packet.toward] >= label_room:
             labelled[packet.toward] = sent
             x, side = (-0.02, "right") if packet.toward == "receiver" else (1.02, "left")
-            axes.text(x, sent, caption(packet, origin), ha=side, va="center", fontsize=5.5)
+            axes.text(x, sent, caption(packet, origin), ha=side, va="center", fontsize="x-small")
     axes.set(xlim=(-0.38, 1.38), ylim=(end + label_room, begin - label_room), ylabel="time [ms]")
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    title = f"{experiment.title}: {flow}, {arm}"
-    axes.set_title(fill(title, _LETTERS_A_LINE), pad=20)
+    entitle(figure, f"{experiment.title}: {flow}, {arm}")
     _legend(figure, packets)
     return figure
 
@@ -148,9 +144,7 @@ def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
         ),
         ("marked", any(p.marked_ns for p in packets), Line2D([], [], color=PALETTE[2], marker="D", **mark)),
     ]
-    shown = [(name, handle) for name, there, handle in kinds if there]
-    names, handles = zip(*shown, strict=True)
-    figure.legend(handles, names, loc="outside lower center", ncols=len(shown))
+    legend_below(figure, [], {name: handle for name, there, handle in kinds if there})
 
 
 def ladder_rows(

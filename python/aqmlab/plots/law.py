@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.laws import CURVES, RESPONSES, Bench, Curve, Response, law_curves, law_responses
 from aqmlab.plots.draw import check_format, save, write_csv
 from aqmlab.plots.kinds import single
-from aqmlab.reports.charts import FAINT, color, dash
+from aqmlab.plots.look import AS_MADE, Look, arm_look, entitle, legend_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,11 +26,12 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     presets: bool = False,
     seed: int = 1,
     bench: Bench | None = None,
-    arrange: Callable[[Figure], object] | None = None,
+    look: Look = AS_MADE,
+    heading: str | None = None,
 ) -> Path:
     """Draw a discipline's law; see :func:`aqmlab.plot_law`.
 
-    ``arrange`` may change the figure before it is written.
+    ``heading`` is its title where the law's own is not wanted.
     """
     from aqmlab import _core
     from aqmlab.api import aqm_show
@@ -42,23 +43,16 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     if name in RESPONSES:
         responses = law_responses(name, settings, presets=presets, seed=seed, bench=bench)
         rows = [("line", "t_s", "p", "backlog_packets"), *_response_rows(responses)]
-        figure = lambda: _response_figure(title, responses, bench)  # noqa: E731 (drawn in the style, not here)
+        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (drawn in the style, not here)
     else:
         curves = law_curves(name, settings, presets=presets, bench=bench)
         rows = [("line", "unit", "avg", "p"), *_curve_rows(curves)]
-        figure = lambda: _curve_figure(title, curves)  # noqa: E731
+        figure = lambda: _curve_figure(title, curves, heading)  # noqa: E731
     if file.suffix.lower() == ".csv":
         write_csv(file, rows)
     else:
-        save(lambda: _arranged(figure, arrange), file, f"{title}: law", _core.__version__)
+        save(figure, file, f"{title}: law", _core.__version__, look)
     return file
-
-
-def _arranged(figure: Callable[[], Figure], arrange: Callable[[Figure], object] | None) -> Figure:
-    drawn = figure()
-    if arrange is not None:
-        arrange(drawn)
-    return drawn
 
 
 def _curve_rows(curves: Sequence[Curve]) -> Iterable[tuple[Any, ...]]:
@@ -75,48 +69,43 @@ def _response_rows(responses: Sequence[Response]) -> Iterable[tuple[Any, ...]]:
     )
 
 
-def _curve_figure(title: str, curves: Sequence[Curve]) -> Figure:
+def _curve_figure(title: str, curves: Sequence[Curve], heading: str | None) -> Figure:
     """One axis for each unit that the averages are in."""
     units = list(dict.fromkeys(c.unit for c in curves))
-    figure, axes = single(f"{title}: probability by average queue")
+    figure, axes = single(heading or f"{title}: probability by average queue")
     if len(units) > 1:
-        figure.clear()
-        figure.suptitle(f"{title}: probability by average queue", fontsize=8)
+        axes.remove()
     for number, unit in enumerate(units):
         shown, scale = _SHOWN[unit]
         if len(units) > 1:
             axes = figure.add_subplot(1, len(units), number + 1)
         for i, curve in enumerate(curves):
             if curve.unit == unit:
-                axes.plot(curve.avg * scale, curve.p, color=color(i), linestyle=dash(i), label=curve.label)
+                axes.plot(curve.avg * scale, curve.p, label=curve.label, **arm_look(i))
         axes.set(xlabel=f"average queue [{shown}]", ylim=(0, 1.02))
         axes.set_xlim(left=0)
         if number == 0:
             axes.set_ylabel("probability of a notice, before spacing")
-        axes.legend(loc="best")
+    legend_below(figure, figure.axes)
     return figure
 
 
-def _response_figure(title: str, responses: Sequence[Response], bench: Bench) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE, layout="constrained")
+def _response_figure(title: str, responses: Sequence[Response], bench: Bench, heading: str | None) -> Figure:
+    figure = new_figure(*_SIZE, 2)
     probability, backlog = figure.subplots(2, 1, sharex=True)
     begin, end = bench.step_s
-    probability.set_title(
-        f"{title}: load {bench.load:g} of {bench.rate}, {bench.step_load:g} from {begin:g} to {end:g} s"
-    )
+    step = f"load {bench.load:g} of {bench.rate}, {bench.step_load:g} from {begin:g} to {end:g} s"
+    entitle(figure, heading or f"{title}: {step}")
     for i, of_run in enumerate(responses):
-        style = {"color": color(i), "linestyle": dash(i), "label": of_run.label}
+        style = {**arm_look(i), "label": of_run.label}
         probability.plot(of_run.t_s, of_run.p, **style)
         backlog.plot(of_run.t_s, of_run.backlog_packets, **style)
     for axes in (probability, backlog):
-        axes.axvspan(begin, end, color="black", alpha=FAINT / 4, linewidth=0)
+        axes.axvspan(begin, end, color="0.9", linewidth=0, zorder=0, label=f"load {bench.step_load:g}")
         axes.set_ylim(bottom=0)
     probability.set_ylabel("probability p")
     backlog.set(xlabel="time [s]", ylabel="backlog [packets]", xlim=(0, bench.duration_s))
-    if len(responses) > 1:
-        probability.legend(loc="best")
+    legend_below(figure, [probability])
     return figure
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from textwrap import fill
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from aqmlab.plots.look import entitle, legend_below, new_figure
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.artist import Artist
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 WIDTH = 7.0
-_LETTERS_AN_INCH = 14.0
 _LEAST_COLUMN = 1.7
 _MARGIN = 0.05
 
@@ -22,17 +21,14 @@ def panels(
     title: str, columns: Sequence[str], rows: Sequence[str], label: str, *, height: float = 1.7
 ) -> tuple[Figure, np.ndarray[Any, np.dtype[np.object_]]]:
     """A grid of plots over time, columns and rows named at the margins; a row is ``height`` inches high."""
-    from matplotlib.figure import Figure
-
-    size = (max(WIDTH, _LEAST_COLUMN * len(columns)), 1.0 + height * len(rows))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(max(WIDTH, _LEAST_COLUMN * len(columns)), 1.0 + height * len(rows), len(rows))
     axes = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
     for column, name in enumerate(columns):
         axes[0, column].set_title(name)
         axes[-1, column].set_xlabel("time [s]")
     for row, name in enumerate(rows):
         axes[row, 0].set_ylabel(f"{name}\n{label}" if name else label)
-    figure.suptitle(fill(title, int(_LETTERS_AN_INCH * size[0])), fontsize=9)
+    entitle(figure, title)
     return figure, axes
 
 
@@ -93,13 +89,4 @@ def plain_powers(axis: Axis) -> None:
     axis.set_minor_formatter(between)
 
 
-def legend_below(figure: Figure, axes: Iterable[Any]) -> None:
-    """One legend for all plots, under them, where it covers nothing."""
-    handles: dict[str, Artist] = {}
-    for one in axes:
-        for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
-            handles.setdefault(name, artist)
-    if handles:
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 6)
-        )
+__all__ = ["WIDTH", "fit", "legend_below", "panels", "plain_powers"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.metrics import Measured
+from aqmlab.plots.look import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
@@ -83,6 +84,7 @@ def _figure(experiment: Experiment, view: View, what: str, label: str, draw: _Dr
     )
     limits = view.limits(0.0, max(run.t1_ns for run in runs) / 1e9)
     for column, of_run in enumerate(columns):
+        warmup(axes[:, column], runs[column].t0_ns / 1e9)
         for row, of_flow in enumerate(of_run):
             draw(axes[row, column], of_flow)
     # The first threshold may be far above all windows.
@@ -93,7 +95,15 @@ def _figure(experiment: Experiment, view: View, what: str, label: str, draw: _Dr
 
 def _draw_cwnd(axes: Axes, of_flow: Trace) -> None:
     window, threshold = of_flow.values["cwnd_segments"], of_flow.values["ssthresh_segments"]
-    axes.plot(of_flow.t_s, threshold, color=MUTED, drawstyle="steps-post", linewidth=0.8, label="ssthresh")
+    axes.plot(
+        of_flow.t_s,
+        threshold,
+        color=MUTED,
+        drawstyle="steps-post",
+        linewidth=0.8,
+        linestyle="--",
+        label="ssthresh",
+    )
     axes.plot(of_flow.t_s, window, color=PALETTE[0], drawstyle="steps-post", linewidth=0.8, label="cwnd")
     for event, (label, symbol, color) in _SYMBOLS.items():
         here = of_flow.event == event
@@ -110,9 +120,10 @@ def _draw_cwnd(axes: Axes, of_flow: Trace) -> None:
 
 
 def _draw_srtt(axes: Axes, of_flow: Trace) -> None:
-    for column, label, color in (
-        ("rto_ns", "retransmission timeout", MUTED),
-        ("srtt_ns", "smoothed RTT", PALETTE[0]),
+    for column, label, color, dash in (
+        ("rto_ns", "retransmission timeout", MUTED, "--"),
+        ("srtt_ns", "smoothed RTT", PALETTE[0], "-"),
     ):
+        style: dict[str, Any] = {"color": color, "linestyle": dash, "linewidth": 0.8}
         milliseconds = of_flow.values[column] / 1e6
-        axes.plot(of_flow.t_s, milliseconds, color=color, drawstyle="steps-post", linewidth=0.8, label=label)
+        axes.plot(of_flow.t_s, milliseconds, drawstyle="steps-post", label=label, **style)

@@ -12,17 +12,16 @@ from aqmlab.figures import estimate_text
 from aqmlab.metrics import Measured
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.plots.kinds import single
+from aqmlab.plots.look import arm_color, arm_look, legend_below
 from aqmlab.plots.panels import plain_powers
 from aqmlab.recording import Experiment
-from aqmlab.reports.charts import FAINT, color, dash, marker
+from aqmlab.reports.charts import FAINT
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from aqmlab.answers import Table
-
-_MARKS = {"circle": "o", "triangle": "^"}
 
 
 def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
@@ -31,6 +30,8 @@ def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Tab
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 for what depends on nothing far
     away (dotted).
     """
+    from matplotlib.lines import Line2D
+
     figure, axes = single(f"{experiment.title}: arrivals at {results.queue}")
     all_plots: list[VarianceTime] = []
     for i, arm in enumerate(results.arms):
@@ -41,26 +42,24 @@ def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Tab
         # Runs that a condition ended are not equally long: only equal scales have a mean.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
-            axes.plot(plot.scale_s, plot.variance, color=color(i), alpha=FAINT, linewidth=0.6)
+            axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)
         mean = np.exp(np.mean([np.log(plot.variance) for plot in found], axis=0))
         hurst = estimate_text(estimate([plot.hurst for plot in found]), "")
         axes.plot(
             found[0].scale_s,
             mean,
-            color=color(i),
-            linestyle=dash(i),
-            marker=_MARKS[marker(i)],
-            markersize=3,
             label=f"{arm}: H = {hurst}",
+            **{**arm_look(i), "markevery": None},
         )
         all_plots += found
     if not all_plots:
         raise UsageError("a variance-time plot needs 400 samples of the queue; write `queues` in [record]")
     scale = all_plots[0].scale_s
     start = max(float(plot.variance[0]) for plot in all_plots)
-    axes.plot(scale, start * scale[0] / scale, color="grey", linestyle=":", label="slope -1")
+    axes.plot(scale, start * scale[0] / scale, color="black", linestyle=":", linewidth=0.8, label="slope -1")
     axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean, by mean squared")
     for axis in (axes.xaxis, axes.yaxis):
         plain_powers(axis)
-    axes.legend(loc="lower left")
+    faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)
+    legend_below(figure, [axes], {"one seed (thick: their mean)": faint} if len(all_plots) > 1 else None)
     return figure

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import UsageError
@@ -26,12 +26,26 @@ class View:
         The time to show; from the first to the last event if ``None``.
     arms
         Names of arms; all if empty.
+    metrics
+        Names, for figures of many runs; those that a figure begins with if empty.
+    x, by
+        Axes of a sweep: along each plot, and a plot for each label (or upward in a map); those with the most
+        labels if ``None``.
+    where
+        Labels at which other axes of a sweep are held, by axis; their first ones if not given.
+    over
+        What boxes and bars are of: ``"seeds"`` or ``"flows"``.
     """
 
     flows: Sequence[str] = ()
     from_s: float | None = None
     until_s: float | None = None
     arms: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+    x: str | None = None
+    by: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    over: str = "seeds"
 
     def runs(self, experiment: Experiment) -> list[Run]:
         """The first finished run of each chosen arm.

@@ -15,6 +15,7 @@ from aqmlab.reports.figures import Axis, Dash, Figure, interval, source
 from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.page import page
 from aqmlab.reports.render import command
+from aqmlab.reports.swatch import swatch
 from aqmlab.results import Results
 from aqmlab.soundness import examine
 
@@ -48,7 +49,7 @@ def render(both: Both) -> str:
         "lateness_chart": CHART if CHART in figures else "",
         "cdf_chart": _CDF if _CDF in figures else "",
         "queue": queue,
-        "legend": [{"arm": arm, "color": charts.color(i)} for i, arm in enumerate(arms)],
+        "legend": [{"arm": arm, "swatch": swatch(i, plain=True)} for i, arm in enumerate(arms)],
         "checks": [
             {"name": name, "checks": examine(Results.of_experiment(of))}
             for name, of in ((SIMULATED, both.simulated), (LIVE, live))

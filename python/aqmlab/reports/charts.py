@@ -9,13 +9,15 @@ from typing import Any
 
 from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
 from aqmlab.reports.bokeh_json import Model
-from aqmlab.reports.figures import PALETTE, Axis, Dash, Figure, cursor, interval, source
+from aqmlab.reports.figures import PALETTE, Axis, Figure, cursor, interval, source
 from aqmlab.series import RunSeries
 
 FAINT = 0.35
 STALL = PALETTE[5]
 """What no line over time has."""
 _MOST_CDF_POINTS = 300
+_ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
+MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "star", "plus", "hex", "x")
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def delay_cdf_chart(runs: Sequence[Measured], arms: Sequence[str], queue: str) -
         if histogram.total:
             x, y = cdf_points(histogram)
             data = source({"t": x, "share": y})
-            fig.line(data, "t", "share", color=color(i), width=2, dash=dash(i), name=arm)
+            fig.line(data, "t", "share", color=color(i), width=2, dash=dash_lengths(i), name=arm)
     return None if fig.empty else fig
 
 
@@ -201,11 +203,14 @@ def color(arm: int) -> str:
     return PALETTE[arm % len(PALETTE)]
 
 
-def dash(arm: int) -> Dash:
-    """Dash of its lines: arms beyond half the palette differ by that as well."""
-    return "solid" if arm % len(PALETTE) < 4 else "dashed"
+def dash_lengths(arm: int) -> tuple[int, ...]:
+    """Dashes of its lines, in pixels that are drawn and left out; none for a solid line.
+
+    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
+    """
+    return _ARM_DASHES[arm % len(_ARM_DASHES)]
 
 
 def marker(arm: int) -> str:
-    """Its mark in a scatter plot."""
-    return "circle" if dash(arm) == "solid" else "triangle"
+    """Its mark, by BokehJS's name."""
+    return MARKERS[arm % len(MARKERS)]

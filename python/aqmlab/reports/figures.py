@@ -42,7 +42,8 @@ _VIRIDIS = (
 _SHADES = 6
 """Colours between two of those."""
 
-Dash = Literal["solid", "dashed", "dotted"]
+Dash = Literal["solid", "dashed", "dotted"] | Sequence[int]
+"""A name, or lengths in pixels that are drawn and left out."""
 Tip = tuple[str, str]
 """A line of what hovering tells: its label, and ``@column`` or ``$name``, with a format in braces."""
 
@@ -154,7 +155,7 @@ class Figure:
     ) -> None:
         """A line through the points; ``label`` in the legend, ``name`` in tips where there is none."""
         glyph = Model(
-            "Line", x=column(x), y=column(y), line_color=color, line_width=width, line_dash=_DASHES[dash]
+            "Line", x=column(x), y=column(y), line_color=color, line_width=width, line_dash=_lengths(dash)
         )
         self._add(data, glyph, label, name or label)
 
@@ -279,7 +280,7 @@ class Figure:
                 location=at,
                 dimension="height",
                 line_color=MUTED,
-                line_dash=_DASHES["dotted"],
+                line_dash=_lengths("dotted"),
                 line_width=1,
             )
         )
@@ -349,6 +350,10 @@ class Figure:
             tools.append(Model("HoverTool", tooltips=_rows(self._tips), renderers=others))
         # A finger that scrolls the page must not drag a chart.
         return Model("Toolbar", tools=[*tools, *self._tools], active_drag=None, autohide=True, logo=None)
+
+
+def _lengths(dash: Dash) -> list[int]:
+    return _DASHES[dash] if isinstance(dash, str) else list(dash)
 
 
 def cursor() -> Model:

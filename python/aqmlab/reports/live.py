@@ -124,7 +124,14 @@ def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure |
         merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])
         if merged.total:
             x, y = exceedance(merged)
-            fig.line(source({"t": x, "share": y}), "t", "share", color=charts.color(i), name=arm)
+            fig.line(
+                source({"t": x, "share": y}),
+                "t",
+                "share",
+                color=charts.color(i),
+                dash=charts.dash_lengths(i),
+                name=arm,
+            )
     return None if fig.empty else fig
 
 

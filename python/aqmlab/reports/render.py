@@ -23,6 +23,7 @@ from aqmlab.reports.figures import Figure
 from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.network_svg import network_svg
 from aqmlab.reports.page import page, resource, unbroken
+from aqmlab.reports.swatch import swatch
 from aqmlab.results import Results
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 from aqmlab.soundness import examine
@@ -66,10 +67,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
         "lateness_chart": "" if late is None else CHART,
         "overviews": list(overviews),
         "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
-        "legend": [
-            {"arm": arm, "color": charts.color(i), "dashed": charts.dash(i) == "dashed"}
-            for i, arm in enumerate(results.arms)
-        ],
+        "legend": [{"arm": arm, "swatch": swatch(i)} for i, arm in enumerate(results.arms)],
         "time_charts": [
             {"place": f"chart-{name}", "arms": " ".join(map(str, sorted(chart.arms)))}
             for name, chart in over_time.items()

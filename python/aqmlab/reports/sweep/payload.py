@@ -10,6 +10,7 @@ from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
 from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.reports import charts
+from aqmlab.reports.swatch import UNIT_MARKS
 from aqmlab.reports.sweep.differences import Contrast, Differences
 from aqmlab.reports.sweep.distributions import DelayCdf, delay_cdf
 from aqmlab.results import Cell
@@ -27,7 +28,12 @@ def payload(cells: Cells, of_metrics: Sequence[Differences]) -> dict[str, Any]:
     return {
         "axes": [{"name": axis.name, "short": axis.short, "labels": axis.labels} for axis in results.axes],
         "arms": [
-            {"name": arm, "color": charts.color(i), "dashed": charts.dash(i) == "dashed"}
+            {
+                "name": arm,
+                "color": charts.color(i),
+                "dash": charts.dash_lengths(i),
+                "mark": UNIT_MARKS[charts.marker(i)],
+            }
             for arm, i in arms.items()
         ],
         "metrics": [

@@ -13,6 +13,7 @@ from aqmlab.cells import Cells, cells_of
 from aqmlab.claims import Scored, score
 from aqmlab.reports.claims import claims_context
 from aqmlab.reports.page import json_in_html, page, resource, unbroken
+from aqmlab.reports.swatch import swatch
 from aqmlab.reports.sweep.answer import answer
 from aqmlab.reports.sweep.differences import comparisons, differences
 from aqmlab.reports.sweep.payload import payload
@@ -46,7 +47,7 @@ def render(results: Results, scored: Sequence[Scored] | None = None) -> str:
         "missing_summary": _missing_summary(results),
         **table_context(cells),
         "interval_note": _interval_note(cells),
-        "arms": data["arms"],
+        "arms": [{"name": arm, "swatch": swatch(i)} for i, arm in enumerate(results.arms)],
         "axes": data["axes"],
         "comparisons": several.note,
         "command": _command(results),

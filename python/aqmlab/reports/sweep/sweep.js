@@ -139,18 +139,17 @@
 
   const arms = () => [...data.arms.keys()].filter((arm) => shown.has(arm));
 
-  // The mark of an arm: a disc, or a triangle for the second round of colours.
+  // The mark of an arm: a shape of unit size, moved to its place.
   function marker(arm, x, y, size) {
-    const { color, dashed } = data.arms[arm];
-    if (!dashed) return page.svg("circle", { cx: x, cy: y, r: size, fill: color });
-    const s = size * 1.3;
-    return page.svg("path", { d: `M${x} ${y - s} L${x + s} ${y + s} L${x - s} ${y + s} Z`, fill: color });
+    const { color, mark } = data.arms[arm];
+    const transform = `translate(${x} ${y}) scale(${size * 1.15})`;
+    return page.svg("path", { d: mark, transform, fill: color, class: "mark" });
   }
 
   function curve(arm, points) {
-    const { color, dashed } = data.arms[arm];
+    const { color, dash } = data.arms[arm];
     const line = page.svg("polyline", { points: points.map((p) => p.join()).join(" "), stroke: color, class: "curve" });
-    if (dashed) line.setAttribute("stroke-dasharray", "5 4");
+    if (dash.length > 0) line.setAttribute("stroke-dasharray", dash.join(" "));
     return line;
   }
 

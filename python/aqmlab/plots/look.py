@@ -1,0 +1,356 @@
+"""How a figure looks: its size, letters, title and style, and how arms are told apart in it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.reports.charts import dash_lengths, marker
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+
+COLORS = ("#046192", "#f39a04", "#069463", "#c34005", "#43d0fd", "#d677ac", "#5c1b79", "#252800")
+"""The report's hues, no two of one lightness: they differ in grey too, and for colour-blind readers."""
+
+STYLE: dict[str, Any] = {
+    "font.size": 8,
+    # A dollar in a title is a dollar.
+    "text.parse_math": False,
+    "axes.titlesize": "medium",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.0,
+    "figure.titlesize": 1.125 * 8,
+    "legend.frameon": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    # Text stays text: it can be searched and edited.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    # Names inside of SVG files would otherwise be drawn at random.
+    "svg.hashsalt": "aqmlab",
+}
+
+STYLES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "slides": {
+        "font.size": 16,
+        "lines.linewidth": 2.4,
+        "lines.markersize": 9,
+        "axes.linewidth": 1.2,
+        "grid.linewidth": 0.8,
+        "figure.figsize": (11.0, 6.2),
+    },
+    "gray": {"axes.prop_cycle": ("#000000", "#606060", "#969696")},
+}
+"""The styles that come with aqmlab; the first is what a figure has if none is asked for."""
+
+_MARKS = {
+    "circle": "o",
+    "square": "s",
+    "triangle": "^",
+    "diamond": "D",
+    "inverted_triangle": "v",
+    "star": "*",
+    "plus": "P",
+    "hex": "h",
+    "x": "X",
+}
+_INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.0}
+_COLUMN, _GUTTER = 3.5, 0.16
+_SIZES = (0.5, 100.0)
+_LETTERS = (2.0, 100.0)
+_ROW = 0.75
+_EDGES = 1.2
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is asked of a figure's looks; what is ``None`` is as the figure is made for.
+
+    Attributes
+    ----------
+    width, height
+        In inches. If only one is given, the other one follows the figure's proportions.
+    font_size
+        Of its letters, in points.
+    title
+        Whether it has one.
+    style
+        A name in :data:`STYLES`, the name of a style sheet of matplotlib, or such a file.
+    """
+
+    width: float | None = None
+    height: float | None = None
+    font_size: float | None = None
+    title: bool = True
+    style: str | None = None
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Figures that are made within this context look like this.
+
+        Raises
+        ------
+        UsageError
+            If a size makes no sense, or there is no such style.
+        """
+        import matplotlib as mpl
+        from cycler import cycler
+
+        self.check()
+        parameters = _parameters(self.style)
+        if self.font_size is not None:
+            parameters["font.size"] = self.font_size
+        style = {**STYLE, "axes.prop_cycle": cycler(color=COLORS), **parameters}
+        style["figure.titlesize"] = parameters.get("figure.titlesize", 1.125 * float(style["font.size"]))
+        # The caller's own style is left alone.
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(style)
+            token = _LOOK.set((self, parameters.get("figure.figsize")))
+            try:
+                yield
+            finally:
+                _LOOK.reset(token)
+
+    def check(self) -> None:
+        """See that sizes make sense.
+
+        Raises
+        ------
+        UsageError
+            If one does not.
+        """
+        for name, value in (("width", self.width), ("height", self.height)):
+            if value is not None and not _SIZES[0] <= value <= _SIZES[1]:
+                raise UsageError(
+                    f"a {name} of {value:g} in: write one from {_SIZES[0]:g} in to {_SIZES[1]:g} in"
+                )
+        if self.font_size is not None and not _LETTERS[0] <= self.font_size <= _LETTERS[1]:
+            raise UsageError(
+                f"a font size of {self.font_size:g} pt: write one from {_LETTERS[0]:g} to {_LETTERS[1]:g}"
+            )
+
+
+AS_MADE = Look()
+_LOOK: ContextVar[tuple[Look, tuple[float, float] | None]] = ContextVar("look", default=(AS_MADE, None))
+
+
+def length_in(text: str | float, what: str = "length") -> float:
+    """Inches of a length: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``; a number is in inches.
+
+    ``"1col"`` is a column of a two-column paper, 3.5 in, and ``"2col"`` its whole width, 7.16 in.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)\s*", str(text), flags=re.I)
+    number, unit = (float(found[1]), found[2].lower() or "in") if found else (math.nan, "")
+    if unit in ("col", "cols", "column", "columns"):
+        return number * _COLUMN + max(number - 1, 0.0) * _GUTTER
+    if unit not in _INCHES or not math.isfinite(number):
+        raise UsageError(f"`{text}` is no {what}; write a number with mm, cm, in, pt or col: `88mm`, `1col`")
+    return number * _INCHES[unit]
+
+
+def _parameters(style: str | None) -> dict[str, Any]:
+    """What a style sets.
+
+    Raises
+    ------
+    UsageError
+        If there is no such style, or its file is wrong.
+    """
+    import matplotlib.style as sheets
+    from cycler import cycler
+
+    if style is None:
+        return {}
+    if style in STYLES:
+        found = dict(STYLES[style])
+        if "axes.prop_cycle" in found:
+            found["axes.prop_cycle"] = cycler(color=found["axes.prop_cycle"])
+        return found
+    if style in sheets.library:
+        return dict(sheets.library[style])
+    file = Path(style).expanduser()
+    if not file.is_file():
+        if file.suffix == ".mplstyle" or "/" in style:
+            raise UsageError(f"there is no style sheet `{style}`")
+        raise unknown("style", style, [*STYLES, *sheets.available])
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the style sheet `{style}`: {error}") from error
+    return _sheet(style, lines)
+
+
+def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
+    """The settings of a style sheet, ``key: value`` in each line."""
+    import matplotlib as mpl
+
+    found = mpl.RcParams()
+    for number, line in enumerate(lines, 1):
+        content = line.partition("#")[0].strip() if not re.search(r"['\"]", line) else line.strip()
+        if not content or content.startswith("#"):
+            continue
+        key, colon, value = (part.strip() for part in content.partition(":"))
+        try:
+            if not colon:
+                raise ValueError("write `key: value`")
+            found[key] = value.strip("\"'") if key not in _QUOTED else value
+        except (KeyError, ValueError) as error:
+            told = f"`{key}` is no setting of matplotlib" if isinstance(error, KeyError) else str(error)
+            raise UsageError(f"{style}:{number}: {told}") from error
+    return dict(found)
+
+
+_QUOTED = frozenset({"axes.prop_cycle"})
+"""Settings whose quotes are part of their value."""
+
+
+def new_figure(width: float, height: float, rows: int = 1) -> Figure:
+    """An empty figure, made for ``width`` and ``height`` in inches, that is as large as is asked for.
+
+    ``rows`` of plots one above the other keep room to be read in a figure that is made narrower.
+    """
+    from matplotlib.figure import Figure
+
+    look, of_style = _LOOK.get()
+    if of_style is not None:
+        # A figure that is made for many plots stays larger than one that is made for one.
+        width, height = of_style[0], max(of_style[1], of_style[0] * min(height / width, 1.2))
+    wanted = (look.width, look.height)
+    if look.width is not None and look.height is None:
+        wanted = (look.width, max(height * look.width / width, min(height, _ROW * rows + _EDGES)))
+    elif look.height is not None and look.width is None:
+        wanted = (width * look.height / height, look.height)
+    return Figure(figsize=(wanted[0] or width, wanted[1] or height), layout="constrained")
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """Write a title over a figure, in as many lines as it needs, if one is wanted."""
+    if not _LOOK.get()[0].title:
+        return
+    size = _points("figure.titlesize")
+    room = 72.0 * figure.get_figwidth() - size
+    figure.suptitle("\n".join(_lines(title, size, room)))
+
+
+def _lines(text: str, size: float, room: float) -> list[str]:
+    """A text in lines that are at most ``room`` points wide."""
+    most = len(text)
+    lines = [text]
+    while most > 8 and max(text_width(line, size) for line in lines) > room:
+        most = int(most * 0.93)
+        lines = wrap(text, most) or [text]
+    return lines
+
+
+def _points(setting: str) -> float:
+    """A size of letters in points; matplotlib has names for some."""
+    import matplotlib as mpl
+    from matplotlib.font_manager import FontProperties
+
+    return float(FontProperties(size=mpl.rcParams[setting]).get_size_in_points())
+
+
+def text_width(text: str, size: float) -> float:
+    """Width of a text in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    width, _, _ = TextToPath().get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
+    return float(width)
+
+
+def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
+    """How the line of an arm is drawn: colour, dashes and, along it, marks of its own.
+
+    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
+    """
+    look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
+    if marks:
+        # The marks of arms whose lines are close do not lie on one another.
+        look |= {
+            "marker": arm_mark(arm),
+            "markersize": mark_size(),
+            "markevery": (0.03 + 0.023 * (arm % 7), 0.17),
+        }
+    return look
+
+
+def mark_size() -> float:
+    """Size of the marks along a line, in points."""
+    import matplotlib as mpl
+
+    return 0.55 * float(mpl.rcParams["lines.markersize"])
+
+
+def arm_color(arm: int) -> str:
+    """The colour of an arm; a style sheet may have its own."""
+    import matplotlib as mpl
+
+    colors = mpl.rcParams["axes.prop_cycle"].by_key().get("color", COLORS)
+    return str(mpl.colors.to_hex(colors[arm % len(colors)]))
+
+
+def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
+    """The dashes of an arm, solid for the first, in the order of the report."""
+    lengths = dash_lengths(arm)
+    # The report's are in pixels, of lines almost two wide; here the unit is the line's width.
+    return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"
+
+
+def arm_mark(arm: int) -> str:
+    """The mark of an arm, in the order of the report."""
+    return _MARKS[marker(arm)]
+
+
+def warmup(axes: Any, until_s: float) -> None:  # noqa: ANN401 (one plot or an array of them)
+    """Shade what is not measured."""
+    import numpy as np
+
+    if until_s > 0:
+        for one in np.asarray(axes, dtype=object).flat:
+            one.axvspan(0.0, until_s, color="0.88", linewidth=0, zorder=0, label="warm-up, not measured")
+
+
+def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist] | None = None) -> None:
+    """One legend for all plots, under them, where it covers nothing; as many columns as there is room for."""
+    handles: dict[str, Artist] = {}
+    for one in axes:
+        for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, artist)
+    handles.update(more or {})
+    if not handles:
+        return
+    size = _points("legend.fontsize")
+    # A line and the space between two columns are as wide as five letters are high.
+    widest = max(text_width(name, size) for name in handles) + 5.0 * size
+    columns = min(max(int((72.0 * figure.get_figwidth() - size) // widest), 1), len(handles))
+    columns = math.ceil(len(handles) / math.ceil(len(handles) / columns))
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+
+
+def note(text: str) -> Artist:
+    """An entry of a legend that is words alone."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="none", label=text)
