@@ -244,11 +244,17 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
     return Figure(figsize=(wanted[0] or width, wanted[1] or height), layout="constrained")
 
 
+def width_asked(made: float) -> float:
+    """The width that a figure will have that is made for ``made`` inches."""
+    look, of_style = _LOOK.get()
+    return look.width or (of_style[0] if of_style else made)
+
+
 def entitle(figure: Figure, title: str) -> None:
     """Write a title over a figure, in as many lines as it needs, if one is wanted."""
     if not _LOOK.get()[0].title:
         return
-    size = _points("figure.titlesize")
+    size = points_of("figure.titlesize")
     room = 72.0 * figure.get_figwidth() - size
     figure.suptitle("\n".join(_lines(title, size, room)))
 
@@ -263,7 +269,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
     return lines
 
 
-def _points(setting: str) -> float:
+def points_of(setting: str) -> float:
     """A size of letters in points; matplotlib has names for some."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
@@ -341,11 +347,17 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     handles.update(more or {})
     if not handles:
         return
-    size = _points("legend.fontsize")
+    size = points_of("legend.fontsize")
+    room = 72.0 * figure.get_figwidth() - 6.0 * size
+    handles = {"\n".join(_lines(name, size, room)): handle for name, handle in handles.items()}
     # A line and the space between two columns are as wide as five letters are high.
-    widest = max(text_width(name, size) for name in handles) + 5.0 * size
+    widest = max(text_width(line, size) for name in handles for line in name.splitlines()) + 5.0 * size
     columns = min(max(int((72.0 * figure.get_figwidth() - size) // widest), 1), len(handles))
-    columns = math.ceil(len(handles) / math.ceil(len(handles) / columns))
+    rows = math.ceil(len(handles) / columns)
+    columns = math.ceil(len(handles) / rows)
+    if _LOOK.get()[0].height is None:
+        # A long legend takes nothing from the plots.
+        figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.6 * size / 72.0)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
 

@@ -15,7 +15,18 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Measured, Metric, find
 from aqmlab.metrics.flow import goodputs
 from aqmlab.plots.kinds import cloud, cloud_notes
-from aqmlab.plots.look import arm_color, arm_dash, arm_look, entitle, legend_below, new_figure, note
+from aqmlab.plots.look import (
+    arm_color,
+    arm_dash,
+    arm_look,
+    entitle,
+    legend_below,
+    new_figure,
+    note,
+    points_of,
+    text_width,
+    width_asked,
+)
 from aqmlab.plots.view import View
 from aqmlab.reports.sweep.differences import differences
 from aqmlab.reports.sweep.distributions import delay_cdf
@@ -29,7 +40,6 @@ if TYPE_CHECKING:
 
 DELAY, MEAN_DELAY, GOODPUT = "queueing_delay_p95_s", "queueing_delay_mean_s", "goodput_bps"
 SEEDS, FLOWS = "seeds", "flows"
-_MOST_ACROSS = 4
 _PANEL = (1.9, 2.0)
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 _GROUP = 0.8
@@ -172,8 +182,22 @@ def _panels(
     if len(rows) > 1 and by is not None:
         return tuple(map(tuple, rows))
     flat = [panel for row in rows for panel in row]
-    columns = math.ceil(len(flat) / math.ceil(len(flat) / _MOST_ACROSS))
+    columns = _columns(len(flat))
     return tuple(tuple(flat[i : i + columns]) for i in range(0, len(flat), columns))
+
+
+def _columns(plots: int) -> int:
+    """Columns of so many plots, which fill their rows as far as there is room for."""
+    most = min(max(int(width_asked(7.6) / 1.75), 1), 4)
+    return math.ceil(plots / math.ceil(plots / most))
+
+
+def _turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]:
+    """How the labels along a plot stand: turned where they would lie on one another."""
+    size = points_of("xtick.labelsize")
+    needed = sum(text_width(label, size) + size for label in labels)
+    room = 72.0 * (figure.get_figwidth() / across - 0.55)
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if needed > room else {}
 
 
 def _plots(grid: Grid, what: str, *, share: bool = True) -> tuple[Figure, list[tuple[Panel, Axes]]]:
@@ -205,9 +229,10 @@ def _along(grid: Grid, plots: Sequence[tuple[Panel, Axes]]) -> None:
     if grid.x is None:
         return
     across = max(map(len, grid.rows))
-    turned = sum(map(len, grid.labels)) * across > 44
     for i, (_, axes) in enumerate(plots):
-        axes.set_xticks(range(len(grid.labels)), grid.labels, rotation=45 if turned else 0)
+        figure = axes.get_figure(root=True)
+        turn = {} if figure is None else _turned(figure, grid.labels, across)
+        axes.set_xticks(range(len(grid.labels)), grid.labels, **turn)
         axes.grid(visible=False, axis="x")
         if i + across >= len(plots):
             axes.set_xlabel(grid.x.short)
@@ -221,7 +246,11 @@ def _heights(grid: Grid, plots: Sequence[tuple[Panel, Axes]]) -> None:
     alone = several and all(len({p.metric for p in row}) > 1 for row in grid.rows if len(row) > 1)
     for panel, axes in plots:
         if id(panel) in firsts or (several and alone):
-            axes.set_ylabel(titled(panel.metric))
+            figure = axes.get_figure(root=True)
+            label = titled(panel.metric)
+            room = math.inf if figure is None else 72.0 * (figure.get_figheight() / len(grid.rows) - 1.1)
+            wide = text_width(label, points_of("axes.labelsize")) > room
+            axes.set_ylabel(label.replace(" [", "\n[") if wide else label)
 
 
 def titled(metric: Metric) -> str:
@@ -352,7 +381,7 @@ def _means(grid: Grid, arm: str) -> dict[tuple[int, int], float]:
 
 def _maps(grid: Grid, titles: Sequence[str], what: str) -> tuple[Figure, list[tuple[Panel, Axes]]]:
     """A plot for each title, its two axes those of the grid."""
-    columns = math.ceil(len(titles) / math.ceil(len(titles) / _MOST_ACROSS))
+    columns = _columns(len(titles))
     panel = grid.panels[0]
     panels = [Panel(title, panel.held, panel.metric) for title in titles]
     rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
@@ -445,7 +474,9 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
             if points:
                 xs, ys = zip(*points, strict=True)
                 cloud(axes, number, xs, ys, arm)
-        axes.set_xlabel(titled(delay))
+        label, across = titled(delay), max(map(len, grid.rows))
+        wide = text_width(label, points_of("axes.labelsize")) > 72.0 * (figure.get_figwidth() / across - 0.6)
+        axes.set_xlabel(label.replace(", ", ",\n") if wide else label)
     _heights(grid, plots)
     legend_below(figure, [axes for _, axes in plots], cloud_notes())
     return figure
@@ -561,6 +592,7 @@ def bar(results: Results, view: View, queue: str | None) -> Figure:
     figure, plots = _plots(grid, _over(grid, view))
     for panel, axes in plots:
         _grouped(axes, grid, groups(panel), _bars)
+    for _, axes in plots:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     notes = ["bar: mean over the seeds", "whisker: 95 % Student t interval"]
     return _compared_figure(figure, grid, plots, view, notes)
@@ -608,8 +640,8 @@ def _grouped(axes: Axes, grid: Grid, groups: Sequence[Group], draw: _One) -> Non
                 width = step * (0.6 if alone else 0.9)
                 draw(axes, Place(x, width), number, arm if place == 0 else "_", group.values[arm])
     labels = [arm for arm, _ in arms] if alone else [group.label for group in groups]
-    turned = sum(map(len, labels)) * max(map(len, grid.rows)) > 44
-    turn: dict[str, Any] = {"rotation": 45, "ha": "right"} if turned else {}
+    figure = axes.get_figure(root=True)
+    turn = {} if figure is None else _turned(figure, labels, max(map(len, grid.rows)))
     axes.set_xticks(range(len(labels)), labels, **turn)
     axes.set_xlim(-0.6, len(labels) - 0.4)
 

@@ -1,0 +1,229 @@
+"""Figures of sweeps, boxes and bars: their numbers are those of the statistics, and nothing covers data."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from scipy import stats as scipy_stats
+
+import aqmlab
+from aqmlab.cells import cells_of
+from aqmlab.errors import UsageError
+from aqmlab.metrics import find
+from aqmlab.plots.draw import draw_many, made, of_many
+from aqmlab.plots.look import Look
+from aqmlab.plots.many import KINDS_OF_MANY
+from aqmlab.plots.view import View
+from aqmlab.reports.sweep.differences import differences
+from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
+
+MANY = tuple(f"arm {i}" for i in range(12))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Few seeds: many differences cannot be told from zero."""
+    return synthetic(arms=("DropTail", "RED", "PI"), seeds=3)
+
+
+def drawn(results, kind, view=None, look=None):
+    figure = made(lambda: of_many(kind).draw(results, view or View(), None), look or Look())
+    FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def words(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def interval(values):
+    mean = np.mean(values)
+    return mean, scipy_stats.t.ppf(0.975, len(values) - 1) * scipy_stats.sem(values)
+
+
+@pytest.mark.parametrize("width", [None, 3.5, 7.16])
+@pytest.mark.parametrize("kind", KINDS_OF_MANY)
+def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(noisy, kind, width):
+    figure = drawn(noisy, kind, look=Look(width))
+    # A heat map's bar of colours is its legend.
+    assert len(figure.legends) == (kind != "heat")
+    for legend in figure.legends:
+        box = legend.get_window_extent()
+        assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+    parts = [*figure.legends, figure._suptitle, *figure.axes]
+    for part in parts:
+        extent = part.get_tightbbox()
+        assert figure.bbox.x0 - 1 <= extent.x0
+        assert extent.x1 <= figure.bbox.x1 + 1
+        assert figure.bbox.y0 - 1 <= extent.y0
+    if width is not None:
+        assert figure.get_figwidth() == width
+    assert min(axes.get_window_extent().height for axes in figure.axes) > 0.35 * figure.dpi
+
+
+def test_lines_are_means_and_bands_their_intervals(grid):
+    figure = drawn(grid, "lines")
+    assert [axes.get_title() for axes in figure.axes] == [f"count {count}" for count in COUNTS]
+    for axes, count in zip(figure.axes, COUNTS, strict=True):
+        lines = [line for line in axes.lines if line.get_label() in grid.arms]
+        assert [line.get_label() for line in lines] == list(grid.arms)
+        for line, arm, band in zip(lines, grid.arms, axes.collections, strict=True):
+            found = []
+            for rate in RATES:
+                (cell,) = grid.select(arm, {"rate": rate, "count": count})
+                found.append(interval([1e3 * v for v in grid.values(DELAY, cell).values()]))
+            assert line.get_ydata() == pytest.approx([mean for mean, _ in found])
+            edges = band.get_paths()[0].vertices
+            for i, (mean, half) in enumerate(found):
+                here = edges[edges[:, 0] == i][:, 1]
+                assert (here.min(), here.max()) == pytest.approx((mean - half, mean + half))
+    assert words(figure) == ["RED", "PI", "band: 95 % interval of the mean"]
+
+
+def test_axes_arms_labels_and_metrics_are_chosen(grid):
+    view = View(x="count", where={"topology.rate": "20Mbit"}, arms=["PI"], metrics=["goodput_bps", DELAY])
+    figure = drawn(grid, "lines", view)
+    goodput, delay = figure.axes
+    assert (goodput.get_ylabel(), delay.get_ylabel()) == ("goodput [Mbit/s]", "queueing delay, p95 [ms]")
+    (line,) = delay.lines
+    cells = [grid.select("PI", {"rate": "20Mbit", "count": count})[0] for count in COUNTS]
+    assert line.get_ydata() == pytest.approx(
+        [1e3 * np.mean(list(grid.values(DELAY, cell).values())) for cell in cells]
+    )
+    assert [text.get_text() for text in delay.get_xticklabels()] == list(COUNTS)
+    assert "(rate 20Mbit)" in figure._suptitle.get_text().replace("\n", " ")
+    # The arm keeps the look that it has among all.
+    assert line.get_marker() == drawn(grid, "lines").axes[0].lines[1].get_marker() == "s"
+
+
+def test_heat_maps_show_means_and_differences_hatch_what_may_be_chance(noisy):
+    figure = drawn(noisy, "heat")
+    for axes, arm in zip(figure.axes, noisy.arms, strict=False):
+        shown = {text.get_position(): text.get_text() for text in axes.texts}
+        assert len(shown) == len(RATES) * len(COUNTS)
+        (cell,) = noisy.select(arm, {"rate": "10Mbit", "count": "80"})
+        mean = 1e3 * np.mean(list(noisy.values(DELAY, cell).values()))
+        assert float(shown[1, 2]) == pytest.approx(mean, rel=0.005)
+    figure = drawn(noisy, "differences", View(arms=["RED", "PI"]))
+    axes = figure.axes[0]
+    assert axes.get_title() == "PI − RED"
+    of_metric = differences(cells_of(noisy, [DELAY]), find(DELAY))
+    doubtful = [c for c in of_metric.between("PI", "RED") if not c.stands]
+    assert 0 < len(doubtful) < len(RATES) * len(COUNTS)
+    hatched = [patch for patch in axes.patches if patch.get_hatch()]
+    places = {(RATES.index(c.cell.label("rate")), COUNTS.index(c.cell.label("count"))) for c in doubtful}
+    assert {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in hatched} == places
+    assert words(figure)[0].startswith("hatched: cannot be told from zero")
+
+
+def test_trade_off_and_distributions_have_a_plot_for_each_label(grid):
+    figure = drawn(grid, "goodput-delay", View(where={"count": "80"}))
+    assert [axes.get_title() for axes in figure.axes] == [f"rate {rate}" for rate in RATES]
+    assert [len(axes.lines[0].get_xdata()) for axes in figure.axes] == [10, 10, 10, 10]
+    assert "median of the runs" in words(figure)
+    figure = drawn(grid, "delay-cdf")
+    for axes in figure.axes:
+        for line in axes.lines:
+            assert np.all(np.diff(line.get_ydata()) >= 0)
+            assert line.get_ydata()[-1] == pytest.approx(1.0)
+
+
+def test_boxes_are_quartiles_and_bars_intervals(experiment):
+    results = aqmlab.load_results(experiment.path)
+    values = {
+        cell.arm: [1e3 * v for v in results.values("queueing_delay_p95_s", cell).values()]
+        for cell in results.cells
+    }
+    box = aqmlab.figure(experiment.path, "box", metrics=["queueing_delay_p95_s"])
+    (axes,) = box.axes
+    for patch, of_arm in zip(axes.patches, values.values(), strict=True):
+        heights = patch.get_path().vertices[:, 1]
+        assert (heights.min(), heights.max()) == pytest.approx(tuple(np.percentile(of_arm, [25, 75])))
+    assert [text.get_text() for text in axes.get_xticklabels()] == list(results.arms)
+    assert len({patch.get_hatch() for patch in axes.patches}) == len(results.arms)
+    bar = aqmlab.figure(experiment.path, "bar", metrics=["queueing_delay_p95_s"])
+    (axes,) = bar.axes
+    assert [patch.get_height() for patch in axes.patches] == pytest.approx(
+        [np.mean(of_arm) for of_arm in values.values()]
+    )
+    for whisker, of_arm in zip(axes.collections, values.values(), strict=True):
+        mean, half = interval(of_arm)
+        assert whisker.get_segments()[0][:, 1] == pytest.approx([mean - half, mean + half])
+    assert words(bar) == ["bar: mean over the seeds", "whisker: 95 % Student t interval"]
+
+
+def test_flows_are_compared_by_their_goodput(experiment):
+    bar = aqmlab.figure(experiment.path, "bar", over="flows")
+    (axes,) = bar.axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["ftp 0", "ftp 1", "ftp 2", "cbr 0"]
+    total = sum(patch.get_height() for patch in axes.patches if patch.get_hatch() == "////")
+    mean = aqmlab.table(experiment).estimate("RED + ECN", "goodput_bps").mean
+    assert total == pytest.approx(mean / 1e6)
+    box = aqmlab.figure(experiment.path, "box", over="flows")
+    assert [text.get_text() for text in box.axes[0].get_xticklabels()] == ["ftp", "cbr"]
+    with pytest.raises(UsageError, match="flows are compared by their goodput only"):
+        aqmlab.figure(experiment.path, "box", over="flows", metrics=["drop_percent"])
+    with pytest.raises(UsageError, match="`packets` is nothing to compare over"):
+        aqmlab.figure(experiment.path, "box", over="packets")
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+@pytest.mark.parametrize("kind", KINDS_OF_MANY)
+def test_every_kind_has_every_format_and_the_same_bytes(noisy, tmp_path, kind, suffix):
+    first, again = (draw_many(noisy, kind, tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
+    assert first == again
+    assert first[:4] == {"pdf": b"%PDF", "svg": b"<?xm", "png": b"\x89PNG"}[suffix]
+
+
+def test_the_numbers_of_a_figure_are_saved(grid, tmp_path):
+    view = View(where={"count": "80"}, arms=["PI"], metrics=[DELAY])
+    file = draw_many(grid, "lines", tmp_path / "lines.csv", view=view)
+    head, *rows = csv.reader(file.read_text().splitlines())
+    assert head == ["topology.rate", "traffic.ftp.count", "arm", "metric", "unit", "seed", "value"]
+    assert len(rows) == len(RATES) * 10
+    (cell,) = grid.select("PI", {"rate": "5Mbit", "count": "80"})
+    assert [float(row[-1]) for row in rows[:10]] == pytest.approx(
+        [1e3 * v for v in grid.values(DELAY, cell).values()]
+    )
+
+
+def test_twelve_arms_have_twelve_looks():
+    results = synthetic(arms=MANY, axes={"topology.rate": RATES}, seeds=2)
+    figure = drawn(results, "lines")
+    looks = {
+        (line.get_color(), str(line.get_linestyle()), line.get_marker(), line._unscaled_dash_pattern)
+        for line in figure.axes[0].lines
+    }
+    assert len(looks) == 12
+    assert words(figure)[:12] == list(MANY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "view", "message"),
+    [
+        (
+            "series",
+            View(),
+            "`series` is a figure of single runs, and this is a sweep; of a sweep there are `lines`",
+        ),
+        ("line", View(), "there is no figure `line` of a sweep"),
+        ("lines", View(x="rat"), 'axis "rat"'),
+        ("lines", View(x="rate", by="rate"), "the axis `topology.rate` is asked for twice"),
+        ("lines", View(x="rate", where={"rate": "5Mbit"}), "the axis `topology.rate` is asked for twice"),
+        ("lines", View(where={"rate": "6Mbit"}), "6Mbit"),
+        ("lines", View(metrics=["goodput"]), "goodput_bps"),
+        ("heat", View(arms=["Red"]), "RED"),
+        ("differences", View(arms=["RED"]), "a difference needs two arms"),
+        ("delay-cdf", View(x="rate"), "this figure has no axis of the sweep along it"),
+        ("goodput-delay", View(metrics=[DELAY]), "leave out the metric"),
+        ("box", View(over="arms"), "`arms` is nothing to compare over"),
+    ],
+)
+def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):
+    with pytest.raises(UsageError) as error:
+        draw_many(grid, kind, tmp_path / "never.pdf", view=view)
+    assert message.replace('"', "`") in str(error.value).replace('"', "`")
+    assert list(tmp_path.iterdir()) == []
