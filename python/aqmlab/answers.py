@@ -160,7 +160,7 @@ class Table(Framed):
 
         return block(title(self.experiment.title), self.grid().html(), note(self.footnote()))
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         runs = [(arm, seed) for arm in self.arms for seed in self._seeds(arm)]
         return {
             "arm": (TEXT, [arm for arm, _ in runs]),

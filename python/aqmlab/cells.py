@@ -94,7 +94,7 @@ class Cells(Framed):
 
         return block(title(self.results.title), self.grid().html())
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         runs = [(cell, run.seed) for cell in self.results.cells for run in self.results.runs(cell)]
         names = [metric.name for metric in self.metrics]
         axes = column_names([axis.short for axis in self.results.axes], ["arm", "seed", *names])

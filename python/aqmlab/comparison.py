@@ -124,7 +124,7 @@ class Comparison(Framed):
             )
         return grid
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         rows = [_to_json(one) for one in self.compared]
         kinds = {str: TEXT, bool: YES_OR_NO, int: WHOLE}
         of_kind = {

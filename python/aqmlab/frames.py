@@ -27,12 +27,14 @@ class Framed:
     ``narwhals.from_arrow(it, ...)`` take it as it is: it has the Arrow PyCapsule interface.
     """
 
-    def _columns(self) -> Columns:
+    __slots__ = ()
+
+    def _frame_columns(self) -> Columns:
         """The columns of the frame."""
         raise NotImplementedError
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return _relation(self._columns()).__arrow_c_stream__(requested_schema)
+        return _relation(self._frame_columns()).__arrow_c_stream__(requested_schema)
 
     def to_frame(self, library: str | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
         """A data frame.
@@ -57,14 +59,14 @@ class Framed:
         package, name = _library(library)
         if name == "polars":
             return package.DataFrame(self)
-        return _pandas(package, self._columns())
+        return _pandas(package, self._frame_columns())
 
 
 class _Frame(Framed):
     def __init__(self, columns: Columns) -> None:
         self._held = columns
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         return self._held
 
 

@@ -40,7 +40,7 @@ class Series(Framed):
     def __repr__(self) -> str:
         return f"<Series: {counted(len(self.t_s), 'bin')} of {', '.join(self.values)}>"
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         return {name: (REAL, values) for name, values in {"t_s": self.t_s, **self.values}.items()}
 
 

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
+from aqmlab.figures import counted
+from aqmlab.frames import REAL, TEXT, Columns, Framed
 from aqmlab.recording import Experiment, Run
 
 Floats = npt.NDArray[np.float64]
@@ -83,9 +85,9 @@ def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[
 MOST_LISTED = 8
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Changes of one sender; values hold from their time on.
+@dataclass(frozen=True, repr=False)
+class Trace(Framed):
+    """Changes of one sender; values hold from their time on. As a data frame a row per change.
 
     Attributes
     ----------
@@ -101,6 +103,18 @@ class Trace:
     t_s: Floats
     event: npt.NDArray[np.str_]
     values: Mapping[str, Floats]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trace of {str(self.name)!r}: {counted(len(self.t_s), 'change')} of {', '.join(self.values)}>"
+        )
+
+    def _frame_columns(self) -> Columns:
+        return {
+            "t_s": (REAL, self.t_s.tolist()),
+            "event": (TEXT, self.event.tolist()),
+            **{name: (REAL, values.tolist()) for name, values in self.values.items()},
+        }
 
     def at(self, event: str) -> Floats:
         """When an event happened."""

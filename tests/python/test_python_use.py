@@ -61,6 +61,8 @@ def things(experiment, swept, tmp_path_factory):
         "Series": series.queue,
         "RunSeries": series,
         "Answer": aqmlab.query("SELECT arm, seed, events FROM runs", swept.path.parent.parent),
+        "Measured": results.measured(results.cells[0])[0],
+        "Flows": results.measured(results.cells[0])[0].flows,
         "Both": Both(experiment.path, experiment, experiment, comparison),
     }
 
@@ -131,13 +133,13 @@ def test_what_cannot_be_read_is_told_in_the_notebook(experiment, tmp_path):
     assert "summary.parquet" in html
 
 
-FRAMES = ("Table", "Cells", "Comparison", "Series", "Answer")
+FRAMES = ("Table", "Cells", "Comparison", "Series", "Answer", "Flows")
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_arrow_streams_have_the_columns(things, name):
     thing = things[name]
-    columns = {key: list(values) for key, (_, values) in thing._columns().items()}
+    columns = {key: list(values) for key, (_, values) in thing._frame_columns().items()}
     assert columns
     for _ in range(2):
         # A stream is read once; what gives it, again and again.
@@ -147,7 +149,7 @@ def test_arrow_streams_have_the_columns(things, name):
 
 
 def test_a_table_has_a_row_a_run(things):
-    columns = things["Table"]._columns()
+    columns = things["Table"]._frame_columns()
     assert list(columns)[:3] == ["arm", "seed", "goodput_bps"]
     assert columns["arm"][1] == ["DropTail", "DropTail", "RED + ECN", "RED + ECN"]
     assert columns["seed"][1] == [1, 2, 1, 2]
@@ -155,7 +157,7 @@ def test_a_table_has_a_row_a_run(things):
     assert columns["mark_percent"][1] == [
         values[arm]["mark_percent"][seed] for arm in things["Table"].arms for seed in (1, 2)
     ]
-    swept = things["Cells"]._columns()
+    swept = things["Cells"]._frame_columns()
     assert list(swept) == ["rate", "count", "arm", "seed", "goodput_bps", "drop_percent"]
     assert len(swept["rate"][1]) == 16
 

@@ -7,6 +7,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
+from aqmlab.figures import counted
+from aqmlab.frames import TEXT, WHOLE, Columns, Framed
+
 
 class FlowTotals(NamedTuple):
     """A row of ``flows`` as far as metrics need it; ``None`` is what its host was not told by the kernel."""
@@ -34,12 +37,13 @@ _ELSEWHERE = {
     "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
 }
 """Fields that are no columns of the same name. Before results version 5 only in-order bytes were counted."""
+_FRAME_NAMES = {"class_name": "class"}
 FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
 """What is selected from ``flows``, in SQL, for :class:`Flows`."""
 
 
-class Flows(Sequence[FlowTotals]):
-    """The flows of a run in the order of their numbers.
+class Flows(Framed, Sequence[FlowTotals]):
+    """The flows of a run in the order of their numbers; as a data frame a row per flow.
 
     A thousand runs with thousands of flows each are held at once while they are judged: as numbers of eight
     bytes they take a tenth of what rows of Python's own take. A row is made when it is looked at.
@@ -61,6 +65,16 @@ class Flows(Sequence[FlowTotals]):
 
     def __iter__(self) -> Iterator[FlowTotals]:
         return map(FlowTotals._make, zip(*self._columns, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Flows: {counted(len(self), 'flow')}>"
+
+    def _frame_columns(self) -> Columns:
+        columns = self._columns or [()] * len(FlowTotals._fields)
+        return {
+            _FRAME_NAMES.get(name, name): (TEXT if name == "class_name" else WHOLE, column)
+            for name, column in zip(FlowTotals._fields, columns, strict=True)
+        }
 
     @overload
     def __getitem__(self, index: int) -> FlowTotals: ...

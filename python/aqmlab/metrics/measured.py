@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aqmlab.figures import counted
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ EVERY_QUEUE = "*"
 """Stands for the whole network: all flows, and for packets their whole way."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Histogram:
     """A distribution of whole numbers in bins, low and high ends included.
 
@@ -40,6 +41,9 @@ class Histogram:
     low: tuple[int, ...] = ()
     high: tuple[int, ...] = ()
     weight: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Histogram: {counted(len(self.weight), 'bin')} of weight {self.total}>"
 
     @property
     def total(self) -> int:
@@ -168,7 +172,7 @@ class Window(NamedTuple):
         return self.until_s - self.from_s
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measured:
     """One run's measured interval.
 
@@ -194,6 +198,10 @@ class Measured:
     responsive: frozenset[str] = field(default_factory=frozenset)
     experiment: Experiment | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        places = ", ".join(dict.fromkeys(queue for queue, _ in self.queues))
+        return f"<Measured of {self.run!r}: {counted(len(self.flows), 'flow')}, queues {places}>"
 
     def at(self, queue: str) -> Measured:
         """The same run as a queue sees it: without the flows whose data do not cross it."""

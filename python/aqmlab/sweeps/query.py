@@ -65,7 +65,7 @@ class Answer(Framed):
             grid.add(*("" if value is None else str(value) for value in row))
         return grid
 
-    def _columns(self) -> Columns:
+    def _frame_columns(self) -> Columns:
         names = column_names(self.columns, [])
         return {name: _kept([row[i] for row in self.rows]) for i, name in enumerate(names)}
 
