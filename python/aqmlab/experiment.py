@@ -242,7 +242,7 @@ def prepare(
     text, name = read(scenario)
     plan = json.loads(_core.plan(text, name))
     if plan["axes"]:
-        raise UsageError(f"`{name}` has a [sweep] of {plan['cases']} cases; {instead}")
+        raise UsageError(f"`{name}` has a [sweep] of {counted(plan['cases'], 'case')}; {instead}")
     check_metrics(plan["metrics"], name)
     _check_claims(plan, name)
     seeds = chosen_seeds(plan["seeds"], seed, runs)
@@ -438,11 +438,14 @@ def check_metrics(names: Sequence[str], file: str) -> None:
     if names:
         from aqmlab.metrics import find
 
+        wrong = []
         for name in names:
             try:
                 find(name)
             except UsageError as error:
-                raise UsageError(f"{file}: metrics: {error}") from error
+                wrong.append(f"{file}: metrics: {error}")
+        if wrong:
+            raise UsageError("\n".join(wrong))
 
 
 def _check_claims(plan: Mapping[str, Any], file: str) -> None:

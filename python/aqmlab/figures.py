@@ -32,12 +32,26 @@ def _scale(unit: str, like: float | None) -> tuple[float, str]:
     return _SCALES.get(unit, (1.0, unit))
 
 
+def fixed(value: float, places: int) -> str:
+    """``value`` with so many places; zero has no sign."""
+    text = f"{value:.{places}f}"
+    return text if float(text) else text.removeprefix("-")
+
+
+def change_text(share: float) -> str:
+    """A relative change: ``+1.2 %``, ``−3.4 %``; ``0.0 %`` has no sign, and one from zero is no number."""
+    if not math.isfinite(share):
+        return NO_VALUE
+    text = f"{100 * share:+.1f} %"
+    return "0.0 %" if text[1:] == "0.0 %" else text.replace("-", "\u2212")
+
+
 def number(value: float, digits: int = 4) -> str:
     """``value`` with about ``digits`` significant digits and no exponent."""
     if value == 0 or not math.isfinite(value):
-        return f"{value:.0f}"
+        return fixed(value, 0)
     places = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
-    return f"{value:.{places}f}"
+    return fixed(value, places)
 
 
 def time_text(seconds: float, digits: int = 6) -> str:
@@ -53,7 +67,7 @@ def time_text(seconds: float, digits: int = 6) -> str:
 
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
     """``value`` times ``scale`` with so many places; a dash for one that is not known."""
-    return NO_VALUE if value is None else f"{scale * value:.{places}f}"
+    return NO_VALUE if value is None else fixed(scale * value, places)
 
 
 def decimal_places(half: float) -> int:
@@ -80,7 +94,7 @@ def estimate_parts(est: Estimate | None, unit: str) -> tuple[str, str]:
         return number(mean), "0"
     # Two digits of the half-width; the mean has no use for more places than that.
     places = min(max(1 - math.floor(math.log10(half)), 0), 5)
-    return f"{mean:.{places}f}", f"{half:.{places}f}"
+    return fixed(mean, places), fixed(half, places)
 
 
 def estimate_text(est: Estimate | None, unit: str) -> str:

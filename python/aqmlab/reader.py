@@ -88,7 +88,7 @@ def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
 def _flows_of(run: Run) -> int:
     """How many flows a run has, as its manifest tells."""
     try:
-        return int(run.manifest["tables"]["flows"]["rows"])
+        return run.flow_count
     except (KeyError, TypeError, ValueError):
         # What is wrong is told by who reads the table.
         return 0

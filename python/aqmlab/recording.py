@@ -76,6 +76,11 @@ class Run:
         """The links in the plan's order: ``name``, ``rate_bps``, ``delay_ns``."""
         return list(self.manifest["links"])
 
+    @property
+    def flow_count(self) -> int:
+        """How many flows it had."""
+        return int(self.manifest["tables"]["flows"]["rows"])
+
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
         """A sentence for each table that is not as the run wrote it.
 

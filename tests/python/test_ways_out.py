@@ -117,3 +117,100 @@ def test_a_pipe_as_a_trace_is_refused_at_once(tmp_path, small):
     ended = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2
     assert "cannot read the trace `trace.csv`: it is a pipe" in ended.stderr
+
+
+def test_every_wrong_claim_and_metric_is_told(small, tmp_path, aqmlab_cli):
+    claims = [
+        {"name": "one", "expect": "goodput_bpss{arm=DropTail} > 1Mbit"},
+        {"name": "two", "expect": "goodput_bps{arm=DropTail} > 1Mbit"},
+        {"name": "three", "expect": "goodput_bps{arm=RET} > 1Mbit"},
+    ]
+    file = tmp_path / "wrong.toml"
+    file.write_text(tomli_w.dumps(small | {"claim": claims}), encoding="utf-8")
+    for command in ("run", "sweep"):
+        ended = aqmlab_cli(command, file)
+        assert ended.returncode == 2
+        first, second = ended.stderr.splitlines()
+        assert f"{file}:" in first
+        assert "claim `one`" in first
+        assert second.startswith(f"{file}:")
+        assert "claim `three`" in second
+    metrics = ["goodput", "drop_percent", "delay"]
+    file.write_text(tomli_w.dumps(small | {"metrics": metrics}), encoding="utf-8")
+    ended = aqmlab_cli("run", file)
+    assert [line.split("`")[1] for line in ended.stderr.splitlines()] == ["goodput", "delay"]
+
+
+def test_every_mistake_in_a_file_of_claims_is_told(experiment, tmp_path, aqmlab_cli):
+    file = tmp_path / "claims.toml"
+    file.write_text(
+        '[[claim]]\nname = "a"\nexpekt = "x"\nstrength = "hard"\n[[claim]]\nname = "b"\nexpect = ""\n',
+        "utf-8",
+    )
+    ended = aqmlab_cli("claims", experiment.path, "--file", file)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 4
+    assert all(str(file) in line for line in ended.stderr.splitlines())
+
+
+def test_a_claim_that_cannot_be_scored_names_its_file(small, tmp_path, aqmlab_cli):
+    claim = {"name": "late", "expect": "goodput_bps{arm='RED + ECN'} > 1kbit"}
+    file = tmp_path / "late.toml"
+    file.write_text(tomli_w.dumps(small | {"runs": 1, "duration": "2s", "claim": [claim]}), encoding="utf-8")
+    ended = aqmlab_cli("run", file, "--arm", "DropTail", "-o", tmp_path / "out", "--no-report")
+    assert "scenario.toml:" in ended.stdout
+
+
+def test_more_runs_than_a_sweep_may_have_are_refused_before_they_are_planned(tmp_path, aqmlab_cli):
+    from sweeping import tiny
+
+    file = tmp_path / "many.toml"
+    rates = [f"{rate}kbit" for rate in range(1000, 1007)]
+    file.write_text(tomli_w.dumps(tiny(claim=[], sweep={"topology.rate": rates})), encoding="utf-8")
+    for words in (("--dry-run",), ()):
+        ended = aqmlab_cli("sweep", file, "--runs", "100000", "--store", tmp_path / "store", *words)
+        assert ended.returncode == 2
+        assert "7 cases of 2 arms with 100000 seeds each are 1400000 runs; at most 1000000" in ended.stderr
+
+
+def test_a_forecast_warns_of_what_this_machine_lacks(tmp_path, aqmlab_cli, monkeypatch):
+    import shutil
+
+    from aqmlab.sweeps import forecast
+    from sweeping import tiny
+
+    file = tmp_path / "sweep.toml"
+    file.write_text(tomli_w.dumps(tiny()), encoding="utf-8")
+    words = ("sweep", file, "--dry-run", "--store", tmp_path / "store")
+    assert "warning" not in aqmlab_cli(*words).stderr
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 5, 5))
+    monkeypatch.setattr(forecast, "memory_cap", lambda _: 1)
+    told = aqmlab_cli(*words).stderr
+    assert f"warning: the disk of `{tmp_path / 'store'}` has 5e-06 MB left, and about " in told
+    assert "warning: 24 of 24 runs need more memory than the 1e-06 MB that each of" in told
+
+
+def test_numbers_have_no_signed_zero_and_no_infinity():
+    from aqmlab.figures import change_text, counted, fixed, number
+
+    assert [fixed(-0.001, 2), fixed(-0.01, 2), number(-0.0)] == ["0.00", "-0.01", "0"]
+    texts = [change_text(share) for share in (-0.0001, 0.0, 0.012, -0.034, float("inf"))]
+    assert texts == ["0.0 %", "0.0 %", "+1.2 %", "−3.4 %", "–"]
+    assert [counted(1, "run"), counted(2, "run")] == ["1 run", "2 runs"]
+
+
+def test_remarks_of_several_classes_are_one():
+    from aqmlab.live.verdict import grouped
+
+    remarks = ["class `a`: x", "of all", "class `b`: x", "class `a`: y", "class `b`: x"]
+    assert grouped(remarks) == ["classes `a`, `b`: x", "of all", "class `a`: y"]
+
+
+def test_a_report_tells_of_how_many_flows_it_draws_windows(small, experiment, tmp_path):
+    many = small | {"runs": 1, "duration": "2s", "arm": [{"name": "DropTail"}]}
+    many["traffic"][0]["count"] = 12
+    page = aqmlab.report(aqmlab.run(many, output=tmp_path / "many", report=False).path).read_text()
+    assert "windows are drawn of the first 10 of 13 flows." in page
+    few = aqmlab.report(experiment.path, tmp_path / "few.html").read_text()
+    assert "windows are drawn" not in few
+    assert "right-hand" not in few

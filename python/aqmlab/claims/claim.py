@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -123,7 +123,7 @@ class Claim:
 
 
 def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str = "") -> None:
-    """Complain about the first claim that cannot be scored; before runs that would be for nothing.
+    """Complain about every claim that cannot be scored; before runs that would be for nothing.
 
     Parameters
     ----------
@@ -139,8 +139,20 @@ def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str =
     ScenarioError
         With file, line and column.
     """
+    wrong = []
     for entry in entries:
-        Claim.of_entry(entry, file).check(names)
+        try:
+            Claim.of_entry(entry, file).check(names)
+        except ScenarioError as error:
+            wrong.append(error)
+    _refuse(wrong)
+
+
+def _refuse(wrong: Sequence[ScenarioError]) -> None:
+    """Tell all that is wrong with claims at once, a line each."""
+    if wrong:
+        problems = [problem for error in wrong for problem in error.errors]
+        raise ScenarioError("\n".join(map(str, wrong)), problems)
 
 
 def read_claims(file: Path | str) -> tuple[Claim, ...]:
@@ -163,32 +175,38 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
         raise ScenarioError(f"{path}: there is no [[claim]] in it")
     if len(entries) > MOST_CLAIMS:
         raise ScenarioError(f"{path}: it has {len(entries)} claims; {MOST_CLAIMS} are the most")
-    claims = tuple(_of_table(entry, i, path, text) for i, entry in enumerate(entries))
-    names = [claim.name for claim in claims]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ScenarioError(f"{path}: the claim `{twice}` comes twice")
-    return claims
+    claims: list[Claim] = []
+    wrong: list[ScenarioError] = []
+    for i, entry in enumerate(entries):
+        found = [ScenarioError(f"{path}: claim {i + 1}: {words}") for words in _wrong_with(entry)]
+        wrong += found
+        if not found:
+            line, column = place_in(text, entry["expect"])
+            claim = Claim.of_entry({**entry, "line": line, "column": column}, str(path))
+            if any(claim.name == other.name for other in claims):
+                wrong.append(ScenarioError(f"{path}: the claim `{claim.name}` comes twice"))
+            claims.append(claim)
+    _refuse(wrong)
+    return tuple(claims)
 
 
-def _of_table(entry: object, i: int, path: Path, text: str) -> Claim:
-    where = f"{path}: claim {i + 1}"
+def _wrong_with(entry: object) -> Iterator[str]:
+    """What is wrong with the keys and values of a claim's table."""
     if not isinstance(entry, dict):
-        raise ScenarioError(f"{where}: it is no table")
+        yield "it is no table"
+        return
     for key in entry:
         if key not in KEYS:
-            raise ScenarioError(f"{where}: {unknown('key', key, KEYS)}")
+            yield str(unknown("key", key, KEYS))
     for key in ("name", "expect"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
-            raise ScenarioError(f"{where}: `{key}` is missing or no text")
+            yield f"`{key}` is missing or no text"
     for key in ("text", "source", "strength"):
         if key in entry and not isinstance(entry[key], str):
-            raise ScenarioError(f"{where}: `{key}` is no text")
+            yield f"`{key}` is no text"
     fixed = entry.get("where", {})
     if not isinstance(fixed, dict) or not all(isinstance(of, str) for of in fixed.values()):
-        raise ScenarioError(f'{where}: `where` is no table of texts; write `where = {{ count = "20" }}`')
+        yield '`where` is no table of texts; write `where = { count = "20" }`'
     strength = entry.get("strength", "firm")
-    if strength not in STRENGTHS:
-        raise ScenarioError(f"{where}: {unknown('strength', strength, STRENGTHS)}")
-    line, column = place_in(text, entry["expect"])
-    return Claim.of_entry({**entry, "line": line, "column": column}, str(path))
+    if isinstance(strength, str) and strength not in STRENGTHS:
+        yield str(unknown("strength", strength, STRENGTHS))

@@ -40,6 +40,7 @@ from aqmlab.claims.tree import (
 )
 from aqmlab.claims.units import PERCENT
 from aqmlab.claims.values import Evaluator, constant, needed
+from aqmlab.figures import counted
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import (
@@ -253,11 +254,11 @@ class Decider:
         found = Interval(part, None, None, n, CONFIDENCE, "count of seeds")
         enough = math.ceil(math.log(levels.fails) / math.log1p(-share))
         if count:
-            verdict = Verdict(HOLDS, part, n=n, reason=f"seen in {count} of {n} seeds")
+            verdict = Verdict(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
         elif n >= enough and n == int((~seen.missing).sum()):
-            verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {n} seeds")
+            verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
-            why = f"seen in none of {n} seeds; {enough} would show a share below {100 * share:g} %"
+            why = f"seen in none of {counted(n, 'seed')}; {enough} would show a share below {100 * share:g} %"
             verdict = undecided(why, n)
         side = Side(str(condition), found)
         self.parts.append(

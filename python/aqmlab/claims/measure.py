@@ -33,6 +33,7 @@ from aqmlab.claims.seeds import (
 )
 from aqmlab.claims.tree import Expression
 from aqmlab.claims.values import Evaluator, Floats, constant
+from aqmlab.figures import counted
 from aqmlab.stats import CONFIDENCE, Interval, estimate
 from aqmlab.stats.verdict import Verdict
 
@@ -184,7 +185,9 @@ class Measure:
             return None
         what = self._seen.suspects.get(lacking[0], str(self._left[0])) if lacking else ""
         reason = (
-            f"{what} is not defined in {len(lacking)} of {present} seeds" if present else "nothing was run"
+            f"{what} is not defined in {len(lacking)} of {counted(present, 'seed')}"
+            if present
+            else "nothing was run"
         )
         return Interval(None, None, None, present, CONFIDENCE, "", reason)
 

@@ -64,7 +64,8 @@ class Origin:
         """A complaint with file, line and column."""
         line, column = self.place(text, at)
         known = self.line > 0
-        where = f"{self.file}:{line}:{column}" if known else f"character {at + 1}"
+        place = f"{self.file}:{line}:{column}" if self.file else f"line {line}, column {column}"
+        where = place if known else f"character {at + 1}"
         called = f"claim `{self.claim}`" if self.claim else "claim"
         problem: Problem = {
             "line": line if known else 0,

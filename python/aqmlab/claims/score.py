@@ -24,6 +24,8 @@ from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
 
 FORMAT_VERSION = 1
+_SCENARIO = "scenario.toml"
+"""What a recording calls the file that its claims stand in: it lies beside them."""
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
@@ -104,7 +106,9 @@ def score(
     """
     names = Names.of_results(results) if names is None else names
     own = claims is None
-    chosen = [Claim.of_entry(entry) for entry in results.claims] if claims is None else list(claims)
+    chosen = (
+        [Claim.of_entry(entry, _SCENARIO) for entry in results.claims] if claims is None else list(claims)
+    )
     return tuple(_scored(claim, results, names, own=own) for claim in chosen)
 
 

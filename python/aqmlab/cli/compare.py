@@ -87,14 +87,14 @@ def row_title(one: Compared) -> str:
 
 def cells(one: Compared) -> Iterator[str]:
     """First, second, difference and relative difference as texts."""
-    from aqmlab.figures import estimate_text
+    from aqmlab.figures import change_text, estimate_text
 
     for est in (one.first, one.second):
         yield estimate_text(est, one.metric.unit)
     mark = " n.s." if _unclear(one) else ""
     yield f"{estimate_text(one.found.estimate, one.metric.unit)}{mark}".replace("-", "−")
     relative = one.found.relative.estimate
-    yield "" if relative is None else f"{100 * relative:+.1f} %".replace("-", "−")
+    yield "" if relative is None else change_text(relative)
 
 
 def _remarks(found: Comparison) -> Iterator[str]:

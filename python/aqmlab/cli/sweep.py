@@ -114,9 +114,11 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         print_sweep(results)
         _print_claims(under_way.claims)
     else:
+        from aqmlab.figures import counted
+
         asked = len(results.cells) * len(results.seeds)
         say(
-            f"{asked - len(results.missing)} of {asked} runs are there; when all shards are,"
+            f"{asked - len(results.missing)} of {counted(asked, 'run')} are there; when all shards are,"
             " `aqmlab merge` makes the tables"
         )
 
@@ -150,6 +152,8 @@ def _forecast(
         tell_json({"format_version": 1, **found.to_json()})
     else:
         print_forecast(found)
+    for warning in found.warnings:
+        say(f"warning: {warning}")
 
 
 class _Events:

@@ -101,7 +101,7 @@ def print_forecast(found: Forecast) -> None:
     product = " × ".join(
         [counted(found.cases, "case"), counted(found.arms, "arm"), counted(found.seeds, "seed")]
     )
-    table.add("sweep", f"{product} = {found.cases * found.arms * found.seeds} runs")
+    table.add("sweep", f"{product} = {counted(found.cases * found.arms * found.seeds, 'run')}")
     if found.runs != found.cases * found.arms * found.seeds:
         table.add("asked for", counted(found.runs, "run"))
     table.add("in the store", str(found.present))

@@ -52,6 +52,7 @@ def print_doubts(checks: Sequence[Check]) -> None:
 
 def print_answer(results: Table) -> None:
     """Arms by metrics; metrics by arms where the lines would get too long."""
+    from aqmlab.live.verdict import verdicts
     from aqmlab.reports.answer import answer
 
     console = answer_console()
@@ -62,7 +63,9 @@ def print_answer(results: Table) -> None:
     console.print()
     print_grid(console, results.grid())
     console.print(results.footnote(), style="dim", markup=False)
-    if {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]]):
+    asked = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]])
+    # No sentence draws a conclusion from figures that are not to be used.
+    if asked and all(verdict.faithful for verdict in verdicts(experiment.runs)):
         console.print()
         console.print(answer(results), markup=False)
 

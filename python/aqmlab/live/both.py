@@ -13,7 +13,7 @@ from aqmlab.errors import RecordingError
 from aqmlab.experiment import Progress as SimulationProgress
 from aqmlab.experiment import begin_directory, job_count, prepare
 from aqmlab.experiment import run_prepared as simulate
-from aqmlab.figures import counted
+from aqmlab.figures import change_text, counted
 from aqmlab.integrity import read_json
 from aqmlab.live.experiment import ONE_CASE, Progress, Wishes, told_to_be_live
 from aqmlab.live.experiment import run_prepared as run_live
@@ -164,7 +164,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 
 
 def _range(percent: Sequence[float]) -> str:
-    low, high = (f"{value:+.1f} %".replace("-", "\u2212") for value in (min(percent), max(percent)))
+    low, high = (change_text(value / 100) for value in (min(percent), max(percent)))
     return low if low == high else f"{low} to {high}"
 
 

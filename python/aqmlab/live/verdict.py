@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -221,6 +222,25 @@ def verdict_of(run: Run) -> Verdict | None:
         raise RecordingError(f"`{file}` is corrupt in `live`: {error}") from error
 
 
+_OF_A_CLASS = re.compile(r"class `([^`]*)`: (.*)", re.DOTALL)
+
+
+def grouped(remarks: Iterable[str]) -> list[str]:
+    """Remarks without repetition: what is so in several classes is told once, with their names."""
+    classes: dict[str, list[str]] = {}
+    for remark in remarks:
+        found = _OF_A_CLASS.fullmatch(remark)
+        of = classes.setdefault(found[2] if found else remark, [])
+        if found and found[1] not in of:
+            of.append(found[1])
+    return [
+        f"{'class' if len(of) == 1 else 'classes'} {', '.join(f'`{name}`' for name in of)}: {what}"
+        if of
+        else what
+        for what, of in classes.items()
+    ]
+
+
 def verdicts(runs: Iterable[Run]) -> tuple[Verdict, ...]:
     """The verdicts on the live ones among some runs."""
     return tuple(verdict for run in runs if (verdict := verdict_of(run)) is not None)
@@ -239,4 +259,4 @@ def together(found: Iterable[Verdict]) -> str:
     return first.text if len(found) == 1 else f"{first.text} ({of})"
 
 
-__all__ = ["FAITHFUL", "NOT_FAITHFUL", "Check", "Verdict", "together", "verdict_of", "verdicts"]
+__all__ = ["FAITHFUL", "NOT_FAITHFUL", "Check", "Verdict", "grouped", "together", "verdict_of", "verdicts"]

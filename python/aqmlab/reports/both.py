@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab.comparison import Compared
-from aqmlab.figures import display_unit, estimate_text
+from aqmlab.figures import change_text, counted, display_unit, estimate_text
 from aqmlab.live.both import LIVE, SIMULATED, Both, by_arm
 from aqmlab.metrics import Measured, measure
 from aqmlab.reports import charts
@@ -36,7 +36,7 @@ def render(both: Both) -> str:
     figures = {place: figure for place, figure in drawn.items() if figure is not None}
     context = {
         "version": live.version,
-        "kicker": f"simulated and live, {len(arms)} arms, {_seeds(both)}",
+        "kicker": f"simulated and live, {counted(len(arms), 'arm')}, {_seeds(both)}",
         "title": live.title,
         "question": live.question,
         "answer": both.summary,
@@ -79,7 +79,7 @@ def _row(one: Compared) -> dict[str, Any]:
         "first": estimate_text(one.first, unit),
         "second": estimate_text(one.second, unit),
         "difference": estimate_text(one.found.estimate, unit).replace("-", "\u2212"),
-        "relative": "" if relative is None else f"{100 * relative:+.1f} %".replace("-", "\u2212"),
+        "relative": "" if relative is None else change_text(relative),
         "unclear": one.found.p_value is not None and not one.stands,
         "missing": _missing(one),
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aqmlab.figures import NO_VALUE, shown
-from aqmlab.live.verdict import Verdict, together
+from aqmlab.live.verdict import Verdict, grouped, together
 from aqmlab.metrics import Histogram
 from aqmlab.reports import charts
 from aqmlab.reports.figures import Axis, Figure, source
@@ -85,7 +85,7 @@ def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
     """Each remark once, with the arms it is of where it is not of all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
-        for remark in verdict.stack_remarks:
+        for remark in grouped(verdict.stack_remarks):
             of.setdefault(remark, {})[verdict.arm] = None
     return [remark if len(its) == len(arms) else f"{', '.join(its)}: {remark}" for remark, its in of.items()]
 

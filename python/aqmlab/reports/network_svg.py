@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from aqmlab.figures import counted
 from aqmlab.plan import Link, Network, TrafficClass
 from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
 
@@ -80,7 +81,9 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
         side = {0: "from", max(columns.values()): "to"}.get(columns[node], "middle")
         _name(canvas, node, at, side if across else "")
     _links(canvas, network, places, queue_labels)
-    return canvas.svg(f"The network: {len(network.nodes)} routers, {len(network.links)} links")
+    return canvas.svg(
+        f"The network: {counted(len(network.nodes), 'router')}, {counted(len(network.links), 'link')}"
+    )
 
 
 def _columns(network: Network) -> dict[str, int]:

@@ -15,7 +15,7 @@ from aqmlab.figures import display_unit, display_value, estimate_parts, estimate
 from aqmlab.live.verdict import verdicts
 from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
 from aqmlab.plan import network
-from aqmlab.recording import Experiment
+from aqmlab.recording import Experiment, Run
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.best import best_arms
@@ -76,7 +76,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
         "series_seed": first.seed,
         "arms": results.arms,
         "bin_text": _bin_text(series),
-        "flows_text": f"windows are drawn of the first {MOST_FLOWS} flows.",
+        "flows_text": _flows_text(firsts),
         "parameters": _parameters(experiment, results),
         "command": command(experiment),
         "digests": _digests(experiment, results),
@@ -209,6 +209,12 @@ def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tupl
             points[run.run.arm][0].append(display_value(x, delay.unit))
             points[run.run.arm][1].append(display_value(y, goodput.unit))
     return points
+
+
+def _flows_text(firsts: Sequence[Run]) -> str:
+    """Of how many flows windows are drawn, where not of all."""
+    most = max(run.flow_count for run in firsts)
+    return f"; windows are drawn of the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
 
 def _bin_text(series: Sequence[RunSeries]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.live.verdict import NOT_FAITHFUL, verdict_of, verdicts
+from aqmlab.live.verdict import NOT_FAITHFUL, grouped, verdict_of, verdicts
 from aqmlab.soundness.doubt import Check, Finding, counted, merged
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def stack_as_asked(results: Results) -> Check:
     """What a scenario says of TCP and the kernel does in its own way."""
     kind, findings = "stack", []
     for cell in results.cells:
-        remarks = dict.fromkeys(
+        remarks = grouped(
             remark for verdict in verdicts(results.runs(cell)) for remark in verdict.stack_remarks
         )
         if remarks:

@@ -99,7 +99,11 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
         instead = f"{100 * abs(change):.2g} % {'higher' if change > 0 else 'lower'}"
     else:
         instead = f"{1 + change:.2g} times as high"
-    if beginning.settled:
+    if not math.isfinite(change):
+        zero = f"{course.what} has a mean of zero from {time_text(beginning.cut_s, 3)} on, and not from"
+        sentence = f"{zero} {time_text(t0_s)}, where the measured interval begins"
+        remedy = "make `warmup` longer, or state that it studies a transient"
+    elif beginning.settled:
         sentence = (
             f"MSER-5 would measure {course.what} from {time_text(beginning.cut_s, 3)}"
             f" instead of {time_text(t0_s)}, which makes its mean {instead}"

@@ -61,7 +61,8 @@ def bca(values: Iterable[float | None], statistic: Statistic, confidence: float 
         return Interval(None, None, None, 0, confidence, _METHOD, "no seed has a value")
     found = float(statistic(array, axis=-1))
     if n < LEAST_VALUES:
-        reason = f"a bootstrap interval needs {LEAST_VALUES} values at least, there are {n}"
+        there = "is" if n == 1 else "are"
+        reason = f"a bootstrap interval needs {LEAST_VALUES} values at least, there {there} {n}"
         return Interval(found, None, None, n, confidence, _METHOD, reason)
     if array.min() == array.max():
         # All resamples are the same: SciPy has no interval for that, and none is due.

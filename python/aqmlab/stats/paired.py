@@ -50,7 +50,7 @@ class Difference:
         """What the difference rests on: ``10 pairs``, ``10 and 8 runs, not paired``."""
         if self.unpaired is not None:
             first, second = self.unpaired
-            return f"{first} and {second} runs, not paired"
+            return f"{first} and {second} run{'' if second == 1 else 's'}, not paired"
         n = self.estimate.n if self.estimate is not None else 0
         return "1 pair" if n == 1 else f"{n} pairs"
 

@@ -44,7 +44,7 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
     middle = interpolated(ordered, q)
     ranks = covering_ranks(n, q, confidence)
     if ranks is None:
-        reason = f"a quantile of {q:g} needs more than {n} values for an interval"
+        reason = f"a quantile of {q:g} needs more than {n} value{'' if n == 1 else 's'} for an interval"
         return Interval(middle, None, None, n, confidence, _METHOD, reason)
     low, high, coverage = ranks
     return Interval(middle, ordered[low - 1], ordered[high - 1], n, coverage, _METHOD)

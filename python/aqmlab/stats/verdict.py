@@ -124,7 +124,9 @@ def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
     if found.n < least_n:
-        return replace(bare, reason=f"{found.n} values, fewer than the {least_n} required")
+        return replace(
+            bare, reason=f"{found.n} value{'' if found.n == 1 else 's'}, fewer than the {least_n} required"
+        )
     if found.low is None or found.high is None:
         return replace(bare, reason=found.reason or "there is no interval")
     return found.low, found.high

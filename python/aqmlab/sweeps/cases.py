@@ -12,9 +12,13 @@ from typing import Any
 
 from aqmlab.errors import UsageError
 from aqmlab.experiment import check_metrics, chosen_seeds, slug
+from aqmlab.figures import counted
 from aqmlab.plan import bits_per_second, network
 from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
+
+MOST_RUNS = 1_000_000
+"""Runs of a sweep, as in the scenario language."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,13 @@ class Cases:
         check_metrics(self.about["metrics"], self.file_name)
         self.seeds = chosen_seeds(self.about["seeds"], seed, runs)
         self.case_count = int(self.about["cases"])
+        count = self.case_count * len(self.about["arms"]) * len(self.seeds)
+        if count > MOST_RUNS:
+            raise UsageError(
+                f"{counted(self.case_count, 'case')} of {counted(len(self.about['arms']), 'arm')} with"
+                f" {counted(len(self.seeds), 'seed')} each are {count} runs; at most {MOST_RUNS} are allowed:"
+                " write shorter lists, or fewer runs"
+            )
         self.results_version: int = _core.RESULTS_VERSION
         cells = []
         networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}

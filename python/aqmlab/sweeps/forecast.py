@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab.experiment import job_count
+from aqmlab.experiment import job_count, memory_cap
+from aqmlab.figures import counted
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.store import Store, store_path
@@ -37,6 +39,8 @@ class Forecast:
         What so many runs side by side need at least, by their plans.
     how
         What the estimates are from.
+    warnings
+        What is suspicious in the scenario, and what this machine has not enough of.
     """
 
     cases: int
@@ -48,6 +52,7 @@ class Forecast:
     bytes: int | None
     memory_bytes: int
     how: str
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -103,6 +108,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         sizes = [trial.bytes for trial in trials if trial.bytes is not None]
         size = round(sum(sizes) / len(sizes) * len(todo)) if sizes else None
         how = _how(trials)
+    memory = sum(sorted(cell.memory_bytes for cell in todo)[-workers:])
     return Forecast(
         cases=cases.case_count,
         arms=len(cases.about["arms"]),
@@ -111,9 +117,25 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         present=len(asked) - len(todo),
         wall_s=wall_s,
         bytes=size,
-        memory_bytes=sum(sorted(cell.memory_bytes for cell in todo)[-workers:]),
+        memory_bytes=memory,
         how=how,
+        warnings=(*cases.about["warnings"], *_lacks(path, size, todo, workers)),
     )
+
+
+def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: int) -> Iterator[str]:
+    """What the machine has not enough of now."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    if size is not None and size > free:
+        yield f"the disk of `{path}` has {free / 1e6:.3g} MB left, and about {size / 1e6:.3g} MB are needed"
+    cap = memory_cap(workers)
+    large = sum(cell.memory_bytes > cap for cell in todo)
+    if cap and large:
+        yield (
+            f"{large} of {counted(len(todo), 'run')} need more memory than the {cap / 1e6:.3g} MB that each"
+            f" of {workers} at a time may take now, and would fail; give fewer `--jobs`"
+        )
 
 
 def _how(trials: list[_Trial]) -> str:
