@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         score_claims,
         show,
     )
+    from aqmlab.classes import ClassTable, table_by_class
     from aqmlab.comparison import Comparison, compare
     from aqmlab.live.both import run_both
     from aqmlab.live.doctor import doctor
@@ -52,6 +53,7 @@ __all__ = [
     "AqmlabError",
     "Axis",
     "Cell",
+    "ClassTable",
     "Comparison",
     "Estimate",
     "Experiment",
@@ -88,6 +90,7 @@ __all__ = [
     "show",
     "sweep",
     "table",
+    "table_by_class",
     "verdicts",
     "verify",
 ]
@@ -99,6 +102,7 @@ _NAMES = {
         *("aqm_check", "aqm_list", "aqm_show", "figure", "load", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
+    "aqmlab.classes": ("ClassTable", "table_by_class"),
     "aqmlab.comparison": ("Comparison", "compare"),
     "aqmlab.live.both": ("run_both",),
     "aqmlab.live.doctor": ("doctor",),

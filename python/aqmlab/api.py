@@ -116,8 +116,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         The directory of an experiment, a run or a sweep.
     kind
         Of an experiment or a run ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``, ``"variance-time"``,
-        ``"box"``, ``"bar"``; of flows ``"cumulative-ack"``; of single flows, if recorded, ``"cwnd"``,
-        ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
+        ``"box"``, ``"bar"``; of flows ``"goodput-rtt"``, ``"cumulative-ack"``; of single flows, if recorded,
+        ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
         Of a sweep ``"lines"``, ``"heat"``, ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``,
         ``"box"``, ``"bar"``.
     output

@@ -18,6 +18,7 @@ from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
+    By,
     ClassName,
     Force,
     Jobs,
@@ -195,6 +196,7 @@ def report(
     metric: Metrics = None,
     queue: Queue = None,
     class_name: ClassName = "*",
+    by: By = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -205,6 +207,14 @@ def report(
     set_quiet(quiet)
     if is_both(path):
         report_both(path, output, as_json=as_json)
+    elif by is not None:
+        from aqmlab.cli.class_tables import report_by_class
+
+        written, results = report_by_class(
+            path, output, metric, by=by, queue=queue, class_name=class_name, as_json=as_json
+        )
+        say(f"report     {written}")
+        refuse_damage(results)
     elif is_sweep(path):
         from aqmlab.cli.sweep_tables import report_sweep
 

@@ -39,6 +39,10 @@ Queue = Annotated[
 Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="Only this metric of `aqmlab metrics`; may be repeated.")
 ]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="class", help="A row for each traffic class: `--by class`."),
+]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
 Pcap = Annotated[

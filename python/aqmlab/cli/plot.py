@@ -55,8 +55,9 @@ def plot_recording(
     kind: Annotated[
         str,
         typer.Argument(
-            help="series, delay-cdf, goodput-delay, variance-time, box, bar; cumulative-ack; of single flows,"
-            " if the scenario has them recorded: cwnd, srtt (`trace`), time-sequence, ladder (`packets`)."
+            help="series, delay-cdf, goodput-delay, variance-time, box, bar; of flows: goodput-rtt,"
+            " cumulative-ack; of single flows, if the scenario has them recorded: cwnd, srtt (`trace`),"
+            " time-sequence, ladder (`packets`)."
             " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar.",
             show_default=False,
         ),

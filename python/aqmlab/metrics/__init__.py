@@ -1,5 +1,6 @@
 """Metrics: each is defined in one place, over a recording: exact counts, or samples for its course."""
 
+from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import oscillation as _oscillation
@@ -41,4 +42,4 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_control, _flow, _oscillation, _phenomena, _queue, _scaling, _thresholds)
+_ = (_classes, _control, _flow, _oscillation, _phenomena, _queue, _scaling, _thresholds)

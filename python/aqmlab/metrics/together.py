@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from aqmlab.metrics.flow_totals import FlowTotals
 from aqmlab.metrics.measured import Measured, Window
+from aqmlab.metrics.phenomena import LEAST_RTT_SPREAD
 
 Floats = npt.NDArray[np.float64]
 
@@ -18,8 +19,6 @@ JAIN_OF_LOCKOUT = 0.7
 """Below it a few flows have it all: as if of ten flows fewer than seven had equal shares, the rest none."""
 STARVED = 0.1
 """Below this share of the mean a flow is shut out."""
-LEAST_RTT_SPREAD = 1.1
-"""A longest RTT of less than so many shortest ones says nothing of a bias."""
 
 
 def amounts_between(

@@ -17,6 +17,7 @@ from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
 from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.look import AS_MADE, STYLE, Look
+from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
 from aqmlab.plots.variance_time import variance_time
@@ -84,6 +85,7 @@ KINDS: dict[str, Kind] = {
     "series": _whole(series),
     "delay-cdf": _whole(delay_cdf),
     "goodput-delay": _whole(goodput_delay),
+    "goodput-rtt": Kind(goodput_rtt, goodput_rtt_rows),
     "variance-time": _whole(variance_time),
     "cwnd": Kind(cwnd, trace_rows),
     "srtt": Kind(srtt, trace_rows),

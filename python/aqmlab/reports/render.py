@@ -11,14 +11,16 @@ from typing import Any
 from markupsafe import Markup
 
 from aqmlab.answers import Table, table
-from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, time_text
+from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, listed, time_text
 from aqmlab.live.verdict import verdicts
-from aqmlab.metrics import EVERY_CLASS, Measured, find, measure
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, measure
 from aqmlab.plan import network
 from aqmlab.recording import Experiment, Run
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.best import best_arms
+from aqmlab.reports.by_class import CHART as RTT_CHART
+from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_context, rtt_points, rtts_differ
 from aqmlab.reports.figures import Figure
 from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.network_svg import network_svg
@@ -28,7 +30,10 @@ from aqmlab.results import Results
 from aqmlab.series import MOST_FLOWS, RunSeries, run_series
 from aqmlab.soundness import examine
 
-_OTHER_QUEUES = ("utilisation_percent", "backlog_mean_packets", "drop_percent")
+_OTHER_QUEUES = (
+    *("utilisation_percent", "backlog_mean_packets", "drop_percent"),
+    *("goodput_bps", "jain_index"),
+)
 
 
 def render(experiment: Experiment, queue: str | None = None, class_name: str = EVERY_CLASS) -> str:
@@ -47,6 +52,9 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
     late = lateness_chart(found, results.arms)
     figures = overviews | {f"chart-{name}": chart.figure for name, chart in over_time.items()}
     figures |= {} if late is None else {CHART: late}
+    points = rtt_points(runs, results.arms, results.queue)
+    if rtts_differ(points):
+        figures[RTT_CHART] = rtt_chart(points, results.arms)
     scripts = [resource("script.js")] if figures else []
     of_class = "" if class_name == EVERY_CLASS else f"Class {class_name} alone. "
     context = {
@@ -60,6 +68,9 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
         "queue": results.queue,
         **_answer_table(results),
         "interval_note": of_class + _interval_note(results, runs),
+        "crossing": _crossing(results),
+        **by_class_context(as_results),
+        "rtt_chart": rtt_context(points, results.queue),
         "other_queues": _other_queues(experiment, results, runs),
         **_claims(as_results),
         "checks": examine(as_results),
@@ -171,12 +182,27 @@ def _best(results: Table, metric: str, better: str) -> frozenset[str]:
 
 def _other_queues(experiment: Experiment, results: Table, runs: Sequence[Measured]) -> list[dict[str, Any]]:
     rows = []
-    for queue in sorted({queue for run in runs for queue, _ in run.queues} - {results.queue}):
+    others = sorted({queue for run in runs for queue, _ in run.queues} - {results.queue})
+    # The whole network is worth a row where the queue is not that of all flows.
+    everywhere = [EVERY_QUEUE] if results.crossed_by != results.classes else []
+    for queue in [*others, *everywhere]:
         of_queue = table(experiment, _OTHER_QUEUES, queue=queue, measured=runs)
         for arm in of_queue.arms:
             texts = [estimate_text(of_queue.estimate(arm, name), find(name).unit) for name in _OTHER_QUEUES]
-            rows.append({"queue": queue, "arm": arm, "texts": texts})
+            name = "all flows of the network" if queue == EVERY_QUEUE else queue
+            rows.append({"queue": name, "arm": arm, "texts": texts})
     return rows
+
+
+def _crossing(results: Table) -> str:
+    """Whose the figures of flows are, where they are not those of all."""
+    if results.class_name != EVERY_CLASS or results.crossed_by == results.classes:
+        return ""
+    others = [name for name in results.classes if name not in results.crossed_by]
+    return (
+        f"Figures of flows are of those that cross `{results.queue}`: {listed(results.crossed_by)}, not"
+        f" {listed(others)}."
+    )
 
 
 def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""The tables of a sweep as CSV: ``results.csv`` a row a run, ``answer.csv`` a row a cell.
+"""The tables of a sweep as CSV.
+
+``results.csv`` has a row a run, ``answer.csv`` a row a cell, ``classes.csv`` a row a cell and class of
+traffic.
 
 Their bytes depend on the runs alone: rows are in the order of the cells and seeds, numbers are the shortest
 decimals that mean the same double.
@@ -12,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab.answers import HEADLINE
+from aqmlab.classes import ClassTable, classes_of, table_by_class
 from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
 from aqmlab.results import Cell, Results
@@ -20,6 +24,7 @@ from aqmlab.sweeps.store import writing
 
 RESULTS_FILE = "results.csv"
 ANSWER_FILE = "answer.csv"
+CLASSES_FILE = "classes.csv"
 
 
 def columns(results: Results) -> tuple[Metric, ...]:
@@ -53,8 +58,18 @@ def answer_csv(results: Results) -> str:
     return _csv(rows)
 
 
+def classes_csv(table: ClassTable) -> str:
+    """A row for each cell and class of traffic, otherwise as :func:`answer_csv`."""
+    head = [f"{m.name}{part}" for m in table.metrics for part in ("", "_half_width", "_n")]
+    rows: list[list[str]] = [[*_axes(table.results), "arm", "class", *head]]
+    for cell, class_name in table.rows:
+        estimates = (table.estimate(cell, class_name, metric.name) for metric in table.metrics)
+        rows.append([*_labels(cell), class_name, *(text for found in estimates for text in _estimate(found))])
+    return _csv(rows)
+
+
 def write_tables(results: Results, directory: Path) -> None:
-    """Write both tables.
+    """Write the tables; that of classes where there are several.
 
     Raises
     ------
@@ -64,6 +79,8 @@ def write_tables(results: Results, directory: Path) -> None:
         If a recording cannot be read.
     """
     tables = {RESULTS_FILE: results_csv(results), ANSWER_FILE: answer_csv(results)}
+    if len(classes_of(results)) > 1:
+        tables[CLASSES_FILE] = classes_csv(table_by_class(results))
     with writing(directory.parent.parent):
         for name, content in tables.items():
             write_whole(directory / name, content)
@@ -94,4 +111,13 @@ def _csv(rows: Iterable[Sequence[str]]) -> str:
     return out.getvalue()
 
 
-__all__ = ["ANSWER_FILE", "RESULTS_FILE", "answer_csv", "columns", "results_csv", "write_tables"]
+__all__ = [
+    "ANSWER_FILE",
+    "CLASSES_FILE",
+    "RESULTS_FILE",
+    "answer_csv",
+    "classes_csv",
+    "columns",
+    "results_csv",
+    "write_tables",
+]

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from aqmlab.cells import Cells, cells_of
 from aqmlab.claims import Scored, score
+from aqmlab.reports.by_class import by_class_context
 from aqmlab.reports.claims import claims_context
 from aqmlab.reports.page import json_in_html, page, resource, unbroken
 from aqmlab.reports.swatch import swatch
@@ -46,6 +47,7 @@ def render(results: Results, scored: Sequence[Scored] | None = None) -> str:
         "missing": _by_cause(results.missing),
         "missing_summary": _missing_summary(results),
         **table_context(cells),
+        **by_class_context(results),
         "interval_note": _interval_note(cells),
         "arms": [{"name": arm, "swatch": swatch(i)} for i, arm in enumerate(results.arms)],
         "axes": data["axes"],

@@ -1,0 +1,94 @@
+"""Metrics that tell classes of traffic apart: how many flows, what each gets, how long its way is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab.metrics.flow import goodput
+from aqmlab.metrics.measured import Measured, Window
+from aqmlab.metrics.queue import queueing_delay_mean
+from aqmlab.metrics.registry import metric
+
+
+@metric(
+    "flows",
+    label="flows",
+    unit="",
+    definition="number of flows in the run",
+    source="rows of `flows` in the recording",
+)
+def flows(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How many there are."""
+    return float(len(run.flows_of(class_name))) or None
+
+
+@metric(
+    "goodput_per_flow_bps",
+    label="goodput per flow",
+    unit="bit/s",
+    definition="goodput of the flows together, by their number",
+    source="mean of the goodputs",
+    better="more",
+    windowed=True,
+)
+def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+    """Mean goodput of a flow."""
+    total = goodput(run, _queue, class_name, window)
+    return None if total is None else total / len(run.flows_of(class_name))
+
+
+@metric(
+    "retransmissions",
+    label="retransmissions",
+    unit="",
+    definition="segments sent again by responsive flows in the measured interval",
+    source="RFC 4898, tcpEStatsPerfSegsRetrans",
+    better="less",
+)
+def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
+    """Segments that were sent again."""
+    counts = [
+        flow.measured_retransmitted_segments
+        for flow in run.flows_of(class_name)
+        if flow.class_name in run.responsive
+    ]
+    known = [count for count in counts if count is not None]
+    return float(sum(known)) if known and len(known) == len(counts) else None
+
+
+@metric(
+    "round_trip_mean_s",
+    label="RTT, mean",
+    unit="s",
+    definition="RTT without queueing plus the mean queueing delays of the class's packets at the queues on"
+    " the way there and back, mean over the responsive flows",
+    source="sum of the parts of a round trip; the time to send a packet is not among them",
+    better="less",
+)
+def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
+    """How long a round trip takes."""
+    chosen = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
+    waits = {
+        str(entry["name"]): _waiting_s(run, entry)
+        for entry in run.run.plan.get("classes", ())
+        if any(flow.class_name == entry["name"] for flow in chosen)
+    }
+    total = 0.0
+    for flow in chosen:
+        wait_s = waits.get(flow.class_name)
+        if wait_s is None:
+            return None
+        total += flow.base_rtt_ns / 1e9 + wait_s
+    return total / len(chosen) if chosen else None
+
+
+def _waiting_s(run: Measured, entry: Mapping[str, Any]) -> float | None:
+    """What packets of a class wait on a round trip; ``None`` where none passed some queue of it."""
+    total = 0.0
+    for queue in (*entry.get("path", ()), *entry.get("return_path", ())):
+        wait_s = queueing_delay_mean(run, queue, str(entry["name"]))
+        if wait_s is None:
+            return None
+        total += wait_s
+    return total

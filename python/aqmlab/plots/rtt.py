@@ -1,0 +1,67 @@
+"""Goodput against round-trip time: what a longer way costs, a mark a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Measured
+from aqmlab.plots.look import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
+from aqmlab.plots.view import View
+from aqmlab.recording import Experiment
+from aqmlab.reports.by_class import Points, class_names, rtt_points
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from aqmlab.answers import Table
+
+_COLUMNS = 3
+_WIDTH, _HEIGHT = 7.0, 2.5
+
+
+def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
+    """Goodput of each long-lived flow against its RTT without queueing; a plot an arm, a mark a flow."""
+    points = _points(experiment, runs, results, view)
+    arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
+    columns = min(len(arms), _COLUMNS)
+    rows = ceil(len(arms) / columns)
+    figure = new_figure(_WIDTH, 0.7 + _HEIGHT * rows, rows)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for unused in axes.flat[len(arms) :]:
+        unused.set_visible(False)
+    for plot, arm in zip(axes.flat, arms, strict=False):
+        plot.set_title(arm)
+        plot.tick_params(labelbottom=True)
+        for i, name in enumerate(classes):
+            if (arm, name) in points:
+                look = {"marker": arm_mark(i), "color": arm_color(i), "alpha": 0.7, "markersize": mark_size()}
+                plot.plot(*points[arm, name], linestyle="none", label=f"a flow of {name}", **look)
+        plot.set(xlabel="RTT without queueing [ms]", ylim=(0, None))
+    for plot in axes[:, 0]:
+        plot.set_ylabel("goodput of a flow [Mbit/s]")
+    entitle(figure, f"{experiment.title}: flows that cross {results.queue}")
+    legend_below(figure, axes.flat)
+    return figure
+
+
+def goodput_rtt_rows(
+    experiment: Experiment, runs: Sequence[Measured], results: Table, view: View
+) -> Iterator[tuple[Any, ...]]:
+    """The points of :func:`goodput_rtt`."""
+    yield ("arm", "class", "rtt_ms", "goodput_mbit_s")
+    for (arm, name), (rtts, goodputs) in _points(experiment, runs, results, view).items():
+        for rtt, goodput in zip(rtts, goodputs, strict=True):
+            yield (arm, name, rtt, goodput)
+
+
+def _points(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Points:
+    points = rtt_points(runs, [run.arm for run in view.runs(experiment)], results.queue)
+    if not points:
+        raise UsageError(
+            f"no flow that reacts to congestion lives through the measured interval and crosses"
+            f" `{results.queue}`: there is no goodput to draw against RTT"
+        )
+    return points

@@ -1,0 +1,111 @@
+"""What reports tell of classes of traffic: their table, and goodput against round-trip time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Any
+
+from aqmlab.classes import ClassTable, classes_of, table_by_class
+from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
+from aqmlab.metrics.phenomena import LEAST_RTT_SPREAD, long_lived
+from aqmlab.reports import charts
+from aqmlab.reports.figures import Axis, Figure, source
+from aqmlab.results import Cell, Results
+
+CHART = "chart-goodput_rtt"
+
+_SIGNS = dict(zip(charts.MARKERS, "●■▲◆▼★✚⬢✖", strict=True))
+"""Marks of points as they stand in a text."""
+
+Points = dict[tuple[str, str], tuple[list[float], list[float]]]
+"""RTTs in ms and goodputs in Mbit/s, a flow each, by arm and class."""
+
+
+def by_class_context(results: Results) -> dict[str, Any]:
+    """What the template needs to show the table; nothing where there is one class only."""
+    if len(classes_of(results)) < 2:
+        return {"by_class": None}
+    table = table_by_class(results)
+    return {
+        "by_class": {
+            "heads": [*(axis.short for axis in results.axes), "arm", "class"],
+            "columns": [_column(metric) for metric in table.metrics],
+            "rows": [_row(table, *row) for row in table.rows],
+        }
+    }
+
+
+def _column(metric: Metric) -> dict[str, str]:
+    unit = display_unit(metric.unit)
+    return {"label": metric.label, "unit": unit, "definition": metric.definition, "source": metric.source}
+
+
+def _row(table: ClassTable, cell: Cell, class_name: str) -> dict[str, Any]:
+    cells = []
+    for metric in table.metrics:
+        mean, half = table.parts((cell, class_name), metric)
+        seeds = table.defined_in((cell, class_name), metric.name)
+        cells.append({"mean": mean, "half": half, "seeds": seeds})
+    labels = [*(label for _, label in cell.settings), cell.arm]
+    return {"labels": labels, "class": class_name, "cells": cells}
+
+
+def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Points:
+    """Goodput and RTT without queueing of the long-lived responsive flows that cross a queue.
+
+    A point is a flow: the mean over the seeds in which it has the same RTT.
+    """
+    of_flow: dict[tuple[str, str], dict[tuple[int, int], list[float]]] = {}
+    classes = dict.fromkeys(flow.class_name for run in runs for flow in run.at(queue).flows_of(EVERY_CLASS))
+    for arm in arms:
+        for name in classes:
+            of_flow[arm, name] = defaultdict(list)
+    for run in runs:
+        if run.run.arm not in arms or not run.interval_ns:
+            continue
+        for flow in long_lived(run.at(queue), EVERY_CLASS):
+            key = (flow.flow, flow.base_rtt_ns)
+            of_flow[run.run.arm, flow.class_name][key].append(flow_goodput(run, flow))
+    goodput = find("goodput_bps")
+    return {
+        key: (
+            [rtt_ns / 1e6 for _, rtt_ns in flows],
+            [display_value(fsum(values) / len(values), goodput.unit) for values in flows.values()],
+        )
+        for key, flows in of_flow.items()
+        if flows
+    }
+
+
+def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> bool:
+    """Whether RTTs spread enough for goodput to say something of them."""
+    rtts = [rtt for of_class, _ in points.values() for rtt in of_class]
+    return bool(rtts) and min(rtts) > 0 and max(rtts) >= LEAST_RTT_SPREAD * min(rtts)
+
+
+def rtt_chart(points: Points, arms: Sequence[str]) -> Figure:
+    """Goodput against RTT: an arm has its colour, a class its mark."""
+    x, y = Axis("RTT without queueing [ms]"), Axis("goodput of a flow [Mbit/s]")
+    fig = Figure("Goodput against RTT", x=x, y=y)
+    classes = class_names(points)
+    for (arm, name), (rtts, goodputs) in points.items():
+        data = source({"x": rtts, "y": goodputs})
+        mark = charts.marker(classes.index(name))
+        fig.scatter(data, "x", "y", color=charts.color(arms.index(arm)), marker=mark, name=f"{arm}, {name}")
+    return fig
+
+
+def rtt_context(points: Points, queue: str) -> dict[str, Any] | None:
+    """What the template says beside :func:`rtt_chart`; nothing where all RTTs are about the same."""
+    if not rtts_differ(points):
+        return None
+    classes = [{"mark": _SIGNS[charts.marker(i)], "name": name} for i, name in enumerate(class_names(points))]
+    return {"place": CHART, "queue": queue, "classes": classes}
+
+
+def class_names(points: Points) -> list[str]:
+    """The classes that have a point, in their order."""
+    return list(dict.fromkeys(name for _, name in points))
