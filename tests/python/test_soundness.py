@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 import aqmlab
+from aqmlab.metrics import flow_goodput
 from aqmlab.recording import load
 from aqmlab.results import Axis, Cell, Results
 from aqmlab.soundness import doubts, examine
@@ -68,7 +70,7 @@ def only(check):
 
 def test_a_sound_experiment_leaves_no_doubt(ask):
     checks = ask(arms=(0, 1))
-    assert [check.doubts for check in checks.values()] == [()] * 10
+    assert [check.doubts for check in checks.values()] == [()] * 11
     assert checks["finished"].finding == "10 of 10"
     assert checks["bottleneck"].question == "`bottleneck` is the bottleneck"
     assert checks["seeds"].finding == "5 in each cell"
@@ -383,4 +385,91 @@ def test_nothing_to_say_is_said_in_a_line(tmp_path, aqmlab_cli):
 
     (tmp_path / "sound.toml").write_text(tomli_w.dumps(SOUND))
     told = aqmlab_cli("run", tmp_path / "sound.toml", "-o", tmp_path / "out", "-q", "--no-report")
-    assert told.stdout.endswith("no doubts: 10 checks passed\n")
+    assert told.stdout.endswith("no doubts: 11 checks passed\n")
+
+
+CBR = {"kind": "cbr", "rate": "1Mbit", "size": "1000B", "rtt": "60ms"}
+CARRYING = {
+    "title": "Carrying",
+    "duration": "6s",
+    "warmup": "2s",
+    "topology": {
+        "kind": "parking_lot",
+        "hops": 2,
+        "rate": "8Mbit",
+        "delay": "10ms",
+        "access_rate": "100Mbit",
+        "queue": {"kind": "droptail", "limit": "40p"},
+        "hop2": {"rate": "4Mbit"},
+    },
+    # What stands before hop2 at the begin of the measured interval came over hop1 before it.
+    "traffic": [
+        CBR | {"name": "steady", "from": "r0", "to": "r2"},
+        CBR | {"name": "back", "from": "r2", "to": "r0"},
+        CBR | {"name": "flood", "from": "r1", "to": "r2", "rate": "5Mbit", "stop": "2s"},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def carrying(tmp_path_factory):
+    return aqmlab.run(CARRYING, output=tmp_path_factory.mktemp("carrying") / "runs", report=False)
+
+
+def carried(results, monkeypatch, more=None):
+    """The check, where flows of a class got more bytes than they did: ``more`` by class."""
+    measured = results.measured
+
+    def doctored(cell):
+        return tuple(
+            replace(run, flows=[_with(flow, (more or {}).get(flow.class_name, 0)) for flow in run.flows])
+            for run in measured(cell)
+        )
+
+    monkeypatch.setattr(results, "measured", doctored)
+    (check,) = [check for check in examine(results) if check.kind == "carried"]
+    return check
+
+
+def _with(flow, more):
+    got = {name: getattr(flow, name) + more for name in flow._fields if name in GOT}
+    return flow._replace(**got)
+
+
+GOT = ("measured_delivered_bytes", "measured_received_bytes")
+
+
+def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying, monkeypatch):
+    results = Results.of_experiment(carrying)
+    run = results.measured(results.cells[0])[0]
+    got = flow_goodput(run, run.flows[0]) * run.interval_s / 8
+    # The queue before hop2 was full at t0: more than hop1 carried of `steady` reached its receiver.
+    assert got > run.queues["hop1", "steady"]["departures_bytes"]
+    assert carried(results, monkeypatch).doubts == ()
+
+
+def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying, monkeypatch):
+    # `back` got what both its queues carried, 500 kB. Behind hop2-reverse it has two links of 10 ms and a
+    # quarter of the 20 ms that they leave of 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on each link.
+    most = round(0.025 * 4e6 / 8) + 3 * 1000
+    assert carried(Results.of_experiment(carrying), monkeypatch, {"back": most}).doubts == ()
+    doubt = only(carried(Results.of_experiment(carrying), monkeypatch, {"back": most + 1}))
+    assert doubt.severity == "serious"
+    assert doubt.sentence == (
+        "the flows that cross `hop2-reverse` got 1.031 Mbit/s, headers included, but it carried 1.000 Mbit/s"
+        " of them and 0.031 Mbit/s may have been on the way before (seed 1)"
+    )
+    doubt = only(carried(Results.of_experiment(carrying), monkeypatch, {"back": 500_000}))
+    assert "got 2.000 Mbit/s" in doubt.sentence
+
+
+def test_a_segment_comes_with_its_header(monkeypatch, whole):
+    results = Results.of_experiment(whole)
+    run = results.measured(results.cells[0])[0]
+    departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
+    payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
+    assert payload * 1500 / 1460 < departed
+    # All that it carried as payload alone is too much: with headers it is 2.7 % more, and the way is short.
+    every = int((departed - payload) / len(run.flows)) + 1
+    assert carried(results, monkeypatch).doubts == ()
+    assert carried(Results.of_experiment(whole), monkeypatch, {"ftp": every}).doubts != ()

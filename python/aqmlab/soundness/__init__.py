@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aqmlab.soundness import books, bottleneck, flows, live, seeds, settled
+from aqmlab.soundness import books, bottleneck, carried, flows, live, seeds, settled
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _CHECKS = (
     seeds.finished,
     books.balanced,
     books.distributions,
+    carried.no_more_than_carried,
     bottleneck.is_the_bottleneck,
     bottleneck.buffer_is_reached,
     flows.limited_by_windows,

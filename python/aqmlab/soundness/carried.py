@@ -1,0 +1,141 @@
+"""Whether flows got no more than their queues carried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aqmlab.metrics import EVERY_CLASS, flow_goodput
+from aqmlab.plan import OVER_TCP, TRACE, bits_per_second, size_bytes
+from aqmlab.soundness.doubt import Check, Finding, merged
+
+if TYPE_CHECKING:
+    from aqmlab.metrics import FlowTotals, Measured
+    from aqmlab.results import Results
+
+_REMEDY = (
+    "do not use this goodput: it holds what came before the measured interval; run it again, or look at the"
+    " throughput of the queue"
+)
+
+
+class _Account(NamedTuple):
+    """Bytes at one queue in one run, headers included."""
+
+    queue: str
+    got: float
+    carried: int
+    before: float
+    """What may have left the queue before the measured interval and reached receivers in it."""
+
+    @property
+    def share(self) -> float:
+        """What flows got of all that they can have got."""
+        most = self.carried + self.before
+        return self.got / most if most else 0.0
+
+
+def no_more_than_carried(results: Results) -> Check:
+    """What a queue has not carried cannot have come over it: then goodput counts something else besides."""
+    kind, findings, highest = "carried", [], 0.0
+    for cell in results.cells:
+        accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
+        if not accounts:
+            continue
+        run, worst = max(accounts, key=lambda entry: entry[1].share)
+        highest = max(highest, worst.share)
+        if worst.share > 1:
+            got, carried, before = (
+                f"{8e-6 * amount / run.interval_s:.3f} Mbit/s"
+                for amount in (worst.got, worst.carried, worst.before)
+            )
+            sentence = (
+                f"the flows that cross `{worst.queue}` got {got}, headers included, but it carried {carried}"
+                f" of them and {before} may have been on the way before (seed {run.run.seed})"
+            )
+            findings.append(Finding(cell, "serious", sentence, _REMEDY, worst.share))
+    finding = f"at most {100 * highest:.1f} % of it, headers included"
+    return Check(kind, "flows got what their queues carried", finding, merged(kind, results, findings))
+
+
+def _accounts(run: Measured) -> list[_Account]:
+    """At each queue that data cross, those of the classes of which it can be told what is on its way."""
+    if not run.interval_ns:
+        return []
+    links = {str(link["name"]): link for link in run.run.links}
+    classes = [entry for entry in run.run.plan.get("classes", ()) if _largest_packet(entry) is not None]
+    flows = {
+        entry["name"]: [flow for flow in run.flows if flow.class_name == entry["name"]] for entry in classes
+    }
+    accounts = []
+    for queue, link in links.items():
+        across = [
+            entry
+            for entry in classes
+            if queue in entry.get("path", ()) and not _slower_behind(run, entry, int(link["rate_bps"]))
+        ]
+        totals = [run.queues.get((queue, str(entry["name"]))) for entry in across]
+        if not across or None in totals:
+            continue
+        got = sum(_got(run, entry, flows[entry["name"]]) for entry in across)
+        carried = sum(of_class["departures_bytes"] for of_class in totals if of_class is not None)
+        before = max(_before(run, entry, flows[entry["name"]], queue, links) for entry in across)
+        accounts.append(_Account(queue, got, carried, before))
+    return accounts
+
+
+def _largest_packet(entry: Mapping[str, Any]) -> float | None:
+    """Bytes of a class's largest packet; ``None`` where it is drawn, or servers answer on the way back."""
+    workload = entry["workload"]
+    if workload["kind"] == TRACE:
+        return None
+    if workload["kind"] in OVER_TCP:
+        return size_bytes(workload["tcp"]["mss"]) + size_bytes(workload["tcp"]["header"])
+    try:
+        return size_bytes(workload["size"])
+    except (StopIteration, ValueError):
+        return None
+
+
+def _got(run: Measured, entry: Mapping[str, Any], flows: Sequence[FlowTotals]) -> float:
+    """Bytes that the flows of a class got, with the least headers that they can have come with."""
+    payload = sum(flow_goodput(run, flow) for flow in flows) * run.interval_s / 8
+    # Kernels choose the size of their segments themselves.
+    if entry["workload"]["kind"] not in OVER_TCP or "live" in run.run.manifest:
+        return payload
+    mss = size_bytes(entry["workload"]["tcp"]["mss"])
+    return payload * (mss + size_bytes(entry["workload"]["tcp"]["header"])) / mss
+
+
+def _slower_behind(run: Measured, entry: Mapping[str, Any], rate_bps: int) -> bool:
+    """Whether packets may wait behind the queue where nothing counts them: before their own slower links."""
+    access = entry.get("access")
+    if access and bits_per_second(access["rate"]) < rate_bps:
+        return True
+    rules = (rule for rule in run.run.plan.get("delays", ()) if rule["class"] in (None, entry["name"]))
+    return any(rule["rate"] != "unlimited" for rule in rules)
+
+
+def _before(
+    run: Measured,
+    entry: Mapping[str, Any],
+    flows: Sequence[FlowTotals],
+    queue: str,
+    links: Mapping[str, Mapping[str, Any]],
+) -> float:
+    """What can be between a queue and the receivers of a class at one instant.
+
+    What its link sends during the longest way to a receiver, what waits at the queues on it, and a packet on
+    each link and at its end.
+    """
+    path = list(entry["path"])
+    rest = path[path.index(queue) :]
+    propagation = sum(int(links[name]["delay_ns"]) for name in (*path, *entry["return_path"]))
+    own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
+    # Of the flow's own part of its way a quarter is between the last router and the receiver, if no rule of
+    # the scenario adds to it.
+    behind = own if run.run.plan.get("delays") else own / 4
+    way_ns = sum(int(links[name]["delay_ns"]) for name in rest) + behind
+    waiting = sum(run.queues[name, EVERY_CLASS]["initial_backlog_packets"] for name in rest[1:])
+    packet = _largest_packet(entry) or 0.0
+    return int(links[queue]["rate_bps"]) * way_ns / 8e9 + packet * (waiting + len(rest) + 1)
