@@ -13,7 +13,7 @@ from typing import Any
 
 from aqmlab.answers import HEADLINE
 from aqmlab.errors import RecordingError
-from aqmlab.figures import counted, estimate_text, with_unit
+from aqmlab.figures import change_text, counted, estimate_text, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
 from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
@@ -65,6 +65,22 @@ class Compared:
         case = f" in {self.case!r}" if self.case else ""
         return f"<Compared {self.metric.name}{case}: {self.sentence}>"
 
+    def texts(self) -> tuple[str, str, str, str]:
+        """First, second, difference and relative difference as tables have them."""
+        unit, relative = self.metric.unit, self.found.relative.estimate
+        mark = " n.s." if self.unclear else ""
+        return (
+            estimate_text(self.first, unit),
+            estimate_text(self.second, unit),
+            f"{estimate_text(self.found.estimate, unit)}{mark}".replace("-", "−"),
+            "" if relative is None else change_text(relative),
+        )
+
+    @property
+    def unclear(self) -> bool:
+        """Whether it was tested and does not stand."""
+        return self.found.p_value is not None and not self.stands
+
     @property
     def stands(self) -> bool:
         """Whether it can be told from zero when all comparisons are taken together."""
@@ -111,17 +127,8 @@ class Comparison(Framed):
         cases = any(one.case for one in self.compared)
         grid = Grid(*(["case"] if cases else []), "", *(Column(h, right=True) for h in heads), keys=1 + cases)
         for one in self.compared:
-            unit = one.metric.unit
-            relative = one.found.relative.estimate
-            clear = "" if one.found.p_value is None or one.stands else " n.s."
-            grid.add(
-                *([one.case] if cases else []),
-                with_unit(one.metric.label, unit),
-                estimate_text(one.first, unit),
-                estimate_text(one.second, unit),
-                f"{estimate_text(one.found.estimate, unit)}{clear}".replace("-", "−"),
-                "" if relative is None else f"{100 * relative:+.1f} %".replace("-", "−"),
-            )
+            head = with_unit(one.metric.label, one.metric.unit)
+            grid.add(*([one.case] if cases else []), head, *one.texts())
         return grid
 
     def _frame_columns(self) -> Columns:

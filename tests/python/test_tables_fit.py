@@ -8,7 +8,6 @@ import json
 import pytest
 
 import aqmlab
-from aqmlab.cli.compare import cells
 from aqmlab.figures import estimate_parts
 from aqmlab.grid import Column, Grid, Span, cell_width, text_of, text_width
 from conftest import SMALL
@@ -111,7 +110,7 @@ def test_comparison_of_long_names(twelve, swept, aqmlab_cli, monkeypatch, width)
         found = aqmlab.compare(*sides)
         seen = aqmlab_cli("compare", *sides).stdout
         assert len(found.compared) >= 3
-        assert lacking([cell for one in found.compared for cell in cells(one)], seen) == set()
+        assert lacking([cell for one in found.compared for cell in one.texts()], seen) == set()
         assert lacking([NAMES[0], NAMES[11]], seen) == set()
         assert lacking([one.case for one in found.compared], seen) == set()
         assert "…" not in seen

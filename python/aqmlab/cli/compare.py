@@ -61,7 +61,7 @@ def print_comparison(found: Comparison) -> None:
         heads = (found.first, found.second, "difference", "relative")
         table = Grid(title, *(Column(name, right=True) for name in heads))
         for head, one in rows:
-            table.add(head, *cells(one))
+            table.add(head, *one.texts())
         console.print()
         print_grid(console, table)
     console.print()
@@ -85,18 +85,6 @@ def row_title(one: Compared) -> str:
     return with_unit(one.metric.label, one.metric.unit)
 
 
-def cells(one: Compared) -> Iterator[str]:
-    """First, second, difference and relative difference as texts."""
-    from aqmlab.figures import change_text, estimate_text
-
-    for est in (one.first, one.second):
-        yield estimate_text(est, one.metric.unit)
-    mark = " n.s." if _unclear(one) else ""
-    yield f"{estimate_text(one.found.estimate, one.metric.unit)}{mark}".replace("-", "−")
-    relative = one.found.relative.estimate
-    yield "" if relative is None else change_text(relative)
-
-
 def _remarks(found: Comparison) -> Iterator[str]:
     if len(found.compared) <= _FEW:
         for one in found.compared:
@@ -112,13 +100,9 @@ def _remarks(found: Comparison) -> Iterator[str]:
         yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"
     if found.several.note:
         yield found.several.note
-    if any(_unclear(one) for one in found.compared):
+    if any(one.unclear for one in found.compared):
         yield "n.s.: not significant at 95 %" + (
             ", corrected for all comparisons" if found.several.count > 1 else ""
         )
     if found.unmatched:
         yield f"only on one side, and left out: {'; '.join(found.unmatched)}"
-
-
-def _unclear(one: Compared) -> bool:
-    return one.found.p_value is not None and not one.stands

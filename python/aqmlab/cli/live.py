@@ -167,7 +167,7 @@ def _tell_both(found: Both, *, as_json: bool) -> None:
 
 def _print_sides(found: Both) -> None:
     """A table an arm: what was simulated, what was measured live, and how far they are apart."""
-    from aqmlab.cli.compare import cells, row_title
+    from aqmlab.cli.compare import row_title
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
     from aqmlab.live.both import by_arm
@@ -180,7 +180,7 @@ def _print_sides(found: Both) -> None:
         heads = (found.comparison.first, found.comparison.second, "difference", "relative")
         table = Grid(arm, *(Column(name, right=True) for name in heads))
         for one in rows:
-            table.add(row_title(one), *cells(one))
+            table.add(row_title(one), *one.texts())
         console.print()
         print_grid(console, table)
     console.print()
