@@ -135,7 +135,7 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
     axes = drawn.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
     for plots, of_run in zip(axes.T, columns, strict=True):
         plots[0].set_title(of_run.run.arm, loc="left")
-        warmup(plots, of_run.run.t0_ns / 1e9)
+        warmup(plots, of_run.run.t0_ns / 1e9, begin)
         plots[-1].set_xlabel("time [s]")
         for one, name in zip(plots, rows, strict=True):
             _draw(one, ROWS[name].lines(of_run, laws))

@@ -97,7 +97,7 @@ def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: T
     classes = list(dict.fromkeys(name.class_name for _, field in columns for name in field.acked_bytes))
     for (run, field), (lines, width) in zip(columns, axes.T, strict=True):
         named = set()
-        warmup((lines, width), run.t0_ns / 1e9)
+        warmup((lines, width), run.t0_ns / 1e9, view.from_s or 0.0)
         for name, acked in field.acked_bytes.items():
             label = f"a flow of {name.class_name}" if name.class_name not in named else None
             named.add(name.class_name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
 from aqmlab.metrics import Measured
-from aqmlab.plots.look import entitle, legend_below, new_figure
+from aqmlab.plots.look import entitle, legend_below, new_figure, points_of, text_width
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
 from aqmlab.plots.view import View
@@ -27,8 +27,18 @@ MOST_PACKETS = 150
 _FIRST = 40
 """Packets that are shown where nobody chooses a time."""
 _INCHES_A_PACKET = 0.16
+_LETTERS = 0.7
+"""Size of the letters at an arrow, by those of the figure."""
 _LOST_AT = 0.55
 """How far a lost packet gets in the diagram: neither host saw where it died."""
+
+
+# Told apart in grey as well.
+_STROKES: dict[str, dict[str, Any]] = {
+    "segment": {"linewidth": 0.7},
+    "again": {"linewidth": 1.6},
+    "ack": {"linewidth": 0.7, "linestyle": (0, (4, 2))},
+}
 
 
 def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
@@ -52,8 +62,19 @@ def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, v
         if sent - labelled[packet.toward] >= label_room:
             labelled[packet.toward] = sent
             x, side = (-0.02, "right") if packet.toward == "receiver" else (1.02, "left")
-            axes.text(x, sent, caption(packet, origin), ha=side, va="center", fontsize="x-small")
-    axes.set(xlim=(-0.38, 1.38), ylim=(end + label_room, begin - label_room), ylabel="time [ms]")
+            axes.text(
+                x,
+                sent,
+                caption(packet, origin),
+                ha=side,
+                va="center",
+                fontsize=_LETTERS * points_of("font.size"),
+            )
+    size = _LETTERS * points_of("font.size")
+    words = max(text_width(caption(packet, origin), size) for packet in packets)
+    beside = (words + 8) / max(72.0 * (figure.get_figwidth() - 0.8) - 2 * (words + 8), 36.0)
+    beside = max(beside, 0.2)
+    axes.set(xlim=(-beside, 1 + beside), ylim=(end + label_room, begin - label_room), ylabel="time [ms]")
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
@@ -98,6 +119,12 @@ def _color(packet: Journey) -> str:
     return MUTED
 
 
+def _stroke(packet: Journey) -> str:
+    if packet.is_data:
+        return "again" if packet.again else "segment"
+    return "ack"
+
+
 def _arrow(axes: Axes, packet: Journey) -> None:
     begin = 0.0 if packet.toward == "receiver" else 1.0
     sent = packet.sent_ns / 1e6
@@ -114,7 +141,7 @@ def _arrow(axes: Axes, packet: Journey) -> None:
         arrowprops={
             "arrowstyle": "-|>",
             "color": _color(packet),
-            "linewidth": 0.6,
+            **_STROKES[_stroke(packet)],
             "shrinkA": 0,
             "shrinkB": 0,
             "mutation_scale": 5,
@@ -131,12 +158,11 @@ def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
     """The kinds of packets that there are."""
     from matplotlib.lines import Line2D
 
-    line: dict[str, Any] = {"linewidth": 0.8}
     mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.0}
     kinds = [
-        ("segment", True, Line2D([], [], color=PALETTE[0], **line)),
-        ("sent again", any(p.again for p in packets), Line2D([], [], color=PALETTE[1], **line)),
-        ("acknowledgment", True, Line2D([], [], color=MUTED, **line)),
+        ("segment", True, Line2D([], [], color=PALETTE[0], **_STROKES["segment"])),
+        ("sent again", any(p.again for p in packets), Line2D([], [], color=PALETTE[1], **_STROKES["again"])),
+        ("acknowledgment", True, Line2D([], [], color=MUTED, **_STROKES["ack"])),
         (
             "lost",
             any(p.lost_ns is not None for p in packets),

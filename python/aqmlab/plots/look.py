@@ -329,11 +329,11 @@ def arm_mark(arm: int) -> str:
     return _MARKS[marker(arm)]
 
 
-def warmup(axes: Any, until_s: float) -> None:  # noqa: ANN401 (one plot or an array of them)
-    """Shade what is not measured."""
+def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN401 (one plot or many)
+    """Shade what is not measured, if any of it is seen in plots that begin at ``from_s``."""
     import numpy as np
 
-    if until_s > 0:
+    if until_s > from_s:
         for one in np.asarray(axes, dtype=object).flat:
             one.axvspan(0.0, until_s, color="0.88", linewidth=0, zorder=0, label="warm-up, not measured")
 

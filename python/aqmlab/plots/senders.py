@@ -84,7 +84,7 @@ def _figure(experiment: Experiment, view: View, what: str, label: str, draw: _Dr
     )
     limits = view.limits(0.0, max(run.t1_ns for run in runs) / 1e9)
     for column, of_run in enumerate(columns):
-        warmup(axes[:, column], runs[column].t0_ns / 1e9)
+        warmup(axes[:, column], runs[column].t0_ns / 1e9, limits[0])
         for row, of_flow in enumerate(of_run):
             draw(axes[row, column], of_flow)
     # The first threshold may be far above all windows.

@@ -99,7 +99,7 @@ def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: T
     )
     limits = view.limits(*_recorded_s(packets for of_run in columns for _, packets in of_run))
     for column, of_run in enumerate(columns):
-        warmup(axes[:, column], runs[column].t0_ns / 1e9)
+        warmup(axes[:, column], runs[column].t0_ns / 1e9, limits[0])
         for row, (_, packets) in enumerate(of_run):
             draw_sequence(axes[row, column], sequence_points(packets))
     fit(axes, limits)
