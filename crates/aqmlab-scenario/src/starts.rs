@@ -123,10 +123,15 @@ impl Plan {
             if let Some(starts) = &class.seed_starts
                 && starts.of(seed).is_none()
             {
-                let last = starts.first + starts.lists.len() as u64 - 1;
+                let (first, last) = (starts.first, starts.first + starts.lists.len() as u64 - 1);
+                let seeds = if first == last {
+                    format!("seed {first}")
+                } else {
+                    format!("the seeds {first} to {last}")
+                };
                 return Err(format!(
-                    "the starts of `{}` are written for the seeds {} to {last}, and not for seed {seed}",
-                    class.name, starts.first
+                    "the starts of `{}` are written for {seeds}, not for seed {seed}",
+                    class.name
                 ));
             }
         }

@@ -247,7 +247,7 @@ fn starts_may_be_written_for_each_seed() {
     for seed in [6, 10] {
         assert_eq!(
             plan.check_seed(seed).unwrap_err(),
-            format!("the starts of `ftp` are written for the seeds 7 to 9, and not for seed {seed}")
+            format!("the starts of `ftp` are written for the seeds 7 to 9, not for seed {seed}")
         );
     }
     let shown = plan.parameters.iter().find(|p| p.path == "traffic.ftp.start").unwrap();
