@@ -251,7 +251,10 @@ def test_verify_tells_what_it_has_looked_at(copied, spoilt, aqmlab_cli):
     assert ": 1 recording, 7 tables, " in fourth
     found = json.loads(aqmlab_cli("verify", copied, "--json").stdout)
     assert [found["directories"][0][key] for key in ("recordings", "missing", "damaged")] == [3, 1, []]
-    assert aqmlab_cli("verify", copied.parent).returncode == 4
+    ended = aqmlab_cli("verify", copied.parent, copied)
+    assert ended.returncode == 4
+    assert f"nothing to verify at `{copied.parent}`" in ended.stderr
+    assert f"ok       {copied}: " in ended.stdout
 
 
 def test_an_interrupted_experiment_goes_on(copied, experiment, small_file, aqmlab_cli):

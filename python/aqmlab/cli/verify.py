@@ -9,7 +9,7 @@ import typer
 
 from aqmlab.cli.console import interruptible, tell_json
 from aqmlab.cli.options import AsJson
-from aqmlab.errors import DamageError
+from aqmlab.errors import DamageError, RecordingError
 
 
 def verify(
@@ -26,10 +26,17 @@ def verify(
     Ends with 4 if one is not; each is named.
     """
     from aqmlab.figures import counted
+    from aqmlab.verification import Verified
     from aqmlab.verification import verify as check
 
+    found: list[Verified] = []
     with interruptible():
-        found = [check(path) for path in paths]
+        for path in paths:
+            try:
+                found.append(check(path))
+            except RecordingError as error:
+                # The others are looked at all the same.
+                found.append(Verified(path, damaged=[str(error)]))
     if as_json:
         tell_json({"format_version": 1, "directories": [one.to_json() for one in found]})
     else:
