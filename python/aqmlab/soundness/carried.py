@@ -90,11 +90,17 @@ def _largest_packet(entry: Mapping[str, Any]) -> float | None:
     if workload["kind"] == TRACE:
         return None
     if workload["kind"] in OVER_TCP:
-        return size_bytes(workload["tcp"]["mss"]) + size_bytes(workload["tcp"]["header"])
+        return sum(_segment(workload))
     try:
         return size_bytes(workload["size"])
-    except (StopIteration, ValueError):
+    except (KeyError, StopIteration, ValueError):
         return None
+
+
+def _segment(workload: Mapping[str, Any]) -> tuple[float, float]:
+    """Bytes of a full segment: payload, and header as far as the plan tells it."""
+    tcp = workload["tcp"]
+    return size_bytes(tcp["mss"]), size_bytes(tcp.get("header", "0B"))
 
 
 def _got(run: Measured, entry: Mapping[str, Any], flows: Sequence[FlowTotals]) -> float:
@@ -103,8 +109,8 @@ def _got(run: Measured, entry: Mapping[str, Any], flows: Sequence[FlowTotals]) -
     # Kernels choose the size of their segments themselves.
     if entry["workload"]["kind"] not in OVER_TCP or "live" in run.run.manifest:
         return payload
-    mss = size_bytes(entry["workload"]["tcp"]["mss"])
-    return payload * (mss + size_bytes(entry["workload"]["tcp"]["header"])) / mss
+    mss, header = _segment(entry["workload"])
+    return payload * (mss + header) / mss
 
 
 def _slower_behind(run: Measured, entry: Mapping[str, Any], rate_bps: int) -> bool:
