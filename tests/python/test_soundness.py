@@ -473,3 +473,13 @@ def test_a_segment_comes_with_its_header(monkeypatch, whole):
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results, monkeypatch).doubts == ()
     assert carried(Results.of_experiment(whole), monkeypatch, {"ftp": every}).doubts != ()
+
+
+def test_the_sizes_of_a_schedule_are_in_its_file(tmp_path):
+    (tmp_path / "list.csv").write_text("time_s,size_bytes,ecn\n0.5,500,ect0\n1,1200,\n")
+    file = tmp_path / "list.toml"
+    file.write_text(
+        'duration = "3s"\n[topology]\nkind = "dumbbell"\nrate = "5Mbit"\ndelay = "10ms"\n'
+        '[[traffic]]\nname = "list"\nkind = "schedule"\nfile = "list.csv"\naccess_at = "sender"\n'
+    )
+    assert examine(Results.of_experiment(aqmlab.run(file, output=tmp_path / "run")))

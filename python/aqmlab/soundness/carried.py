@@ -85,9 +85,9 @@ def _accounts(run: Measured) -> list[_Account]:
 
 
 def _largest_packet(entry: Mapping[str, Any]) -> float | None:
-    """Bytes of a class's largest packet; ``None`` where it is drawn, or servers answer on the way back."""
+    """Bytes of a class's largest packet; ``None`` where it is drawn or listed, or servers answer."""
     workload = entry["workload"]
-    if workload["kind"] == TRACE:
+    if workload["kind"] in {TRACE, "schedule"}:
         return None
     if workload["kind"] in OVER_TCP:
         return sum(_segment(workload))
