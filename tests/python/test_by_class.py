@@ -164,6 +164,13 @@ def test_goodput_against_rtt_has_a_point_for_each_flow(mixed, tmp_path):
     assert float(rows[0]["goodput_mbit_s"]) == pytest.approx(first / 1e6)
 
 
+def test_no_point_of_goodput_against_rtt_lies_outside_the_plot(mixed):
+    figure = aqmlab.figure(mixed.path, "goodput-rtt", queue="*")
+    assert figure.get_suptitle() == "Mixed: all flows"
+    highest = max(line.get_ydata().max() for axes in figure.axes for line in axes.lines)
+    assert all(axes.get_ylim()[0] == 0 and axes.get_ylim()[1] > highest for axes in figure.axes)
+
+
 def test_goodput_against_rtt_needs_flows_that_react(tmp_path):
     scenario = MIXED | {"traffic": [MIXED["traffic"][2]], "runs": 1, "duration": "2s"}
     udp = aqmlab.run(scenario, output=tmp_path / "udp", report=False)

@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Measured
+from aqmlab.metrics import EVERY_QUEUE, Measured
 from aqmlab.plots.look import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
@@ -39,10 +39,13 @@ def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Table
             if (arm, name) in points:
                 look = {"marker": arm_mark(i), "color": arm_color(i), "alpha": 0.7, "markersize": mark_size()}
                 plot.plot(*points[arm, name], linestyle="none", label=f"a flow of {name}", **look)
-        plot.set(xlabel="RTT without queueing [ms]", ylim=(0, None))
+        plot.set_xlabel("RTT without queueing [ms]")
+    # All share an axis, which ends where the last of them does.
+    axes[0, 0].set_ylim(bottom=0)
     for plot in axes[:, 0]:
         plot.set_ylabel("goodput of a flow [Mbit/s]")
-    entitle(figure, f"{experiment.title}: flows that cross {results.queue}")
+    whose = "all flows" if results.queue == EVERY_QUEUE else f"flows that cross {results.queue}"
+    entitle(figure, f"{experiment.title}: {whose}")
     legend_below(figure, axes.flat)
     return figure
 
