@@ -171,6 +171,7 @@ def swept(small, tmp_path):
 
     def write(expect):
         small.update(runs=5, duration="4s", sweep={"topology.queue.limit": ["20p", "40p"]})
+        del small["arm"][1]["topology.queue"]["limit"]
         small["claim"] = [{"name": "longer", "expect": expect}]
         file = tmp_path / "swept.toml"
         file.write_text(tomli_w.dumps(small), encoding="utf-8")
