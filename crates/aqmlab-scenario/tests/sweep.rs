@@ -45,8 +45,7 @@ const PRODUCT: &str = r#"
 name = "DropTail"
 [[arm]]
 name = "RED"
-"topology.queue" = { kind = "red", limit = "36p", min_th = "3p", max_th = "9p" }
-traffic.ftp.count = 7
+"topology.queue" = { kind = "red", min_th = "3p", max_th = "9p" }
 [sweep]
 "topology.rate" = ["5Mbit", "10Mbit"]
 traffic.ftp.count = [5, 0x14, 80]
@@ -138,11 +137,11 @@ fn explicit_cases_have_their_own_keys() {
 #[test]
 fn the_text_of_a_case_is_the_same_scenario() {
     round_trip(&sweep(PRODUCT), "test.toml");
-    // Tables, shorthands, lists and words; an arm that sets what is swept as a whole, and one that sets a part of it.
+    // Tables, shorthands, lists and words; an arm that sets beside what is swept, and one that sets a whole of which a part is.
     round_trip(
         &sweep(
-            "[record]\ntrace = [\"ftp\"]\nqueues = \"50ms\"\n[[arm]]\nname = \"[\\\"quoted\\\"]\"\n\"topology.queue\" = \"red\"\n\
-             \"topology.queue.limit\" = \"99p\"\n[[arm]]\nname = \"b\"\n\"traffic.ftp.tcp\" = \"ns2\"\n[arm.traffic.ftp]\nstart = \"1s\"\n\
+            "[record]\ntrace = [\"ftp\"]\nqueues = \"50ms\"\n[[arm]]\nname = \"[\\\"quoted\\\"]\"\n\
+             \"topology.reverse_queue\" = \"red\"\n\"topology.reverse_queue.limit\" = \"99p\"\n[[arm]]\nname = \"b\"\n\"traffic.ftp.tcp\" = \"ns2\"\n[arm.traffic.ftp]\nstart = \"1s\"\n\
              [sweep]\n\"topology.queue\" = [\"pi\", { kind = \"red\", max_p = 0.02 }]\n\"traffic.ftp.tcp.ecn\" = [false, true]\n\
              \"topology.queue.limit\" = [\"50p\", \"1.5bdp\"]\nwarmup = [\"1s\", \"2s\"]\n",
         ),
