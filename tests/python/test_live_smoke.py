@@ -107,7 +107,7 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
 @pytest.mark.parametrize(
     ("changed", "to", "code", "message"),
     [
-        ("count = 3", 'count = 3\nlive = { congestion = "nosuch" }', 3, "no congestion control `nosuch`"),
+        ("count = 3", 'count = 3\ntcp = { congestion = "nosuch" }', 3, "no congestion control `nosuch`"),
         ('rate = "10Mbit"', 'rate = "1Tbit"', 3, "or run it all the same with `--force`"),
         ("count = 3", "count = 65000", 2, "class `ftp` has 65000 flows, and a host has ports for 64512"),
     ],

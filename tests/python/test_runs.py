@@ -125,6 +125,24 @@ def test_a_wrong_scenario_writes_nothing_and_says_where(small, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_only_a_kernel_has_is_refused_with_its_place_before_anything_runs(small, tmp_path):
+    small["arm"] = [{"name": "a"}, {"name": "b", "traffic.ftp.tcp.congestion": "bbr"}]
+    with pytest.raises(aqmlab.ScenarioError, match='no congestion control "bbr"') as caught:
+        aqmlab.run(small, output=tmp_path / "refused")
+    (problem,) = caught.value.errors
+    assert problem["line"] > 0
+    assert problem["path"] == "traffic.ftp.tcp.congestion"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cubic_is_another_sender_than_reno(small, tmp_path):
+    small["arm"] = [{"name": "reno"}, {"name": "cubic", "traffic.ftp.tcp.congestion": "cubic"}]
+    experiment = aqmlab.run(small, output=tmp_path / "both", runs=1)
+    windows = [experiment.rows("flow_series", "sum(cwnd_segments)", runs=[run]) for run in experiment.runs]
+    assert len(windows) == 2
+    assert windows[0] != windows[1]
+
+
 @pytest.mark.parametrize("name", ["b", "b with a name so long that a writer might break the line"])
 def test_a_table_in_an_arm_of_a_dict_replaces_wholly(small, name):
     small["topology"]["queue"] = {

@@ -259,7 +259,7 @@ fn refused() -> Result<(), LiveError> {
         live(&plan, 1, &Options::default(), &mut |_| (), &AtomicBool::new(false)).unwrap_err()
     };
     let head = "duration = \"1s\"";
-    let tcp = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\nlive = { congestion = \"nonesuch\" }\n";
+    let tcp = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ntcp = { congestion = \"nonesuch\" }\n";
     let error = refusal(head, tcp);
     let text = error.to_string();
     if !text.contains("nonesuch") {

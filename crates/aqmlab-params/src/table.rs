@@ -154,6 +154,8 @@ pub enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// One of these words, or the name of another that not every host knows.
+    Open(&'static [&'static str]),
     /// Free text.
     Text,
 }

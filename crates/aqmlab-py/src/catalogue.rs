@@ -73,7 +73,7 @@ fn word(kind: &Kind) -> &'static str {
         Kind::Span { .. } => "time",
         Kind::Rate { .. } => "rate",
         Kind::Size { .. } | Kind::Bytes { .. } => "size",
-        Kind::Choice(_) => "choice",
+        Kind::Choice(_) | Kind::Open(_) => "choice",
         _ => "text",
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aqmlab_recording::capture::DEFAULT_SNAP;
-use aqmlab_scenario::{Experiment, Plan, Sweep};
+use aqmlab_scenario::{Experiment, Plan, ScenarioError, Sweep};
 use aqmlab_sim::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,6 +37,7 @@ pub(crate) fn run(
 ) -> PyResult<String> {
     let experiment = one_case(py, text, file_name)?;
     let mut jobs_to_do = job_list(&experiment, &out_dir, arms.as_deref(), seeds.as_deref())?;
+    refuse_only_live(py, jobs_to_do.iter().map(|job| job.plan), file_name)?;
     if !pcap.is_empty() {
         for job in &mut jobs_to_do {
             job.capture = Some(CaptureChoice { links: captured_links(job.plan, &pcap)?, snap: pcap_bytes });
@@ -64,6 +65,7 @@ pub(crate) fn run_one(
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
     let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    refuse_only_live(py, [plan], file_name)?;
     let job = [Job { plan, seed, path: out_path, capture: None }];
     let mut outcomes = run_watched(py, &job, 1, memory_cap, progress.as_ref())?;
     match settled(outcomes.remove(0))? {
@@ -85,6 +87,21 @@ pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<
         )));
     }
     Ok(sweep.experiment())
+}
+
+/// What the simulator cannot do is a mistake in a scenario that it is given.
+fn refuse_only_live<'p>(
+    py: Python<'_>,
+    plans: impl IntoIterator<Item = &'p Plan>,
+    file_name: &str,
+) -> PyResult<()> {
+    let mut problems: Vec<_> = plans.into_iter().flat_map(Plan::only_live).cloned().collect();
+    problems.sort_by(|a, b| (a.line, a.column, &a.path).cmp(&(b.line, b.column, &b.path)));
+    problems.dedup();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(scenario_error(py, &ScenarioError { file: file_name.to_owned(), problems }))
 }
 
 /// Does the jobs without the interpreter lock, which Python gets ten times a second.

@@ -148,6 +148,12 @@ impl<'t> Report<'t> {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
+    /// Something at `span` that not every host can do.
+    pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
+        let (line, column) = Lines::of(self.text).position(span.start);
+        Problem { line, column, path: path.to_string(), message }
+    }
+
     /// All that it has found so far.
     pub(crate) fn known(&self) -> Known {
         self.known.clone()

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::distribution::Sizes;
 use crate::drawn::Times;
 use crate::plan::{
-    Access, ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LiveClass, LivePlan, Plan, QueueCount,
-    Sessions, Stop, Workload,
+    Access, ClassPlan, DelayPlan, Edge, Faults, FlowChoice, LinkPlan, LivePlan, Plan, QueueCount, Sessions,
+    Stop, Workload,
 };
 use crate::starts;
 use crate::trace::ecn_word;
@@ -170,9 +170,6 @@ impl Plan {
             "loss": class.access_loss,
             "workload": workload_json(&class.workload),
         });
-        if class.live != LiveClass::default() {
-            all["live"] = json!({ "congestion": class.live.congestion });
-        }
         if let Some(starts) = &class.seed_starts {
             all["first_seed"] = json!(starts.first);
         }

@@ -40,6 +40,13 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
         }
         Kind::Size { min } => size(node, *min, quoted),
         Kind::Choice(words) => choice(node, words, quoted).map(Value::Choice),
+        Kind::Open(words) => match &node.value {
+            Tree::Text(s) => Ok(match words.iter().find(|word| *word == s) {
+                Some(word) => Value::Choice(word),
+                None => Value::Text(s.clone()),
+            }),
+            _ => Err(wrong(node, quoted, &form(kind))),
+        },
         Kind::Text => match &node.value {
             Tree::Text(s) => Ok(Value::Text(s.clone())),
             _ => Err(wrong(node, quoted, "a text")),
@@ -84,6 +91,7 @@ pub(crate) fn form(kind: &Kind) -> String {
         Kind::Bytes { min, max } => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
         Kind::Size { .. } => SIZE_FORM.to_string(),
         Kind::Choice(words) => format!("one of {}", listed(words.iter().copied())),
+        Kind::Open(words) => format!("{}, or the name of another", listed(words.iter().copied())),
         _ => "a text".to_string(),
     }
 }

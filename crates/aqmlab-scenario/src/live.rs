@@ -1,14 +1,17 @@
 //! What only the live router looks at: how it runs, and what it asks of the kernel.
 
-use aqmlab_params::{Origin, Value};
+use aqmlab_params::Value;
+use aqmlab_transport::Congestion;
 
-use crate::field::{OURS, Variant};
-use crate::language::{LIVE, LIVE_CLASS};
+use crate::error::Problem;
+use crate::language::LIVE;
 use crate::pass::{Pass, Section};
-use crate::plan::{IpVersion, LiveClass, LivePlan, Wait};
+use crate::plan::{IpVersion, LivePlan, Wait, Workload};
+use crate::suggest::{listed, nearest};
+use crate::tree::Tree;
 
-/// The kernel's names have at most so many letters: `TCP_CA_NAME_MAX` less the final zero (Linux, `net/tcp.h`).
-const LONGEST_CONGESTION: usize = 15;
+/// The key that a class had for what only the live router reads.
+pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {
     /// `[live]`. Where it is not written nothing is entered: most scenarios are never run live.
@@ -37,28 +40,38 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// `live` of a class of traffic, if its kind has that key.
-    pub(crate) fn live_class(&mut self, class: &Section<'_>, kind: &Variant) -> Option<LiveClass> {
-        let has_connections = kind.all_fields().any(|field| field.name == "live");
-        let Some(node) = class.node("live").filter(|_| has_connections) else {
-            return Some(LiveClass::default());
-        };
-        let section = self.section(node, &class.sub("live"), LIVE_CLASS)?;
-        if section.node("congestion").is_none() {
-            let live = LiveClass::default();
-            self.enter(&section, "congestion", &live.congestion, Origin::Default(OURS));
-            return Some(live);
-        }
-        let congestion = self.name(&section, "congestion")?;
-        if congestion.len() > LONGEST_CONGESTION {
-            let message = format!(
-                "\"{congestion}\" is no congestion control of the kernel: their names have at most \
-                 {LONGEST_CONGESTION} letters"
-            );
-            self.error(&section.at("congestion"), &section.sub("congestion"), message);
+    /// Has the class the key of older scenarios? Then it is told what to write now.
+    pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
+        let had_it = class.fields.iter().any(|field| field.name == "tcp");
+        let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);
+        let Some(entry) = entry else { return false };
+        let message = "`live` is no key of a class any more: both hosts read the congestion control from `tcp`; \
+                       write `tcp = { congestion = \"cubic\" }`";
+        self.error(&entry.key_at, &class.sub(OLD_KEY), message);
+        true
+    }
+
+    /// Why the simulator cannot be the host of a class.
+    pub(crate) fn only_live(&mut self, class: &Section<'_>, workload: &Workload) -> Option<Problem> {
+        if workload.tcp()?.congestion.is_some() {
             return None;
         }
-        self.enter(&section, "congestion", &congestion, Origin::Given);
-        Some(LiveClass { congestion })
+        let name = workload.congestion()?;
+        let at = match class.node("tcp").map(|node| &node.value) {
+            Some(Tree::Table(table)) => table.get("congestion").map(|node| node.at.clone()),
+            _ => None,
+        };
+        let ours = Congestion::WORDS.iter().copied();
+        let meant = match nearest(&name, ours.clone()) {
+            Some(near) => format!("did you mean \"{near}\"? "),
+            None => String::new(),
+        };
+        let message = format!(
+            "the simulator has no congestion control \"{name}\": {meant}it has {}; `aqmlab live` asks the kernel \
+             for it",
+            listed(ours)
+        );
+        let path = format!("{}.congestion", class.sub("tcp"));
+        Some(self.report.problem(&at.unwrap_or_else(|| class.at.clone()), &path, message))
     }
 }

@@ -8,6 +8,7 @@ use aqmlab_traffic::{Bursty, Distribution, OnOff, PacketSizes, Probability, Quan
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
 
+use crate::error::Problem;
 use crate::trace::{Schedule, Trace};
 
 /// A scenario file understood: one plan for each arm, and the seeds to run each with.
@@ -180,8 +181,8 @@ pub struct ClassPlan {
     pub access_loss: f64,
     /// What flows do.
     pub workload: Workload,
-    /// What the live router asks of the kernel for it; nothing for flows without connections.
-    pub live: LiveClass,
+    /// Why only a kernel can be its host, if so.
+    pub only_live: Option<Problem>,
 }
 
 /// Starts that are written for each seed.
@@ -278,11 +279,28 @@ pub enum Sessions {
     Trace(Arc<Trace>),
 }
 
+impl Plan {
+    /// What only a kernel can do, so that the simulator refuses the plan.
+    pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
+        self.classes.iter().filter_map(|class| class.only_live.as_ref())
+    }
+}
+
 impl Workload {
     /// The parameters of its connections, if it has any.
     pub fn tcp(&self) -> Option<&Profile> {
         match self {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
+            Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => None,
+        }
+    }
+
+    /// The name of its connections' congestion control, if it has any.
+    pub fn congestion(&self) -> Option<String> {
+        match self {
+            Workload::Bulk { tcp_settings, .. } | Workload::Sessions { tcp_settings, .. } => {
+                tcp_settings.get("congestion").map(ToString::to_string)
+            }
             Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => None,
         }
     }
@@ -433,20 +451,6 @@ impl Wait {
             Wait::Hybrid => "hybrid",
             Wait::Epoll => "epoll",
         }
-    }
-}
-
-/// What the live router asks of the kernel for the connections of a class.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LiveClass {
-    /// Name of the congestion control. Whether the kernel has it is known when it runs.
-    pub congestion: String,
-}
-
-impl Default for LiveClass {
-    /// The window rules of [`Profile`] are Reno's.
-    fn default() -> Self {
-        LiveClass { congestion: "reno".to_string() }
     }
 }
 

@@ -7,8 +7,8 @@ use aqmlab_params::{Default, Param};
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, LIVE, LIVE_CLASS, NODE,
-    PACKET_RECORD, RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
+    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, LIVE, NODE, PACKET_RECORD,
+    RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -36,7 +36,6 @@ pub fn reference() -> String {
     section(&mut out, "`[record]`", "", RECORD.iter());
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`[live]`", "", LIVE.iter());
-    section(&mut out, "`live` in `[[traffic]]` over TCP", "", LIVE_CLASS.iter());
     section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
     section(&mut out, "`[[sweep.zip]]`", "And dotted paths with lists of values, of one length.", ZIP.iter());
     section(&mut out, "`[[sweep.case]]`", "And dotted paths with new values.", CASE.iter());

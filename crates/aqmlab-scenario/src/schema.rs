@@ -235,6 +235,7 @@ fn kind_schema(kind: &Kind) -> Json {
             json!({ "type": "number", "exclusiveMinimum": above, "maximum": max })
         }
         Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Open(words) => json!({ "anyOf": [{ "enum": words }, { "type": "string" }] }),
         Kind::Text => json!({ "type": "string" }),
         quantity => json!({ "type": "string", "description": kind::form(quantity), "pattern": "^ *[0-9.+]" }),
     }

@@ -10,6 +10,7 @@ use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
+use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, Sessions, Workload};
 use crate::route;
@@ -63,7 +64,8 @@ impl Pass<'_, '_> {
         let path = format!("traffic.{called}");
         let variant = self.variant(node, &path, TRAFFIC_KINDS)?;
         let section = self.open_section(node, &path, variant.all_fields())?;
-        self.check_keys(section.table, &path, &section.fields, &["kind"]);
+        let others: &[&str] = if self.has_live_of_old(&section) { &["kind", OLD_KEY] } else { &["kind"] };
+        self.check_keys(section.table, &path, &section.fields, others);
         self.enter_at(format!("{path}.kind"), &variant.kind, Origin::Given, variant.help);
         let name = match section.node("name") {
             Some(_) => self.name(&section, "name"),
@@ -108,8 +110,9 @@ impl Pass<'_, '_> {
             },
             _ => self.packets(&section, Spacing::Poisson),
         };
-        let live = self.live_class(&section, variant);
         let (path_links, return_path) = ways?;
+        let workload = workload?;
+        let only_live = self.only_live(&section, &workload);
         let plan = ClassPlan {
             name: name?,
             count: count?,
@@ -120,8 +123,8 @@ impl Pass<'_, '_> {
             stop_at,
             access: access?,
             access_loss: access_loss?,
-            workload: workload?,
-            live: live?,
+            workload,
+            only_live,
         };
         self.check_class(&section, &plan);
         let (count_at, start_at) = (section.at("count"), section.at("start"));

@@ -4,6 +4,7 @@ use aqmlab_scenario::{
     Access, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount, Wait, Workload, parse,
 };
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
+use aqmlab_transport::Congestion;
 use aqmlab_units::{Bytes, Rate, Span};
 
 fn only(text: &str) -> Plan {
@@ -199,26 +200,42 @@ const CALM: &str = "duration = \"9s\"\n[topology]\nkind = \"dumbbell\"\nrate = \
 fn the_live_router_is_told_what_is_written_or_else_its_defaults() {
     let plain = only(CALM);
     assert_eq!(plain.live, LivePlan::default());
-    assert_eq!(plain.classes[0].live.congestion, "reno");
-    let live = only(&format!(
-        "{CALM}live = {{ congestion = \"cubic\" }}\n[live]\nip = 6\nwait = \"epoll\"\ndrain = \"500ms\"\n"
-    ));
+    let live = only(&format!("{CALM}[live]\nip = 6\nwait = \"epoll\"\ndrain = \"500ms\"\n"));
     let expected =
         LivePlan { ip: IpVersion::V6, drain: Span::ms(500), wait: Wait::Epoll, ..LivePlan::default() };
     assert_eq!(live.live, expected);
-    assert_eq!(live.classes[0].live.congestion, "cubic");
+}
+
+#[test]
+fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known() {
+    let congestion = |name: &str| only(&format!("{CALM}tcp = {{ congestion = \"{name}\" }}\n"));
+    for (name, ours) in [("reno", Some(Congestion::Reno)), ("cubic", Some(Congestion::Cubic)), ("bbr", None)]
+    {
+        let plan = congestion(name);
+        let workload = &plan.classes[0].workload;
+        assert_eq!(workload.tcp().expect("it is bulk").congestion, ours);
+        assert_eq!(workload.congestion().as_deref(), Some(name));
+        assert_eq!(plan.only_live().count(), usize::from(ours.is_none()));
+        assert_eq!(plan.to_json()["classes"][0]["workload"]["tcp"]["congestion"], name);
+    }
+    assert_ne!(congestion("reno").digest(), congestion("cubic").digest());
+    let plan = congestion("cubik");
+    let problem = plan.only_live().next().expect("the simulator has none of that name");
+    assert_eq!((problem.line, problem.column), (9, 22));
+    assert_eq!(problem.path, "traffic.ftp.tcp.congestion");
+    assert_eq!(
+        problem.message,
+        "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\" and \
+         \"cubic\"; `aqmlab live` asks the kernel for it"
+    );
 }
 
 #[test]
 fn what_only_the_live_router_reads_is_in_a_plan_where_it_is_no_default() {
     let plain = only(CALM);
-    let defaults =
-        only(&format!("{CALM}live = {{ congestion = \"reno\" }}\n[live]\nip = 4\nspin = \"30us\"\n"));
+    let defaults = only(&format!("{CALM}[live]\nip = 4\nspin = \"30us\"\n"));
     assert_eq!(plain.digest(), defaults.digest());
     assert!(!plain.to_json().to_string().contains("live"));
-    let cubic = only(&format!("{CALM}live = {{ congestion = \"cubic\" }}\n"));
-    assert_ne!(plain.digest(), cubic.digest());
-    assert_eq!(cubic.to_json()["classes"][0]["live"]["congestion"], "cubic");
     let sixth = only(&format!("{CALM}[live]\nip = 6\n"));
     assert_ne!(plain.digest(), sixth.digest());
     assert_eq!(sixth.to_json()["live"]["ip"], 6);

@@ -75,7 +75,7 @@ fn the_live_demo_is_what_it_says() {
     assert_eq!(names, ["DropTail", "RED + ECN", "PI + ECN", "BLUE + ECN"]);
     for plan in &demo.arms {
         let (class, bottleneck) = (&plan.classes[0], &plan.links[0]);
-        assert_eq!((class.count, class.live.congestion.as_str()), (10, "reno"));
+        assert_eq!((class.count, class.workload.congestion().as_deref()), (10, Some("reno")));
         // 833 packets of 1500 B a second, 1.2 ms each; the buffer is 120 ms.
         assert_eq!(class.data_packet(), Bytes::new(1500));
         assert_eq!(bottleneck.rate.time_for(class.data_packet()), Span::us(1200));

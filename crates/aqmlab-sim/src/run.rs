@@ -9,7 +9,7 @@ use aqmlab_recording::{
     Imbalance, LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy as Stopped,
     run_table,
 };
-use aqmlab_scenario::Plan;
+use aqmlab_scenario::{Plan, Problem};
 use aqmlab_units::Instant;
 
 use crate::control::Control;
@@ -30,6 +30,9 @@ pub enum RunError {
     /// The plan says nothing of this seed.
     #[error("{0}")]
     Seed(String),
+    /// The plan asks for something that only a kernel has.
+    #[error("{}:{}: {}: {}", .0.line, .0.column, .0.path, .0.message)]
+    OnlyLive(Problem),
     /// Somebody set the cancel flag.
     #[error("the run was cancelled")]
     Cancelled,
@@ -150,6 +153,9 @@ fn run_on<Q: EventQueue>(
     // The wall clock labels the recording; nothing in the run reads it.
     #[allow(clippy::disallowed_methods)]
     let begun = WallClock::now();
+    if let Some(problem) = plan.only_live().next() {
+        return Err(RunError::OnlyLive(problem.clone()));
+    }
     let mut world = World::new(plan, seed, queue, fused, registry, capture)?;
     let stopped_by = world.run(control)?;
     world.check_watch()?;

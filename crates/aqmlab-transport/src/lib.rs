@@ -1,7 +1,7 @@
 //! TCP endpoints as state machines.
 //!
 //! A full connection, SYN to FIN, with data both ways: loss recovery by Reno, NewReno or SACK, congestion control
-//! by RFC 5681, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
+//! by RFC 5681 or CUBIC, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
 //! socket, no bytes: an [`Endpoint`] is told what arrives and what time it is, and is asked what it wants to
 //! send and when to be called again. Whoever calls it, simulator or test, is the network.
 //!
@@ -55,9 +55,9 @@ pub use counters::Counters;
 pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
-    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh, PARAMS,
-    PartialAck, Profile, ProfileInfo, ProfileValue, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
-    SackPipe, TimeoutSsthresh, profile_settings, profiles,
+    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase,
+    InitialSsthresh, PARAMS, PartialAck, Profile, ProfileInfo, ProfileValue, Recovery, RecoveryExit,
+    ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh, profile_settings, profiles,
 };
 pub use sack::Sack;
 pub use segment::{Flags, Segment};

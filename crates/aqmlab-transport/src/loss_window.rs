@@ -5,8 +5,8 @@
 pub(crate) struct LossWindow {
     /// Offset of the first segment of it that was sent again.
     first: u64,
-    /// One past its last offset.
-    end: u64,
+    /// Bytes from there to one past its last offset.
+    len: u32,
     /// Another segment of it was sent again too.
     several: bool,
 }
@@ -14,14 +14,15 @@ pub(crate) struct LossWindow {
 impl LossWindow {
     /// Nothing was sent again yet.
     pub(crate) const fn none() -> Self {
-        LossWindow { first: 0, end: 0, several: false }
+        LossWindow { first: 0, len: 0, several: false }
     }
 
     /// The segment at `from` is sent again; `sent` is one past the highest offset sent. True if with it the window
     /// becomes one of which several were.
     pub(crate) fn again(&mut self, from: u64, sent: u64) -> bool {
-        if from >= self.end {
-            *self = LossWindow { first: from, end: sent, several: false };
+        if from >= self.first + u64::from(self.len) {
+            // What is outstanding is less than 4 GiB.
+            *self = LossWindow { first: from, len: (sent - from) as u32, several: false };
             return false;
         }
         let another = from != self.first && !self.several;

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 
+use crate::congestion::Memory;
 use crate::counters::Incidents;
 use crate::loss_window::LossWindow;
 use crate::reassembly::Beyond;
@@ -15,6 +16,8 @@ pub(crate) struct Trouble {
     pub beyond: Option<Box<Beyond>>,
     /// What the other side has got beyond a hole, where SACK tells; likewise.
     pub board: Option<Box<Scoreboard>>,
+    /// What the congestion control remembers.
+    pub control: Memory,
     pub counts: Incidents,
     pub loss_window: LossWindow,
     /// Timeouts without new data acknowledged in between; counts while
@@ -30,6 +33,7 @@ impl Trouble {
             recovery: Machine::new(),
             beyond: None,
             board: None,
+            control: Memory::none(),
             counts: Incidents::none(),
             loss_window: LossWindow::none(),
             timeouts_in_a_row: 0,

@@ -11,7 +11,9 @@ fn fits(param: &Param, value: &Value) -> bool {
         (Kind::Limit { .. }, Value::Unlimited) => true,
         (Kind::Span { min, max }, Value::Span(s)) => (min..=max).contains(s),
         (Kind::Bytes { min, max }, Value::Size(Size::Bytes(b))) => (min..=max).contains(&b.get()),
-        (Kind::Choice(words), Value::Choice(word)) => words.contains(word),
+        (Kind::Number { min, max }, Value::Number(x)) => (min..=max).contains(x),
+        (Kind::NumberAbove { above, max }, Value::Number(x)) => *x > above && *x <= max,
+        (Kind::Choice(words) | Kind::Open(words), Value::Choice(word)) => words.contains(word),
         _ => false,
     }
 }

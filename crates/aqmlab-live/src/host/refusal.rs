@@ -109,7 +109,7 @@ pub fn congestion_control(name: &str, class: &str, available: &str) -> LiveError
         format!(
             "its kernel has no congestion control `{name}`, which class `{class}` asks for (it has: {available})"
         ),
-        format!("load it: `modprobe tcp_{name}`, or name another in `live.congestion`"),
+        format!("load it: `modprobe tcp_{name}`, or name another in `tcp.congestion`"),
     )
 }
 

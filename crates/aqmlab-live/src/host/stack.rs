@@ -78,6 +78,7 @@ const TOLD: &[&str] = &[
     "max_window",
     "receive_window",
     "initial_window",
+    "congestion",
     "dupthresh",
     "recovery",
     "min_rto",
@@ -166,7 +167,7 @@ impl Stack {
         let told = Told { class, tcp, remarks: &mut remarks };
         let (sysctls, metrics) = told.settings(timestamps);
         let tcp = TcpSockets {
-            congestion: class.live.congestion.clone(),
+            congestion: settings.get("congestion").map(ToString::to_string).unwrap_or_default(),
             max_segment: (tcp.mss + header < mtu).then_some(tcp.mss + options),
             receive_window: metrics.receive_window,
             no_delay: !tcp.nagle,
@@ -405,6 +406,19 @@ mod tests {
         assert_eq!(stack.metrics.receive_window, Some(6_291_456));
         // What finds losses is not the profile's doing.
         assert_eq!(stack.remarks.len(), 1, "{:?}", stack.remarks);
+    }
+
+    #[test]
+    fn the_congestion_control_reaches_the_sockets_by_its_name() {
+        for name in ["reno", "cubic", "bbr"] {
+            let stack = stack(&format!("profile = \"linux\", congestion = \"{name}\""));
+            assert_eq!(stack.tcp.as_ref().unwrap().congestion, name);
+            assert!(stack.remarks.iter().all(|r| !r.contains("cubic")), "{:?}", stack.remarks);
+        }
+        let own = stack("profile = \"linux\", congestion = \"cubic\", cubic_beta = 0.8");
+        let remark =
+            "class `c`: `cubic_beta` is `0.8`, and a kernel cannot be told so; as known of Linux it is `0.7`";
+        assert!(own.remarks.iter().any(|r| r == remark), "{:?}", own.remarks);
     }
 
     #[test]

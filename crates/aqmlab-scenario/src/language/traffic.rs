@@ -82,11 +82,8 @@ const MANY: &[Field] = &[
     default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each flow starts"),
 ];
 
-const BULK: &[Field] = &[
-    ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"),
-    TCP,
-    CLASS_LIVE,
-];
+const BULK: &[Field] =
+    &[ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"), TCP];
 
 const PACKETS: &[Field] = &[
     required("rate", Form::One(RATE), "network-layer rate of each flow"),
@@ -149,17 +146,9 @@ const ON_OFF_TCP: &[Field] = &[
     OFF[0],
     OFF[1],
     TCP,
-    CLASS_LIVE,
 ];
 
 const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
-
-const CLASS_LIVE: Field = ruled(
-    "live",
-    Form::Table(LIVE_CLASS),
-    "its defaults",
-    "what `aqmlab live` asks of the kernel besides what `tcp` says",
-);
 
 const TRACE: &[Field] = &[
     required(
@@ -170,7 +159,6 @@ const TRACE: &[Field] = &[
     ),
     ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
     TCP,
-    CLASS_LIVE,
 ];
 
 const ON_OFF_UDP: &[Field] = &[
@@ -184,11 +172,3 @@ const ON_OFF_UDP: &[Field] = &[
     OFF[0],
     OFF[1],
 ];
-
-/// The keys of `live` in a class of TCP connections.
-pub const LIVE_CLASS: &[Field] = &[default(
-    "congestion",
-    Form::Name,
-    Default::Choice("reno"),
-    "the kernel's congestion control, by its name: `reno`, `cubic`, `bbr`; whether the kernel has it is known when it runs",
-)];

@@ -10,14 +10,18 @@
 //! remembers besides the window lies in [`Memory`], so that flows without it are no larger. Nothing paces segments
 //! yet, so no control can ask for it: a rate would be one more answer of [`Control`].
 
+mod cubic;
 mod reno;
 mod window;
+
+use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Span};
 
 pub(crate) use window::{Outstanding, Window};
 
-use crate::profile::{Increase, Profile};
+use crate::profile::{Congestion, Increase, Profile};
+use cubic::Cubic;
 use reno::Reno;
 
 /// An acknowledgment of new data outside fast recovery, without an ECN echo.
@@ -39,6 +43,12 @@ impl Ack {
     #[inline]
     fn segments(&self, profile: &Profile) -> f64 {
         f64::from(self.bytes) / f64::from(profile.mss)
+    }
+
+    /// Whether the window had room for another segment: the application or the other side's window was the limit.
+    fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
+        let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
+        u64::from(self.flight) + u64::from(profile.mss) <= usable
     }
 }
 
@@ -70,14 +80,7 @@ pub(crate) trait Control {
     /// New data is acknowledged and the window is below `ssthresh`.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        let limit = match profile.increase {
-            // RFC 5681, equation 2: min(N, SMSS)
-            Increase::PerAck => 1,
-            // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
-            Increase::ByteCounting if ack.after_timeout => 1,
-            Increase::ByteCounting => profile.abc_limit,
-        };
-        window.open(ack.segments(profile).min(f64::from(limit)));
+        slow_start(window, ack, profile);
     }
 
     /// New data is acknowledged in congestion avoidance.
@@ -87,24 +90,60 @@ pub(crate) trait Control {
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
 }
 
-/// The control that a profile names, with its memory.
-pub(crate) enum Algorithm {
-    Reno(Reno),
+/// One segment for each that is acknowledged, within a limit for each acknowledgment.
+#[inline]
+fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
+    let limit = match profile.increase {
+        // RFC 5681, equation 2: min(N, SMSS)
+        Increase::PerAck => 1,
+        // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
+        Increase::ByteCounting if ack.after_timeout => 1,
+        Increase::ByteCounting => profile.abc_limit,
+    };
+    window.open(ack.segments(profile).min(f64::from(limit)));
 }
 
-impl Algorithm {
-    /// That of `profile`.
-    #[inline(always)]
-    pub(crate) fn of(_profile: &Profile) -> Self {
-        Algorithm::Reno(Reno)
+/// What a control remembers besides the window; nothing for Reno.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub(crate) struct Memory(Option<Box<Cubic>>);
+
+impl Memory {
+    pub(crate) const fn none() -> Self {
+        Memory(None)
+    }
+
+    /// Nothing was outstanding, and sending begins anew at `now`.
+    pub(crate) fn resumed(&mut self, now: Instant) {
+        if let Some(cubic) = &mut self.0 {
+            cubic.resumed(now);
+        }
     }
 }
 
-impl Control for Algorithm {
+/// The control that a profile names, with its memory.
+pub(crate) enum Algorithm<'m> {
+    Reno(Reno),
+    Cubic(&'m mut Cubic),
+}
+
+impl<'m> Algorithm<'m> {
+    /// That of `profile`, which finds its memory where `memory` says, if it has one.
+    #[inline(always)]
+    pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
+        match profile.congestion {
+            Some(Congestion::Cubic) => Algorithm::Cubic(memory().0.get_or_insert_default()),
+            // No endpoint is made with a control that only kernels have.
+            Some(Congestion::Reno) | None => Algorithm::Reno(Reno),
+        }
+    }
+}
+
+impl Control for Algorithm<'_> {
     #[inline(always)]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.slow_start(window, ack, profile),
+            Algorithm::Cubic(cubic) => cubic.slow_start(window, ack, profile),
         }
     }
 
@@ -112,6 +151,7 @@ impl Control for Algorithm {
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.avoid(window, ack, profile),
+            Algorithm::Cubic(cubic) => cubic.avoid(window, ack, profile),
         }
     }
 
@@ -119,6 +159,7 @@ impl Control for Algorithm {
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         match self {
             Algorithm::Reno(reno) => reno.congestion(sign, window, profile),
+            Algorithm::Cubic(cubic) => cubic.congestion(sign, window, profile),
         }
     }
 }

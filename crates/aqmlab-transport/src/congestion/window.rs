@@ -61,7 +61,7 @@ impl Window {
 
     /// New data is acknowledged outside fast recovery.
     #[inline(always)]
-    pub(crate) fn acked(&mut self, mut algorithm: Algorithm, ack: &Ack, profile: &Profile) {
+    pub(crate) fn acked(&mut self, mut algorithm: Algorithm<'_>, ack: &Ack, profile: &Profile) {
         if self.cwnd < self.ssthresh {
             algorithm.slow_start(self, ack, profile);
         } else {
@@ -112,7 +112,7 @@ impl Window {
     }
 
     /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
-    pub(crate) fn lost(&mut self, mut algorithm: Algorithm, outstanding: Outstanding, profile: &Profile) {
+    pub(crate) fn lost(&mut self, mut algorithm: Algorithm<'_>, outstanding: Outstanding, profile: &Profile) {
         let Cut { share, least } = algorithm.congestion(Sign::Loss, self, profile);
         let kept = self.base(outstanding, profile) * share;
         self.set_ssthresh(kept, profile);
@@ -125,7 +125,12 @@ impl Window {
 
     /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment, in ns-2
     /// below it.
-    pub(crate) fn marked(&mut self, mut algorithm: Algorithm, outstanding: Outstanding, profile: &Profile) {
+    pub(crate) fn marked(
+        &mut self,
+        mut algorithm: Algorithm<'_>,
+        outstanding: Outstanding,
+        profile: &Profile,
+    ) {
         let Cut { share, least } = algorithm.congestion(Sign::Mark, self, profile);
         let kept = self.base(outstanding, profile) * share;
         self.set_ssthresh(kept, profile);
@@ -147,7 +152,7 @@ impl Window {
     /// has already cost a reduction because of a mark.
     pub(crate) fn timed_out(
         &mut self,
-        mut algorithm: Algorithm,
+        mut algorithm: Algorithm<'_>,
         mut outstanding: Outstanding,
         again: bool,
         reduced: bool,
@@ -167,7 +172,7 @@ impl Window {
     }
 
     /// The SYN timed out. ns-2 treats it as it treats data.
-    pub(crate) fn syn_timed_out(&mut self, algorithm: Algorithm, profile: &Profile) {
+    pub(crate) fn syn_timed_out(&mut self, algorithm: Algorithm<'_>, profile: &Profile) {
         if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
             let nothing = Outstanding { flight: 0, inflation: 0 };
             self.timed_out(algorithm, nothing, false, false, profile);
@@ -232,7 +237,7 @@ mod tests {
             let mss = profile.mss;
             let mut window = Window::new(&profile);
             window.cwnd = 40.0;
-            let reno = || Algorithm::of(&profile);
+            let reno = || Algorithm::of(&profile, || unreachable!("it needs no memory"));
             window.lost(reno(), Outstanding { flight: 40 * mss, inflation: 0 }, &profile);
             assert_eq!((window.ssthresh, window.cwnd), (20.0, 20.0));
             let outstanding = Outstanding { flight: 70 * mss, inflation: 3 + 27 };

@@ -3,10 +3,12 @@
 use aqmlab_units::Instant;
 
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
-use crate::congestion::{Ack, Algorithm};
+use crate::congestion::Ack;
 use crate::connection::State;
 use crate::event::End;
-use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
+use crate::profile::{
+    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe,
+};
 use crate::recovery::Verdict;
 use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
@@ -281,8 +283,9 @@ impl Endpoint {
             }
             EcnAtOne::WaitForRto | EcnAtOne::Keep | EcnAtOne::Ssthresh => {}
         }
-        let (algorithm, outstanding) = (Algorithm::of(profile), self.outstanding(self.flight));
-        self.window.marked(algorithm, outstanding, profile);
+        let outstanding = self.outstanding(self.flight);
+        let (window, algorithm) = self.congestion(profile);
+        window.marked(algorithm, outstanding, profile);
         if self.window.is_shut() && !self.rto.is_running() {
             self.rto.arm(now, profile); // nothing is outstanding whose acknowledgment could open it again
         }
@@ -352,15 +355,32 @@ impl Endpoint {
     fn go_on_without_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.restart_timer(now, profile);
         if opens {
-            let ack = Ack {
-                now,
-                bytes,
-                flight: self.flight + bytes,
-                srtt: self.rto.srtt(),
-                after_timeout: self.troubles.get().recovery.after_timeout(),
-            };
-            self.window.acked(Algorithm::of(profile), &ack, profile);
+            // The hot path has no room for what the other algorithms do.
+            if profile.congestion == Some(Congestion::Reno) {
+                self.open_window(now, bytes, profile);
+            } else {
+                self.open_window_apart(now, bytes, profile);
+            }
         }
+    }
+
+    /// The congestion control hears of `bytes` acknowledged, which `una` has in it already.
+    #[inline(always)]
+    fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let ack = Ack {
+            now,
+            bytes,
+            flight: self.flight + bytes,
+            srtt: self.rto.srtt(),
+            after_timeout: self.troubles.get().recovery.after_timeout(),
+        };
+        let (window, algorithm) = self.congestion(profile);
+        window.acked(algorithm, &ack, profile);
+    }
+
+    #[inline(never)]
+    fn open_window_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        self.open_window(now, bytes, profile);
     }
 
     /// RFC 6298, 5.2 and 5.3. A window shut by a mark needs the timer although nothing is outstanding.
@@ -412,7 +432,8 @@ impl Endpoint {
         if reduce {
             let flight = self.flight.saturating_sub(trouble.recovery.limited());
             let outstanding = self.outstanding(flight);
-            self.window.lost(Algorithm::of(profile), outstanding, profile);
+            let (window, algorithm) = self.congestion(profile);
+            window.lost(algorithm, outstanding, profile);
             self.ecn.reduced();
         }
         if scheme == Recovery::Sack {

@@ -12,7 +12,7 @@ mod timers;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::bits::Bits;
-use crate::congestion::{Outstanding, Window};
+use crate::congestion::{Algorithm, Outstanding, Window};
 use crate::connection::State;
 use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
@@ -102,7 +102,11 @@ const SACK_AGREED: u8 = 1 << 7;
 
 impl Endpoint {
     /// An endpoint that has not begun: CLOSED if active, LISTEN if passive.
+    ///
+    /// # Panics
+    /// If the profile's congestion control is one that only kernels have.
     pub fn new(role: Role, profile: &Profile) -> Self {
+        assert!(profile.congestion.is_some(), "an endpoint has a congestion control that is known here");
         Endpoint {
             receiver: Receiver::new(),
             una: 0,
@@ -300,6 +304,13 @@ impl Endpoint {
     #[inline]
     fn sent(&self) -> u64 {
         self.una + u64::from(self.unacked)
+    }
+
+    /// The window and who decides about it.
+    #[inline(always)]
+    fn congestion(&mut self, profile: &Profile) -> (&mut Window, Algorithm<'_>) {
+        let Endpoint { window, troubles, .. } = self;
+        (window, Algorithm::of(profile, || &mut troubles.note().control))
     }
 
     /// What a sign of congestion finds, with `flight` bytes of it in the window.

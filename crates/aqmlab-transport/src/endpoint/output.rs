@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{IdleRestart, Profile, Recovery};
+use crate::profile::{Congestion, IdleRestart, Profile, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -249,6 +249,9 @@ impl Endpoint {
 
     #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
+        if profile.congestion != Some(Congestion::Reno) {
+            self.troubles.note().control.resumed(now);
+        }
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {
             IdleRestart::Off => {}

@@ -3,7 +3,6 @@
 use aqmlab_units::Instant;
 
 use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION, SELECTIVE};
-use crate::congestion::Algorithm;
 use crate::connection::State;
 use crate::event::End;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
@@ -30,7 +29,8 @@ impl Endpoint {
             return;
         }
         self.rto.back_off(profile);
-        self.window.syn_timed_out(Algorithm::of(profile), profile);
+        let (window, algorithm) = self.congestion(profile);
+        window.syn_timed_out(algorithm, profile);
         if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
             self.ecn.refuse(); // RFC 3168, 6.1.1.1
         }
@@ -66,7 +66,8 @@ impl Endpoint {
             board.clear(una);
         }
         self.unsettled = true;
-        self.window.timed_out(Algorithm::of(profile), outstanding, before > 0, reduced, profile);
+        let (window, algorithm) = self.congestion(profile);
+        window.timed_out(algorithm, outstanding, before > 0, reduced, profile);
         self.ecn.reduced();
         self.rto.back_off(profile);
         self.rto.stop_timing();

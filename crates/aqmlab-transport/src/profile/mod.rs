@@ -15,8 +15,9 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
-    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, TimeoutSsthresh,
+    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase,
+    InitialSsthresh, PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe,
+    TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -35,8 +36,15 @@ pub struct Profile {
     /// segments
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
+    /// `None`: one that only kernels have, whose name the settings hold; no [`Endpoint`](crate::Endpoint) can be made.
+    pub congestion: Option<Congestion>,
     pub increase: Increase,
     pub abc_limit: u32,
+    /// segments a second cubed
+    pub cubic_c: f64,
+    pub cubic_beta: f64,
+    pub cubic_fast_convergence: bool,
+    pub cubic_reno_friendly: bool,
     pub reduction_base: ReductionBase,
     pub dupthresh: u32,
     pub recovery: Recovery,
@@ -120,8 +128,13 @@ impl Profile {
             receive_window: bytes(s, "receive_window")?,
             initial_window: initial_window(s, mss)?,
             initial_ssthresh: InitialSsthresh::read(s, "initial_ssthresh")?,
+            congestion: congestion(s)?,
             increase: Increase::read(s, "increase")?,
             abc_limit: count(s, "abc_limit")?,
+            cubic_c: s.number("cubic_c")?,
+            cubic_beta: s.number("cubic_beta")?,
+            cubic_fast_convergence: s.flag("cubic_fast_convergence")?,
+            cubic_reno_friendly: s.flag("cubic_reno_friendly")?,
             reduction_base: ReductionBase::read(s, "reduction_base")?,
             dupthresh: count(s, "dupthresh")?,
             recovery: Recovery::read(s, "recovery")?,
@@ -252,6 +265,25 @@ fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {
     })
 }
 
+/// The kernel's names have at most so many letters: `TCP_CA_NAME_MAX` less the final zero (Linux, `net/tcp.h`).
+const LONGEST_CONGESTION: usize = 15;
+
+/// One of ours, or a name that only a kernel may know.
+fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
+    let refused = |message| Err(ParamError::new("congestion", message));
+    match s.get("congestion") {
+        Some(Value::Text(name)) if name.len() > LONGEST_CONGESTION => refused(format!(
+            "{name:?} is no congestion control: the names of kernels have at most {LONGEST_CONGESTION} letters"
+        )),
+        Some(Value::Text(name)) if !is_word(name) => refused(format!(
+            "{name:?} is no congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
+            Congestion::WORDS
+        )),
+        Some(Value::Text(_)) => Ok(None),
+        _ => Congestion::read(s, "congestion").map(Some),
+    }
+}
+
 /// Given, or what the loss recovery itself asks for.
 fn fast_retransmit_guard(s: &Settings) -> Result<FastRetransmitGuard, ParamError> {
     if !s.is_auto("fast_retransmit_guard") {
@@ -261,6 +293,10 @@ fn fast_retransmit_guard(s: &Settings) -> Result<FastRetransmitGuard, ParamError
         Recovery::Reno => FastRetransmitGuard::Rfc5681,
         Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
     })
+}
+
+fn is_word(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 fn count(s: &Settings, name: &'static str) -> Result<u32, ParamError> {

@@ -1,6 +1,6 @@
 //! The table of TCP parameters. Its defaults are the profile `rfc`.
 
-use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
+use aqmlab_params::Default::{Auto, Bytes, Choice, Flag, Integer, Number, Span as Time, Unlimited};
 use aqmlab_params::{Alias, Kind, Param, Reading};
 use aqmlab_units::Span;
 
@@ -65,12 +65,22 @@ pub static PARAMS: &[Param] = &[
         "RFC 5681, 3.1; RFC 3390", "segments of the first flight"),
     param("initial_ssthresh", Kind::Choice(words::InitialSsthresh::WORDS), Choice("unlimited"), &[],
         "RFC 5681, 3.1", "where slow start ends at first"),
+    param("congestion", Kind::Open(words::Congestion::WORDS), Choice("reno"), &[],
+        "RFC 5681; RFC 9438", "the algorithm of congestion control; `aqmlab live` takes any that the kernel has, by its name"),
     param("increase", Kind::Choice(words::Increase::WORDS), Choice("per_ack"), &[],
         "RFC 5681, 3.1; RFC 3465", "how an acknowledgment opens the congestion window"),
     param("abc_limit", Kind::Integer { min: 1, max: 16 }, Integer(2), &[],
         "RFC 3465, 2.2", "segments by which one ACK opens the window in slow start with byte counting"),
+    param("cubic_c", Kind::NumberAbove { above: 0.0, max: 1000.0 }, Number(0.4), &[],
+        "RFC 9438, 5.1", "CUBIC: the constant C of its window function, in segments a second cubed"),
+    param("cubic_beta", Kind::Number { min: 0.1, max: 0.99 }, Number(0.7), &[],
+        "RFC 9438, 4.6", "CUBIC: what a reduction leaves of the flight"),
+    param("cubic_fast_convergence", YES_NO, Flag(true), &[],
+        "RFC 9438, 4.7", "CUBIC: a window that has lost ground gives up more of it"),
+    param("cubic_reno_friendly", YES_NO, Flag(true), &[],
+        "RFC 9438, 4.3", "CUBIC: the window is no smaller than Reno's would be on average"),
     param("reduction_base", Kind::Choice(words::ReductionBase::WORDS), Choice("flight"), &[],
-        "RFC 5681, equation 4", "what is halved when congestion is found"),
+        "RFC 5681, equation 4", "what is halved, or reduced by `cubic_beta`, when congestion is found"),
     param("dupthresh", Kind::Integer { min: 1, max: 1000 }, Integer(3), &[ns2("numdupacks_")],
         "RFC 5681, 3.2", "duplicate ACKs that start a fast retransmit"),
     param("recovery", Kind::Choice(words::Recovery::WORDS), Choice("newreno"), &[],

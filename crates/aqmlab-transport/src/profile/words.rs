@@ -41,6 +41,15 @@ words! {
     }
 }
 words! {
+    /// The algorithm of congestion control. Kernels have more, by names of their own.
+    Congestion {
+        /// Additive increase, decrease by half (RFC 5681).
+        Reno = "reno",
+        /// A cubic function of the time since the latest reduction (RFC 9438).
+        Cubic = "cubic",
+    }
+}
+words! {
     /// How an acknowledgment opens the congestion window.
     Increase {
         /// At most one segment an ACK in slow start, 1/cwnd an ACK in avoidance (RFC 5681, section 3.1).

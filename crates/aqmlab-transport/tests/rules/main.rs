@@ -15,4 +15,5 @@ mod rfc6582;
 mod rfc6675;
 mod rfc9293;
 mod rfc9293_states;
+mod rfc9438;
 mod table;

@@ -1,0 +1,127 @@
+//! CUBIC (RFC 9438), without HyStart++ and without the undoing of spurious reductions.
+
+use aqmlab_units::Instant;
+
+use super::{Ack, Control, Cut, Sign, Window};
+use crate::profile::{Increase, Profile};
+
+/// What CUBIC remembers, in segments and seconds.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(crate) struct Cubic {
+    /// W_max; 0 while it is undefined, before the first reduction (4.10) and after a timeout (4.8).
+    w_max: f64,
+    /// cwnd_prior: the window when `ssthresh` was last set; 0 while it has not been.
+    prior: f64,
+    /// The congestion avoidance stage, from its first acknowledgment on.
+    stage: Option<Stage>,
+}
+
+/// A stage of congestion avoidance: from a reduction, or the end of slow start, to the next.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Stage {
+    /// t_epoch, later by what must not count as elapsed time.
+    epoch: Instant,
+    /// K: when the window is back at `w_max`.
+    k: f64,
+    /// W_max in this stage.
+    w_max: f64,
+    /// W_est.
+    w_est: f64,
+    /// The latest acknowledgment.
+    heard: Instant,
+}
+
+impl Stage {
+    /// Equation 2. Where no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
+    fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
+        let w_max = w_max.max(cwnd);
+        let k = libm::cbrt((w_max - cwnd) / profile.cubic_c);
+        Stage { epoch: now, k, w_max, w_est: cwnd, heard: now }
+    }
+
+    /// Equation 1.
+    fn w_cubic(&self, t: f64, profile: &Profile) -> f64 {
+        let from_k = t - self.k;
+        profile.cubic_c * (from_k * from_k * from_k) + self.w_max
+    }
+
+    /// What has passed since the latest acknowledgment does not count: the application was the limit (4.2, 5.8).
+    fn skip(&mut self, now: Instant) {
+        self.epoch += now - self.heard;
+        self.heard = now;
+    }
+}
+
+impl Cubic {
+    /// Nothing was outstanding, and sending begins anew at `now`.
+    pub(super) fn resumed(&mut self, now: Instant) {
+        if let Some(stage) = &mut self.stage {
+            stage.skip(now);
+        }
+    }
+}
+
+/// AIMD(alpha, beta) has Reno's mean window with this alpha (4.3).
+fn alpha(profile: &Profile) -> f64 {
+    3.0 * (1.0 - profile.cubic_beta) / (1.0 + profile.cubic_beta)
+}
+
+impl Control for Cubic {
+    /// RFC 5681's, which 4.10 allows; a window that is not used does not grow (5.8).
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        self.stage = None;
+        if !ack.leaves_room(window, profile) {
+            super::slow_start(window, ack, profile);
+        }
+    }
+
+    /// Sections 4.2 to 4.5.
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        let cwnd = window.cwnd();
+        let w_max = self.w_max;
+        let stage = self.stage.get_or_insert_with(|| Stage::begin(ack.now, cwnd, w_max, profile));
+        if self.prior == 0.0 {
+            self.prior = cwnd; // 4.10: slow start ended without a loss
+        }
+        if ack.leaves_room(window, profile) {
+            stage.skip(ack.now);
+            return;
+        }
+        stage.heard = ack.now;
+        let t = (ack.now - stage.epoch).as_secs_f64();
+        let segments = ack.segments(profile);
+        let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
+        stage.w_est += alpha * segments / cwnd; // equation 4
+        if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
+            // DEVIATES from 4.3 where cwnd is above W_est already, for target is W_cubic a round trip later:
+            // the larger of the two stays.
+            window.open((stage.w_est - cwnd).max(0.0));
+            return;
+        }
+        let rtt = ack.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
+        let target = stage.w_cubic(t + rtt, profile).clamp(cwnd, 1.5 * cwnd);
+        let acks = match profile.increase {
+            Increase::PerAck => 1.0, // 4.4, 4.5: "for each received new ACK"
+            Increase::ByteCounting => segments.min(cwnd),
+        };
+        window.open(acks * (target - cwnd) / cwnd);
+    }
+
+    /// Sections 4.6 to 4.8.
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        let cwnd = window.cwnd();
+        self.stage = None;
+        if sign != (Sign::Timeout { held: true }) {
+            self.prior = cwnd;
+        }
+        self.w_max = match sign {
+            Sign::Timeout { .. } => 0.0,
+            _ if profile.cubic_fast_convergence && cwnd < self.w_max => {
+                cwnd * (1.0 + profile.cubic_beta) / 2.0
+            }
+            _ => cwnd,
+        };
+        let least = if sign == Sign::Loss { 2.0 } else { 1.0 };
+        Cut { share: profile.cubic_beta, least }
+    }
+}
