@@ -24,7 +24,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
     for param in PARAMS {
         // The bounds of the timer stay, so that the virtual time does.
         match param.kind {
-            Kind::Choice(words) if draw.hit(0.3) => {
+            Kind::Choice(words) | Kind::Open(words) if draw.hit(0.3) => {
                 let word = words[draw.below(words.len() as u64) as usize];
                 settings.set(param.name, Value::Choice(word), Origin::Given);
             }
