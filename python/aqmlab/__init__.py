@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from aqmlab.answers import Table, table
     from aqmlab.api import (
         aqm_check,
-        aqm_list,
-        aqm_show,
         figure,
         load,
         metric_list,
@@ -35,13 +33,15 @@ if TYPE_CHECKING:
         show,
     )
     from aqmlab.classes import ClassTable, table_by_class
-    from aqmlab.comparison import Comparison, compare
+    from aqmlab.comparison import Comparison
+    from aqmlab.disciplines import aqm_list, aqm_show
+    from aqmlab.faithfulness import verdicts
     from aqmlab.live.both import run_both
     from aqmlab.live.doctor import doctor
     from aqmlab.live.experiment import run_live
-    from aqmlab.live.verdict import verdicts
+    from aqmlab.paths import compare, load_results
     from aqmlab.recording import Experiment, Run
-    from aqmlab.results import Axis, Cell, Results, load_results
+    from aqmlab.results import Axis, Cell, Results
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.forecast import forecast
     from aqmlab.sweeps.merge import merge
@@ -99,17 +99,19 @@ __all__ = [
 _NAMES = {
     "aqmlab.answers": ("Table", "table"),
     "aqmlab.api": (
-        *("aqm_check", "aqm_list", "aqm_show", "figure", "load", "metric_list", "metric_show"),
+        *("aqm_check", "figure", "load", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
     "aqmlab.classes": ("ClassTable", "table_by_class"),
-    "aqmlab.comparison": ("Comparison", "compare"),
+    "aqmlab.comparison": ("Comparison",),
+    "aqmlab.disciplines": ("aqm_list", "aqm_show"),
     "aqmlab.live.both": ("run_both",),
     "aqmlab.live.doctor": ("doctor",),
     "aqmlab.live.experiment": ("run_live",),
-    "aqmlab.live.verdict": ("verdicts",),
+    "aqmlab.faithfulness": ("verdicts",),
     "aqmlab.recording": ("Experiment", "Run"),
-    "aqmlab.results": ("Axis", "Cell", "Results", "load_results"),
+    "aqmlab.results": ("Axis", "Cell", "Results"),
+    "aqmlab.paths": ("compare", "load_results"),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.forecast": ("forecast",),
     "aqmlab.sweeps.merge": ("merge",),

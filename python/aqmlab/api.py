@@ -53,8 +53,8 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
+    from aqmlab.paths import is_sweep, load_results
     from aqmlab.reports import write_report, write_sweep_report
-    from aqmlab.results import is_sweep, load_results
 
     if is_sweep(path):
         return write_sweep_report(load_results(path), output)
@@ -82,7 +82,7 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
         If a claim of the file is wrong.
     """
     from aqmlab.claims import read_claims, score
-    from aqmlab.results import load_results
+    from aqmlab.paths import load_results
 
     return score(load_results(path), None if file is None else read_claims(file))
 
@@ -157,9 +157,9 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     Path
         The file.
     """
+    from aqmlab.paths import is_sweep, load_results
     from aqmlab.plots import View, draw
     from aqmlab.plots.draw import draw_many
-    from aqmlab.results import is_sweep, load_results
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -212,9 +212,9 @@ def figure(  # noqa: PLR0913 (keyword arguments)
     matplotlib.figure.Figure
         The figure; it belongs to no window and needs no ``close``.
     """
+    from aqmlab.paths import is_sweep, load_results
     from aqmlab.plots import View
     from aqmlab.plots.draw import figure_of, made, of_many
-    from aqmlab.results import is_sweep, load_results
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -337,37 +337,9 @@ def metric_show(name: str) -> dict[str, Any]:
     return find(name).to_json()
 
 
-def aqm_list() -> list[dict[str, Any]]:
-    """All queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
-    from aqmlab import _core
-
-    content: list[dict[str, Any]] = json.loads(_core.aqm_list())
-    return content
-
-
-def aqm_show(name: str) -> dict[str, Any]:
-    """One discipline, also with ``params`` and ``presets``.
-
-    A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (those it may be written with),
-    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``);
-    a preset ``name``, ``title`` and ``values``.
-
-    Raises
-    ------
-    UsageError
-        If there is none of that name.
-    """
-    from aqmlab import _core
-
-    content: dict[str, Any] = json.loads(_core.aqm_show(name))
-    return content
-
-
 __all__ = [
     "Experiment",
     "aqm_check",
-    "aqm_list",
-    "aqm_show",
     "load",
     "plot",
     "plot_law",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.answers import HEADLINE
 from aqmlab.errors import unknown
@@ -15,8 +15,10 @@ from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
-from aqmlab.results import Cell, Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
+
+if TYPE_CHECKING:
+    from aqmlab.results import Cell, Results
 
 Settings = tuple[tuple[str, str], ...]
 """Axis and label of a case, in the order of the axes."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from aqmlab.answers import HEADLINE
@@ -19,7 +18,7 @@ from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.results import Cell, Results
-from aqmlab.sides import Side, match, named, side
+from aqmlab.sides import Side, match, named
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
 from aqmlab.stats.paired import Difference, Values, difference
 from aqmlab.stats.sentence import relative_sentence, sentence
@@ -159,39 +158,6 @@ class Comparison(Framed):
         }
 
 
-def compare(
-    first: str | Path,
-    second: str | Path,
-    *,
-    metrics: str | Sequence[str] | None = None,
-    queue: str | None = None,
-    class_name: str = EVERY_CLASS,
-) -> Comparison:
-    """How the second differs from the first.
-
-    Parameters
-    ----------
-    first, second
-        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
-        axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
-        second may be empty if it is that of the first. What neither names is gone through case by case.
-    metrics
-        Names; those of every table and those that the scenario asks for if not given, or :data:`MAIN` where
-        there are several cases.
-    queue, class_name
-        Where and of whom; the queue that each cell is judged by, and everybody, if not given.
-
-    Raises
-    ------
-    UsageError
-        For an unknown arm, axis, label, metric, queue or class, or sides that do not fit together.
-    RecordingError
-        If there is no recording, or it cannot be read.
-    """
-    one = side(str(first))
-    return compare_sides(one, side(str(second), one), metrics=metrics, queue=queue, class_name=class_name)
-
-
 def compare_sides(
     one: Side,
     other: Side,
@@ -308,4 +274,4 @@ def _to_json(one: Compared) -> dict[str, Any]:
     }
 
 
-__all__ = ["Compared", "Comparison", "compare", "compare_sides", "why_not_paired"]
+__all__ = ["Compared", "Comparison", "compare_sides", "why_not_paired"]

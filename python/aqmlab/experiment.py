@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 
 from aqmlab.errors import DamageError, HostError, RecordingError, RunError, UsageError
 from aqmlab.figures import counted
-from aqmlab.files import save
+from aqmlab.files import save, slug
 from aqmlab.given import names, whole
 from aqmlab.integrity import read_json, sealed
 from aqmlab.recording import FORMAT_VERSION, Experiment, load, load_run
@@ -467,11 +466,6 @@ def directory_name(about: Mapping[str, Any], now: datetime | None = None) -> str
 def _own_name(about: Mapping[str, Any]) -> str:
     named = json.dumps([[arm["digest"] for arm in about["arms"]], about["seeds"]])
     return f"{slug(about['title'])}-{sha256(named.encode()).hexdigest()[:8]}"
-
-
-def slug(title: str) -> str:
-    """A title as part of a file's name."""
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
 class _TakenError(UsageError):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from aqmlab import _core
-from aqmlab.stats import Estimate
+
+if TYPE_CHECKING:
+    from aqmlab.stats import Estimate
 
 _SCALES = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s")}
 NO_VALUE = "–"

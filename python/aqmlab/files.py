@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,11 @@ from aqmlab.errors import HostError
 
 CLAIMS_FILE = "claims.json"
 """The verdicts, in the directory of an experiment or of a sweep."""
+
+
+def slug(title: str) -> str:
+    """A title as part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
 def json_text(content: object, *, indent: int | None = None, compact: bool = False) -> str:

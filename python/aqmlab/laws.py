@@ -219,7 +219,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_name(name: str, possible: Sequence[str]) -> None:
-    from aqmlab.api import aqm_show
+    from aqmlab.disciplines import aqm_show
 
     aqm_show(name)  # complains of a name that there is not
     if name not in possible:
@@ -230,7 +230,7 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
 
 def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, dict[str, Any]]:
     """A queue for each preset, or one named after the discipline."""
-    from aqmlab.api import aqm_show
+    from aqmlab.disciplines import aqm_show
 
     entry = aqm_show(name)
     queue = {"kind": name, **settings}

@@ -6,14 +6,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from aqmlab.errors import AqmlabError
-from aqmlab.figures import counted
 from aqmlab.grid import Column, Grid
 
 if TYPE_CHECKING:
-    from aqmlab.claims import Scored
     from aqmlab.comparison import Comparison
-    from aqmlab.recording import Experiment
     from aqmlab.results import Results
 
 _SOFT = "opacity:0.75;font-size:90%"
@@ -64,26 +60,13 @@ def names_text(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def experiment_html(experiment: Experiment) -> str:
-    """Title, arms, seeds, directory, and what speaks against believing it."""
-    rows = [
-        ("arms", ", ".join(experiment.arms)),
-        ("seeds", seeds_text(experiment.seeds).removeprefix("seeds ").removeprefix("seed ")),
-        ("runs", _runs_text(len(experiment.runs), len(experiment.missing))),
-        ("directory", str(experiment.path)),
-        ("doubts", _doubts_text(experiment)),
-    ]
-    question = note(experiment.question) if experiment.question else ""
-    return block(title(experiment.title), question, facts(rows))
-
-
 def results_html(results: Results) -> str:
     """Title, axes, arms, seeds and directory."""
     rows = [
         *((f"axis {axis.short}", ", ".join(axis.labels)) for axis in results.axes),
         ("arms", ", ".join(results.arms)),
         ("seeds", seeds_text(results.seeds).removeprefix("seeds ").removeprefix("seed ")),
-        ("runs", _runs_text(sum(len(results.runs(c)) for c in results.cells), len(results.missing))),
+        ("runs", runs_text(sum(len(results.runs(c)) for c in results.cells), len(results.missing))),
         ("directory", str(results.path)),
     ]
     question = note(results.question) if results.question else ""
@@ -96,32 +79,6 @@ def comparison_html(found: Comparison) -> str:
     return block(title(f"{found.second} against {found.first}"), found.grid().html(), *map(note, rest))
 
 
-def claims_html(scored: Scored) -> str:
-    """A claim, whether it holds, and the sentence of what decided it."""
-    from aqmlab.claims.text import MOST_SHOWN, placed_sentence
-
-    sentences = [placed_sentence(part) for part in scored.deciding()[:MOST_SHOWN]]
-    head = f"{scored.status}: {scored.claim.name}"
-    reason = [scored.verdict.reason] if scored.status == "undecided" and scored.verdict.reason else []
-    return block(
-        title(head), said(scored.claim.text or scored.claim.expect), *map(note, [*reason, *sentences])
-    )
-
-
-def _runs_text(done: int, missing: int) -> str:
+def runs_text(done: int, missing: int) -> str:
+    """``8 finished, 2 missing``."""
     return f"{done} finished" + (f", {missing} missing" if missing else "")
-
-
-def _doubts_text(experiment: Experiment) -> str:
-    from aqmlab.results import Results
-    from aqmlab.soundness import doubts
-
-    if not experiment.runs:
-        return "no run has finished"
-    try:
-        found = doubts(Results.of_experiment(experiment))
-    except AqmlabError as error:
-        return f"not looked for: {error}"
-    if not found:
-        return "none"
-    return f"{counted(len(found), 'doubt')}: " + "; ".join(f"{d.severity}: {d.sentence}" for d in found)

@@ -146,7 +146,7 @@ class Experiment:
         )
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import experiment_html
+        from aqmlab.soundness.notebook import experiment_html
 
         return experiment_html(self)
 

@@ -19,9 +19,8 @@ from aqmlab.figures import counted, left_out
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
-from aqmlab.recording import Experiment, Run, load
+from aqmlab.recording import Experiment, Run
 from aqmlab.stopping import look
-from aqmlab.sweeps.store import SWEEP_FILE
 
 NOT_RUN = "not run"
 
@@ -419,27 +418,6 @@ class Results:
         return {run.path: i for i, run in enumerate(self._distinct)}
 
 
-def load_results(path: Path | str) -> Results:
-    """Open what ``run`` or ``sweep`` left.
-
-    Parameters
-    ----------
-    path
-        The directory of an experiment, of one run, or of a sweep.
-
-    Raises
-    ------
-    RecordingError
-        If there is none, or it is incomplete, corrupt or of a later format.
-    """
-    path = Path(path)
-    if is_sweep(path):
-        from aqmlab.sweeps.directory import load_sweep
-
-        return load_sweep(path)
-    return Results.of_experiment(load(path))
-
-
 def axis_named(axes: Sequence[Axis], name: str) -> Axis:
     """An axis by its name, or by any tail of it that no other axis has.
 
@@ -449,11 +427,6 @@ def axis_named(axes: Sequence[Axis], name: str) -> Axis:
         If there is none, with the nearest name, or more than one.
     """
     return axes[_named([axis.name for axis in axes], name, [axis.short for axis in axes])]
-
-
-def is_sweep(path: Path | str) -> bool:
-    """Whether a directory is that of a sweep."""
-    return (Path(path) / SWEEP_FILE).is_file()
 
 
 def short_names(names: Sequence[str]) -> list[str]:
@@ -487,6 +460,5 @@ __all__ = [
     "Missing",
     "Results",
     "axis_named",
-    "load_results",
     "short_names",
 ]

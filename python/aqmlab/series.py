@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.faithfulness import verdict_of
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, Columns, Framed
-from aqmlab.live.verdict import verdict_of
 from aqmlab.plan import units_a_packet
 from aqmlab.recording import Experiment, Run
 

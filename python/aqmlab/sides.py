@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.results import Cell, Results, load_results
+from aqmlab.results import Cell, Results
 
 ARM = "arm"
 
@@ -38,31 +37,6 @@ class Side:
         """What its cells differ in: names of axes, and ``arm``."""
         names = [*(axis.name for axis in self.results.axes), ARM]
         return tuple(name for name in names if len({_place(cell)[name] for cell in self.cells}) > 1)
-
-
-def side(text: str, beside: Side | None = None) -> Side:
-    """What ``PATH`` or ``PATH:WHICH`` means.
-
-    Parameters
-    ----------
-    text
-        As on the command line.
-    beside
-        The other side: an empty path is its path.
-
-    Raises
-    ------
-    UsageError
-        For an arm, axis or label that is not there.
-    RecordingError
-        If the path holds no recording. Of many the others are left out that cannot be read.
-    """
-    path, which = _split(text)
-    if path == "" and beside is None:
-        raise UsageError(f"`{text}` names no path: the first side needs one")
-    if beside is not None and path in ("", str(beside.results.path)):
-        return side_of(beside.results, which, text)
-    return side_of(load_results(path).sound(), which, text)
 
 
 def side_of(results: Results, which: str, text: str = "") -> Side:
@@ -145,16 +119,6 @@ def _listed(of: Side) -> str:
     return ", ".join(f"`{name}`" for name in names) or "nothing"
 
 
-def _split(text: str) -> tuple[str, str]:
-    """Path and what follows it: a directory's name may have colons, so the longest that exists."""
-    ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
-    for end in reversed(ends):
-        if end and Path(text[:end]).exists():
-            return text[:end], text[end + 1 :]
-    path, _, which = text.partition(":")
-    return path, which
-
-
 def _fixed(results: Results, which: str) -> dict[str, str]:
     """Arm and labels of ``RED,rate=5Mbit``; quotes protect a comma."""
     if which in results.arms:
@@ -173,4 +137,4 @@ def _fixed(results: Results, which: str) -> dict[str, str]:
     return fixed
 
 
-__all__ = ["Side", "match", "named", "side", "side_of"]
+__all__ = ["Side", "match", "named", "side_of"]

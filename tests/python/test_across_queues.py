@@ -10,7 +10,8 @@ import aqmlab
 from aqmlab.answers import table
 from aqmlab.claims import read_claims, score
 from aqmlab.metrics import find, flow_goodput, measure
-from aqmlab.results import Results, load_results
+from aqmlab.paths import load_results
+from aqmlab.results import Results
 
 LOT = {
     "title": "Two hops",

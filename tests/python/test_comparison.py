@@ -11,7 +11,8 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.comparison import compare_sides
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.sides import side, side_of
+from aqmlab.paths import side
+from aqmlab.sides import side_of
 from aqmlab.stats.unpaired import unpaired_difference
 from synthetic_sweep import DELAY, RATES, synthetic
 

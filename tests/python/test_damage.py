@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.results import load_results
+from aqmlab.paths import load_results
 from aqmlab.sweeps.store import Store
 from sweeping import tiny
 

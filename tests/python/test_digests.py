@@ -12,8 +12,8 @@ import pytest
 import aqmlab
 from aqmlab import integrity
 from aqmlab.errors import DamageError
+from aqmlab.paths import load_results
 from aqmlab.recording import load
-from aqmlab.results import load_results
 from aqmlab.sweeps.store import Store
 from resealed import make_old
 from sweeping import tables as sweep_tables

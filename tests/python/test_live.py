@@ -15,9 +15,11 @@ import tomli_w
 
 import aqmlab
 import live_worlds
+from aqmlab import both, faithfulness
 from aqmlab.cli.live import live_text
 from aqmlab.cli.progress import ProgressLine
-from aqmlab.live import both, supervisor, verdict
+from aqmlab.live import supervisor
+from aqmlab.live.both import run_both
 from aqmlab.metrics import Histogram
 from aqmlab.reports.live import exceedance
 from aqmlab.results import Results
@@ -289,7 +291,7 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
 def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     router("faithful")
     small["duration"] = "3s"
-    found = both.run_both(small, output=tmp_path / "out", runs=3, jobs=2)
+    found = run_both(small, output=tmp_path / "out", runs=3, jobs=2)
     assert found.comparison.unpaired == ()
     goodput = next(one for one in found.comparison.compared if one.metric.name == "goodput_bps")
     assert goodput.found.estimate.n == 3
@@ -356,11 +358,11 @@ def test_selftest_counts_processor_time_too(router):
 def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     experiment, router, tiny_file, tmp_path
 ):
-    assert verdict.verdict_of(experiment.runs[0]) is None
+    assert faithfulness.verdict_of(experiment.runs[0]) is None
     assert not any(check.kind in ("live", "stack") for check in examine(Results.of_experiment(experiment)))
     router("unfaithful")
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
-    found = verdict.verdicts(live.runs)
+    found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
     # Neither rubbish nor what is still on its way is lost, and the hidden drops have TUN's among them.
     assert found[0].lost_unseen == 7 + 20 + 10

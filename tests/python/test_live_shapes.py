@@ -13,8 +13,8 @@ import pytest
 
 from aqmlab.cli.live import print_lateness, print_verdict
 from aqmlab.errors import RecordingError
+from aqmlab.faithfulness import verdict_of, verdicts
 from aqmlab.figures import NO_VALUE
-from aqmlab.live.verdict import verdict_of, verdicts
 from aqmlab.recording import Run
 from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.render import render

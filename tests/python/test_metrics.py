@@ -24,8 +24,8 @@ from aqmlab.metrics import (
     measure,
 )
 from aqmlab.metrics.measured import REASONS
-from aqmlab.plots.ellipse import covariance_ellipse, from_covariance
 from aqmlab.recording import Run
+from aqmlab.stats.ellipse import covariance_ellipse, from_covariance
 
 SECOND = 10**9
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import aqmlab
+from aqmlab.both import Both
 from aqmlab.cells import cells_of
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import HostError, ScenarioError, UsageError
 from aqmlab.grid import text_of
-from aqmlab.live.both import Both
 from aqmlab.series import run_series
 from sweeping import tiny
 

@@ -10,7 +10,8 @@ import aqmlab
 from aqmlab import results as results_module
 from aqmlab.metrics import find, measure
 from aqmlab.metrics.registry import metric
-from aqmlab.results import Axis, Cell, Missing, Results, load_results, short_names
+from aqmlab.paths import load_results
+from aqmlab.results import Axis, Cell, Missing, Results, short_names
 
 COUNTED = "queueing_delay_p99_s"
 """A metric that takes no window."""

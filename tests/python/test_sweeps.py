@@ -18,7 +18,8 @@ import aqmlab
 from aqmlab import _core
 from aqmlab.answers import HEADLINE
 from aqmlab.metrics import all_metrics, measure
-from aqmlab.results import Cell, load_results
+from aqmlab.paths import load_results
+from aqmlab.results import Cell
 from aqmlab.sweeps.cases import Cases, Shard, Task
 from aqmlab.sweeps.executor import LocalExecutor
 from aqmlab.sweeps.store import Store

@@ -200,7 +200,7 @@ def test_numbers_have_no_signed_zero_and_no_infinity():
 
 
 def test_remarks_of_several_classes_are_one():
-    from aqmlab.live.verdict import grouped
+    from aqmlab.faithfulness import grouped
 
     remarks = ["class `a`: x", "of all", "class `b`: x", "class `a`: y", "class `b`: x"]
     assert grouped(remarks) == ["classes `a`, `b`: x", "of all", "class `a`: y"]

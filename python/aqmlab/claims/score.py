@@ -14,7 +14,7 @@ from aqmlab.claims.decide import Decider
 from aqmlab.claims.names import Names
 from aqmlab.claims.parts import Part
 from aqmlab.claims.scan import MisplacedError
-from aqmlab.claims.text import sentence
+from aqmlab.claims.text import MOST_SHOWN, placed_sentence, sentence
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.errors import ScenarioError
 from aqmlab.figures import counted
@@ -51,9 +51,14 @@ class Scored:
         return f"<Scored {self.claim.name!r}: {self.status}; {counted(len(self.parts), 'comparison')}>"
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import claims_html
+        from aqmlab.notebook import block, note, said, title
 
-        return claims_html(self)
+        sentences = [placed_sentence(part) for part in self.deciding()[:MOST_SHOWN]]
+        head = f"{self.status}: {self.claim.name}"
+        reason = [self.verdict.reason] if self.status == "undecided" and self.verdict.reason else []
+        return block(
+            title(head), said(self.claim.text or self.claim.expect), *map(note, [*reason, *sentences])
+        )
 
     @property
     def status(self) -> str:

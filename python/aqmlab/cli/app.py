@@ -201,8 +201,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Print the results of a recording or a sweep and write its report."""
-    from aqmlab.live.both import is_both
-    from aqmlab.results import is_sweep
+    from aqmlab.both import is_both
+    from aqmlab.paths import is_sweep
 
     set_quiet(quiet)
     if is_both(path):

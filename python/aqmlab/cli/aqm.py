@@ -20,8 +20,8 @@ aqm = typer.Typer(
 @aqm.command("list")
 def aqm_list(as_json: AsJson = False) -> None:
     """List the queue disciplines."""
-    from aqmlab.api import aqm_list as content
     from aqmlab.cli.discipline_tables import print_disciplines
+    from aqmlab.disciplines import aqm_list as content
 
     answer = content()
     if as_json:
@@ -31,7 +31,7 @@ def aqm_list(as_json: AsJson = False) -> None:
 
 
 def _discipline_names(incomplete: str) -> list[str]:
-    from aqmlab.api import aqm_list as content
+    from aqmlab.disciplines import aqm_list as content
 
     return [entry["name"] for entry in content() if entry["name"].startswith(incomplete)]
 
@@ -47,8 +47,8 @@ def aqm_show(
     as_json: AsJson = False,
 ) -> None:
     """Print a discipline's parameters (unit, range, default, source, aliases) and presets."""
-    from aqmlab.api import aqm_show as content
     from aqmlab.cli.discipline_tables import print_discipline
+    from aqmlab.disciplines import aqm_show as content
 
     answer = content(name)
     if as_json:

@@ -35,7 +35,7 @@ def claims(
     Exits with 1 if a firm claim fails.
     """
     from aqmlab.claims import read_claims, score, to_json
-    from aqmlab.results import load_results
+    from aqmlab.paths import load_results
 
     results = load_results(path).sound()
     scored = score(results, None if file is None else read_claims(file))

@@ -30,9 +30,9 @@ def report_by_class(
 ) -> tuple[Path, Results]:
     """Write the report of an experiment or a sweep, and tell its answer by class as a table or as JSON."""
     from aqmlab.classes import table_by_class
+    from aqmlab.paths import is_sweep, load_results
     from aqmlab.recording import load
     from aqmlab.reports import write_report, write_sweep_report
-    from aqmlab.results import is_sweep, load_results
     from aqmlab.soundness import doubts
 
     if by != "class":

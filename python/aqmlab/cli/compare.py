@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Print how the second result differs from the first, paired by seed where both ran the same traffic."""
     from aqmlab.comparison import compare_sides
-    from aqmlab.sides import side
+    from aqmlab.paths import side
 
     one = side(first)
     other = side(second, one)

@@ -15,9 +15,9 @@ from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.selftest import tell_selftest
 
 if TYPE_CHECKING:
+    from aqmlab.both import Both
     from aqmlab.experiment import Capture
-    from aqmlab.live.both import Both
-    from aqmlab.live.verdict import Verdict
+    from aqmlab.faithfulness import Verdict
 
 _SELFTEST = "selftest"
 
@@ -76,7 +76,7 @@ def live(
         )
     from aqmlab.answers import table
     from aqmlab.cli.tables import tell_answer
-    from aqmlab.live.verdict import verdicts
+    from aqmlab.faithfulness import verdicts
 
     found = verdicts(experiment.runs)
     for warning in experiment.warnings:
@@ -147,7 +147,7 @@ def both(
 
 def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
     """Print how a scenario differs live and simulated, and write the report."""
-    from aqmlab.live.both import load_both
+    from aqmlab.both import load_both
     from aqmlab.reports import write_both_report
 
     found = load_both(path)
@@ -167,10 +167,10 @@ def _tell_both(found: Both, *, as_json: bool) -> None:
 
 def _print_sides(found: Both) -> None:
     """A table an arm: what was simulated, what was measured live, and how far they are apart."""
+    from aqmlab.both import by_arm
     from aqmlab.cli.compare import row_title
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
-    from aqmlab.live.both import by_arm
 
     console = answer_console()
     console.print(found.live.title, style="bold", markup=False)
@@ -207,7 +207,7 @@ def _stopping() -> None:
 def print_verdict(found: Sequence[Verdict]) -> None:
     """The verdict, before anything else."""
     from aqmlab.cli.tables import answer_console
-    from aqmlab.live.verdict import together
+    from aqmlab.faithfulness import together
 
     style = "green" if all(verdict.faithful for verdict in found) else "bold red"
     console = answer_console()

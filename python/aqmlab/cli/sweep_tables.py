@@ -63,8 +63,8 @@ def report_sweep(
     from aqmlab.cells import cells_of
     from aqmlab.errors import UsageError
     from aqmlab.metrics import EVERY_CLASS
+    from aqmlab.paths import load_results
     from aqmlab.reports import write_sweep_report
-    from aqmlab.results import load_results
     from aqmlab.soundness import doubts
 
     parts = [name for name in (class_name, queue) if name not in (None, EVERY_CLASS)]

@@ -52,7 +52,7 @@ def print_doubts(checks: Sequence[Check]) -> None:
 
 def print_answer(results: Table) -> None:
     """Arms by metrics; metrics by arms where the lines would get too long."""
-    from aqmlab.live.verdict import verdicts
+    from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import answer
 
     console = answer_console()

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple, overload
 from aqmlab.figures import counted
 from aqmlab.frames import TEXT, WHOLE, Columns, Framed
 
+LEAST_RTT_SPREAD = 1.1
+"""A longest RTT of less than so many shortest ones says nothing of a bias."""
+
 
 class FlowTotals(NamedTuple):
     """A row of ``flows`` as far as metrics need it; ``None`` is what its host was not told by the kernel."""

@@ -10,9 +10,6 @@ from aqmlab.metrics.flow_totals import FlowTotals
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
 
-LEAST_RTT_SPREAD = 1.1
-"""A longest RTT of less than so many shortest ones says nothing of a bias."""
-
 
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
     """Responsive flows of a class (``*``: of all) that were alive throughout a part of the run.

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.metrics.flow_totals import FlowTotals
+from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD, FlowTotals
 from aqmlab.metrics.measured import Measured, Window
-from aqmlab.metrics.phenomena import LEAST_RTT_SPREAD
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.metrics import Measured
-from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.plots.look import (
     arm_color,
     arm_look,
@@ -24,6 +23,7 @@ from aqmlab.reports.charts import STALL, cdf_points, delay_histogram
 from aqmlab.reports.figures import MUTED, PALETTE
 from aqmlab.reports.render import trade_off_points
 from aqmlab.series import RunSeries, run_series
+from aqmlab.stats.ellipse import covariance_ellipse
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -34,7 +34,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     ``heading`` is its title where the law's own is not wanted.
     """
     from aqmlab import _core
-    from aqmlab.api import aqm_show
+    from aqmlab.disciplines import aqm_show
 
     file = Path(output) if output is not None else Path(f"law-{name}.pdf")
     check_format(file, (".csv",))

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.experiment import slug
-from aqmlab.files import save
+from aqmlab.files import save, slug
 from aqmlab.recording import Experiment
 
 if TYPE_CHECKING:
+    from aqmlab.both import Both
     from aqmlab.claims import Scored
-    from aqmlab.live.both import Both
     from aqmlab.results import Results
 
 __all__ = ["write_both_report", "write_report", "write_sweep_report"]
@@ -85,7 +84,7 @@ def write_both_report(both: Both, output: Path | str | None = None) -> Path:
     Parameters
     ----------
     both
-        From :func:`aqmlab.live.both.load_both`.
+        From :func:`aqmlab.both.load_both`.
     output
         The file; ``report.html`` in its directory if not given.
 

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from aqmlab.both import LIVE, SIMULATED, Both, by_arm
 from aqmlab.comparison import Compared
 from aqmlab.figures import change_text, counted, display_unit, estimate_text
-from aqmlab.live.both import LIVE, SIMULATED, Both, by_arm
 from aqmlab.metrics import Measured, measure
 from aqmlab.reports import charts
 from aqmlab.reports.figures import Axis, Dash, Figure, interval, source

@@ -10,7 +10,8 @@ from typing import Any
 from aqmlab.classes import ClassTable, classes_of, table_by_class
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
-from aqmlab.metrics.phenomena import LEAST_RTT_SPREAD, long_lived
+from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
+from aqmlab.metrics.phenomena import long_lived
 from aqmlab.reports import charts
 from aqmlab.reports.figures import Axis, Figure, source
 from aqmlab.results import Cell, Results

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aqmlab.faithfulness import Verdict, grouped, together
 from aqmlab.figures import NO_VALUE, shown
-from aqmlab.live.verdict import Verdict, grouped, together
 from aqmlab.metrics import Histogram
 from aqmlab.reports import charts
 from aqmlab.reports.figures import Axis, Figure, source

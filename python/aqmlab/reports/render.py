@@ -11,8 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from aqmlab.answers import Table, table
+from aqmlab.faithfulness import verdicts
 from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, listed, time_text
-from aqmlab.live.verdict import verdicts
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, measure
 from aqmlab.plan import network
 from aqmlab.recording import Experiment, Run

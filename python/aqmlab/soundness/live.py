@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.live.verdict import NOT_FAITHFUL, grouped, verdict_of, verdicts
+from aqmlab.faithfulness import NOT_FAITHFUL, grouped, verdict_of, verdicts
 from aqmlab.soundness.doubt import Check, Finding, counted, merged
 
 if TYPE_CHECKING:

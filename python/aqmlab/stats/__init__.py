@@ -14,6 +14,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``several``        what several comparisons at once still say: Holm
 ``warmup``         where a series has forgotten how it began: MSER-5
 ``batch_means``    an interval from a single long run
+``ellipse``        two metrics together: the 1-sigma ellipse of their covariance
 =================  =====================================================================
 
 The names below are those that a table of results needs; the rest is imported from its module.

@@ -11,8 +11,9 @@ from hashlib import sha256
 from typing import Any
 
 from aqmlab.errors import UsageError
-from aqmlab.experiment import check_metrics, chosen_seeds, slug
+from aqmlab.experiment import check_metrics, chosen_seeds
 from aqmlab.figures import counted
+from aqmlab.files import slug
 from aqmlab.plan import bits_per_second, network
 from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read

@@ -8,13 +8,13 @@ from typing import Any
 from aqmlab.cells import Cells
 from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
-from aqmlab.plots.ellipse import covariance_ellipse
 from aqmlab.reports import charts
 from aqmlab.reports.swatch import UNIT_MARKS
 from aqmlab.reports.sweep.differences import Contrast, Differences
 from aqmlab.reports.sweep.distributions import DelayCdf, delay_cdf
 from aqmlab.results import Cell
 from aqmlab.stats import Estimate
+from aqmlab.stats.ellipse import covariance_ellipse
 
 DELAY = "queueing_delay_mean_s"
 GOODPUT = "goodput_bps"

@@ -1,0 +1,35 @@
+"""The queue disciplines that there are, as plain data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def aqm_list() -> list[dict[str, Any]]:
+    """All queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
+    from aqmlab import _core
+
+    content: list[dict[str, Any]] = json.loads(_core.aqm_list())
+    return content
+
+
+def aqm_show(name: str) -> dict[str, Any]:
+    """One discipline, also with ``params`` and ``presets``.
+
+    A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (those it may be written with),
+    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``);
+    a preset ``name``, ``title`` and ``values``.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name.
+    """
+    from aqmlab import _core
+
+    content: dict[str, Any] = json.loads(_core.aqm_show(name))
+    return content
+
+
+__all__ = ["aqm_list", "aqm_show"]

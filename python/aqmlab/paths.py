@@ -1,0 +1,111 @@
+"""What a path holds that somebody names: results, or a side of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from aqmlab.comparison import Comparison, compare_sides
+from aqmlab.errors import UsageError
+from aqmlab.metrics import EVERY_CLASS
+from aqmlab.recording import load
+from aqmlab.results import Results
+from aqmlab.sides import Side, side_of
+from aqmlab.sweeps.directory import load_sweep
+from aqmlab.sweeps.store import SWEEP_FILE
+
+
+def load_results(path: Path | str) -> Results:
+    """Open what ``run`` or ``sweep`` left.
+
+    Parameters
+    ----------
+    path
+        The directory of an experiment, of one run, or of a sweep.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is incomplete, corrupt or of a later format.
+    """
+    path = Path(path)
+    if is_sweep(path):
+        return load_sweep(path)
+    return Results.of_experiment(load(path))
+
+
+def is_sweep(path: Path | str) -> bool:
+    """Whether a directory is that of a sweep."""
+    return (Path(path) / SWEEP_FILE).is_file()
+
+
+def side(text: str, beside: Side | None = None) -> Side:
+    """What ``PATH`` or ``PATH:WHICH`` means.
+
+    Parameters
+    ----------
+    text
+        As on the command line.
+    beside
+        The other side: an empty path is its path.
+
+    Raises
+    ------
+    UsageError
+        For an arm, axis or label that is not there.
+    RecordingError
+        If the path holds no recording. Of many the others are left out that cannot be read.
+    """
+    path, which = _split(text)
+    if path == "" and beside is None:
+        raise UsageError(f"`{text}` names no path: the first side needs one")
+    if beside is not None and path in ("", str(beside.results.path)):
+        return side_of(beside.results, which, text)
+    return side_of(load_results(path).sound(), which, text)
+
+
+def compare(
+    first: str | Path,
+    second: str | Path,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    queue: str | None = None,
+    class_name: str = EVERY_CLASS,
+) -> Comparison:
+    """How the second differs from the first.
+
+    Parameters
+    ----------
+    first, second
+        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
+        axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
+        second may be empty if it is that of the first. What neither names is gone through case by case.
+    metrics
+        Names; those of every table and those that the scenario asks for if not given, or :data:`MAIN` where
+        there are several cases.
+    queue, class_name
+        Where and of whom; the queue that each cell is judged by, and everybody, if not given.
+
+    Raises
+    ------
+    UsageError
+        For an unknown arm, axis, label, metric, queue or class, or sides that do not fit together.
+    RecordingError
+        If there is no recording, or it cannot be read.
+    """
+    one = side(str(first))
+    return compare_sides(one, side(str(second), one), metrics=metrics, queue=queue, class_name=class_name)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Path and what follows it: a directory's name may have colons, so the longest that exists."""
+    ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
+    for end in reversed(ends):
+        if end and Path(text[:end]).exists():
+            return text[:end], text[end + 1 :]
+    path, _, which = text.partition(":")
+    return path, which
+
+
+__all__ = ["compare", "is_sweep", "load_results", "side"]
