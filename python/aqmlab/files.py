@@ -47,16 +47,23 @@ def write_whole(file: Path, content: str | bytes) -> None:
     """Write a file under another name, then give it its own.
 
     The other name belongs to this call alone, so that two processes may write one file: the last one wins.
+    Links are followed. A device or a pipe (``/dev/stdout``) is written to and never replaced.
 
     Raises
     ------
     OSError
         If it cannot be written; what was there is still there.
     """
+    data = content.encode() if isinstance(content, str) else content
+    file = file.resolve()
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        with file.open("wb") as device:
+            device.write(data)
+        return
     temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         with temporary.open("wb") as out:
-            out.write(content.encode() if isinstance(content, str) else content)
+            out.write(data)
             out.flush()
             os.fsync(out.fileno())
         temporary.replace(file)

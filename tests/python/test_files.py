@@ -1,5 +1,8 @@
 """Files are written whole, or what was there stays."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from aqmlab.errors import HostError
@@ -24,3 +27,25 @@ def test_what_cannot_be_written_is_named(tmp_path):
     file = tmp_path / "nowhere" / "a.txt"
     with pytest.raises(HostError, match=r"cannot write `.*nowhere/a\.txt`: No such file or directory"):
         save(file, "x")
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path):
+    (tmp_path / "link").symlink_to("a.txt")
+    write_whole(tmp_path / "link", "through")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "through"
+    os.mkfifo(tmp_path / "pipe")
+    # Both ends, so that opening it for writing does not wait for a reader.
+    end = os.open(tmp_path / "pipe", os.O_RDWR)
+    try:
+        write_whole(tmp_path / "pipe", "passed on")
+        assert os.read(end, 100) == b"passed on"
+    finally:
+        os.close(end)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_full_device_is_named_and_kept():
+    with pytest.raises(HostError, match="cannot write `/dev/full`: No space left on device"):
+        save(Path("/dev/full"), "x")
+    assert Path("/dev/full").is_char_device()

@@ -248,3 +248,12 @@ def test_a_figure_can_be_changed_and_saved_by_whoever_asked(experiment, tmp_path
     figure.axes[0].axvline(20, color="black")
     figure.savefig(tmp_path / "mine.svg")
     assert (tmp_path / "mine.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("kind", ["series", "delay-cdf", "goodput-delay", "variance-time"])
+def test_a_choice_without_effect_is_refused(kind, experiment, tmp_path):
+    with pytest.raises(
+        UsageError, match=f"`{kind}` shows the whole experiment; leave out `--from` and `--arm`"
+    ):
+        aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", from_s=1.0, arms=["RED + ECN"])
+    assert not list(tmp_path.iterdir())

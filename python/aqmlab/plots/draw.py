@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.answers import Table, table
 from aqmlab.errors import HostError, UsageError
+from aqmlab.figures import listed
 from aqmlab.files import write_whole
 from aqmlab.metrics import Measured, measure
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
@@ -42,8 +43,15 @@ class Kind(NamedTuple):
 
 
 def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) -> Kind:
-    """A figure that shows all there is."""
-    return Kind(lambda experiment, runs, results, _view: figure(experiment, runs, results))
+    """A figure of the whole experiment, which refuses a choice of flows, arms or times."""
+
+    def draw(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
+        if given := view.chosen():
+            kind = figure.__name__.replace("_", "-")
+            raise UsageError(f"`{kind}` shows the whole experiment; leave out {listed(given)}")
+        return figure(experiment, runs, results)
+
+    return Kind(draw)
 
 
 def _compared(kind: str) -> Kind:

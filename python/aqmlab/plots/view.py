@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import UsageError
@@ -46,6 +46,14 @@ class View:
     by: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     over: str = "seeds"
+
+    def chosen(self) -> list[str]:
+        """The choices that differ from the defaults, as options of the command line."""
+        options = {"from_s": "from", "until_s": "until", "flows": "flow", "arms": "arm", "metrics": "metric"}
+        given = [
+            each.name for each in fields(self) if getattr(self, each.name) != getattr(EVERYTHING, each.name)
+        ]
+        return [f"`--{options.get(name, name)}`" for name in given]
 
     def runs(self, experiment: Experiment) -> list[Run]:
         """The first finished run of each chosen arm.
