@@ -12,7 +12,7 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::Instant;
 use support::{Counted, datagram, plan, room};
 
-const DISCIPLINES: [&str; 9] = [
+const DISCIPLINES: [&str; 10] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -22,6 +22,7 @@ const DISCIPLINES: [&str; 9] = [
     r#"kind = "scred", limit = "60p""#,
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
+    r#"kind = "codel", limit = "60p""#,
 ];
 
 #[test]

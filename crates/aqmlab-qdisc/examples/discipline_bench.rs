@@ -5,12 +5,13 @@
 //! cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
 //! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, `nothing` this program's
-//! own share, which is to be subtracted. Laws that mark are set so that 5 % of the packets are marked.
+//! own share, which is to be subtracted. Laws that mark are set so that 5 % of the packets are marked; CoDel, whose marks
+//! follow a schedule, is above its target and marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
-    Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Port, Qdisc, Registry, Side,
-    Stamped,
+    Arrived, Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Port, Qdisc, Registry,
+    Side, Stamped,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -44,7 +45,7 @@ fn main() {
 /// Makes the packets and looks at them, and no more.
 fn through_nothing(packets: u64) -> u64 {
     for _ in 0..packets {
-        std::hint::black_box(&Some(Load::fresh()));
+        std::hint::black_box(&Some(Load::fresh(Instant::ZERO)));
     }
     0
 }
@@ -56,6 +57,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::DropTail(queue) => through(queue, backlog, packets),
         Discipline::Red(queue) => through(queue, backlog, packets),
         Discipline::Blue(queue) => through(queue, backlog, packets),
+        Discipline::Codel(queue) => through(queue, backlog, packets),
         Discipline::Fred(queue) => through(queue, backlog, packets),
         Discipline::Pi(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
@@ -67,11 +69,11 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
 fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
     let (mut fates, mut now) = (Fates::default(), Instant::ZERO);
     for _ in 0..backlog {
-        queue.enqueue(now, Load::fresh(), &mut fates);
+        queue.enqueue(now, Load::fresh(now), &mut fates);
     }
     fates = Fates::default();
     for _ in 0..packets {
-        queue.enqueue(now, Load::fresh(), &mut fates);
+        queue.enqueue(now, Load::fresh(now), &mut fates);
         now += PACKET_TIME;
         std::hint::black_box(&queue.dequeue(now, &mut fates));
     }
@@ -84,14 +86,14 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     let (queue, mut fates) = (discipline::<Stamped<Load>>(name, backlog), Fates::default());
     let mut port = Port::new(queue, LINK.rate, Bytes::ZERO, 1);
     for _ in 0..=backlog {
-        port.arrive(Instant::ZERO, Load::fresh(), &mut fates);
+        port.arrive(Instant::ZERO, Load::fresh(Instant::ZERO), &mut fates);
     }
     fates = Fates::default();
     let mut end = port.next_event().expect("the link is sending");
     for n in 0..packets {
         // Spread over the transmission by the golden ratio, so that no two sojourn times in a row are equal.
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
-        port.arrive(end + into, Load::fresh(), &mut fates);
+        port.arrive(end + into, Load::fresh(end + into), &mut fates);
         end += PACKET_TIME;
         std::hint::black_box(&port.link_free(end, &mut fates));
     }
@@ -109,6 +111,10 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
     set("limit", packets(4 * backlog));
     match name {
         "droptail" => {}
+        "codel" => {
+            set("target", Value::Span(PACKET_TIME));
+            set("interval", Value::Span(Span::s(1000)));
+        }
         "blue" => {
             // One update in the whole run, by the arrival that finds more than this waiting.
             set("ecn", Value::Flag(true));
@@ -156,13 +162,14 @@ fn discipline<P: Packet>(name: &str, backlog: u64) -> Discipline<P> {
 struct Load {
     size: u32,
     bits: u8,
-    _fields: [u32; 6],
+    arrived: Instant,
+    _fields: [u32; 4],
 }
 
 impl Load {
     /// A packet that the optimiser cannot see through.
-    fn fresh() -> Self {
-        Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, _fields: [0; 6] }
+    fn fresh(arrived: Instant) -> Self {
+        Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, arrived, _fields: [0; 4] }
     }
 }
 
@@ -186,6 +193,12 @@ impl Packet for Load {
         Dscp(0)
     }
     fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Arrived for Load {
+    fn arrived(&self) -> Instant {
+        self.arrived
+    }
 }
 
 impl Classed for Load {}

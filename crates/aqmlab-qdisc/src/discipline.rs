@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{Blue, DropTail, Fred, Pi, Red, RedPd, Rem};
-use crate::{Backlog, LawSamples, Observer, Packet, Qdisc};
+use crate::disc::{Blue, Codel, DropTail, Fred, Pi, Red, RedPd, Rem};
+use crate::{Arrived, Backlog, LawSamples, Observer, Packet, Qdisc};
 
 /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
 /// call and no box; [`Discipline::Custom`] takes a user's own.
@@ -23,6 +23,8 @@ pub enum Discipline<P: Packet> {
     Red(Red<P>),
     /// [`Blue`]
     Blue(Blue<P>),
+    /// [`Codel`]
+    Codel(Codel<P>),
     /// [`Fred`]
     Fred(Fred<P>),
     /// [`Pi`]
@@ -44,6 +46,7 @@ macro_rules! each {
             Discipline::Pi($inner) => $call,
             Discipline::Rem($inner) => $call,
             Discipline::Blue($inner) => $call,
+            Discipline::Codel($inner) => $call,
             Discipline::Fred($inner) => $call,
             Discipline::RedPd($inner) => $call,
             Discipline::Custom($inner) => $call,
@@ -53,7 +56,7 @@ macro_rules! each {
 
 pub(crate) use each;
 
-impl<P: Packet> Qdisc<P> for Discipline<P> {
+impl<P: Arrived> Qdisc<P> for Discipline<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         each!(self, d => d.enqueue(now, pkt, obs))

@@ -6,8 +6,7 @@ use aqmlab_units::{Bytes, Packets};
 
 use crate::{Backlog, Limit, Packet};
 
-/// Packets in order of arrival. A discipline that acts on waiting times keeps a `Fifo<Stamped<P>>`, which
-/// stores the arrival time beside each packet.
+/// Packets in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
     waiting: VecDeque<P>,

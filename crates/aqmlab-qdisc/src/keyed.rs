@@ -1,8 +1,8 @@
 //! A packet with the hash of its flow beside it.
 
-use aqmlab_units::Bytes;
+use aqmlab_units::{Bytes, Instant};
 
-use crate::{Dscp, Ecn, Packet, Side};
+use crate::{Arrived, Dscp, Ecn, Packet, Side};
 
 /// A packet whose flow's hash has been computed already, for queues with state per flow.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,13 @@ pub(crate) struct Keyed<P> {
     pub key: u64,
     /// The packet.
     pub packet: P,
+}
+
+impl<P: Arrived> Arrived for Keyed<P> {
+    #[inline]
+    fn arrived(&self) -> Instant {
+        self.packet.arrived()
+    }
 }
 
 impl<P: Packet> Packet for Keyed<P> {

@@ -135,4 +135,4 @@ pub use pipe::{Line, Loss, Passage, Pipe};
 pub use port::{Departure, Port, Prospect};
 pub use qdisc::*;
 pub use registry::{Entry, Info, Registry};
-pub use stamped::{Classed, Stamped};
+pub use stamped::{Arrived, Classed, Stamped};

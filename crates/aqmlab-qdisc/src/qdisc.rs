@@ -64,7 +64,7 @@ pub trait Packet {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Chosen at random by the discipline's probability.
+    /// Chosen by the discipline's law: at random by its probability, or by its schedule.
     Early,
     /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond `max_th`), or every
     /// one of a flow that has more than it may (FRED).

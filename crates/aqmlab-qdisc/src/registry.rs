@@ -107,6 +107,7 @@ pub fn catalogue() -> &'static [Info] {
         disc::BLUE_INFO,
         disc::FRED_INFO,
         disc::RED_PD_INFO,
+        disc::CODEL_INFO,
     ];
     ALL
 }
@@ -184,6 +185,10 @@ impl<P: Packet> Registry<P> {
             Entry {
                 info: disc::RED_PD_INFO,
                 build: Box::new(|s, link, draws| Ok(Discipline::RedPd(disc::build_red_pd(s, link, draws)?))),
+            },
+            Entry {
+                info: disc::CODEL_INFO,
+                build: Box::new(|s, _, draws| Ok(Discipline::Codel(disc::build_codel(s, draws)?))),
             },
         ];
         Registry { entries }

@@ -13,15 +13,29 @@ pub trait Classed: Packet {
     }
 }
 
-/// A packet and when it arrived. The port wraps each packet in it, so that every discipline's queueing
-/// delay is measured, also that of one which has never heard of arrival times; a discipline whose law is
-/// about waiting times keeps one of its own.
+/// A packet that knows when it arrived at the queue that holds it, as laws about waiting times must.
+///
+/// The packets of a [`crate::Port`] do, for they are [`Stamped`]; a host that drives a discipline itself stamps its own.
+pub trait Arrived: Packet {
+    /// When it arrived.
+    fn arrived(&self) -> Instant;
+}
+
+/// A packet and when it arrived. The port wraps each packet in it: the one stamp that the queueing delay in the books and
+/// laws about waiting times read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamped<P> {
     /// The packet.
     pub packet: P,
     /// When it arrived.
     pub arrived: Instant,
+}
+
+impl<P: Packet> Arrived for Stamped<P> {
+    #[inline]
+    fn arrived(&self) -> Instant {
+        self.arrived
+    }
 }
 
 impl<P: Packet> Packet for Stamped<P> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::TestPacket;
-use aqmlab_qdisc::disc::{EarlyLaw, EarlyQueue};
+use aqmlab_qdisc::disc::{EarlyLaw, EarlyQueue, Leaving};
 use aqmlab_qdisc::law::Verdict;
 use aqmlab_qdisc::{Backlog, Discipline, Ecn, LawSamples, LinkContext, Registry};
 use aqmlab_random::Stream;
@@ -56,7 +56,9 @@ impl<L: EarlyLaw> Port<L> {
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= pkt.size;
         if self.law.decides_at_departure() {
-            let chosen = self.law.on_departure(pkt.size, || pkt.u.expect("ns-2 drew"));
+            // The laws here do not ask how long a packet has waited.
+            let leaving = Leaving { size: pkt.size, sojourn: Span::ZERO, backlog: self.backlog };
+            let chosen = self.law.on_departure(now, leaving, || pkt.u.expect("ns-2 drew"));
             self.fates[number] = self.fate(chosen, pkt);
         }
         self.free = Some(now + LINK.rate.time_for(pkt.size));

@@ -2,7 +2,7 @@
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Cause, Discipline, Dscp, Ecn, Observer, Packet, Qdisc, Reason, Registry, Side};
+use aqmlab_qdisc::{Arrived, Cause, Discipline, Dscp, Ecn, Observer, Packet, Qdisc, Reason, Registry, Side};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
@@ -33,6 +33,13 @@ impl Packet for Pkt {
         Dscp(0)
     }
     fn set_dscp(&mut self, _: Dscp) {}
+}
+
+/// REM does not ask how long a packet has waited.
+impl Arrived for Pkt {
+    fn arrived(&self) -> Instant {
+        Instant::ZERO
+    }
 }
 
 #[derive(Default)]

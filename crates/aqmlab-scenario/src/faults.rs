@@ -2,7 +2,7 @@
 //! marked before the queue sees them.
 
 use aqmlab_params::ParamError;
-use aqmlab_qdisc::{Backlog, Cause, Discipline, LawSamples, Observer, Packet, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason, Registry};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Rate};
 
@@ -14,7 +14,7 @@ impl LinkPlan {
     /// # Errors
     /// If the registry has no such discipline or it refuses its parameters; the scenario has checked them, so only a
     /// discipline registered from outside can.
-    pub fn discipline<P: Packet + Send + 'static>(
+    pub fn discipline<P: Arrived + Send + 'static>(
         &self,
         seed: u64,
         registry: &Registry<P>,
@@ -31,14 +31,14 @@ impl LinkPlan {
 
 /// A discipline with accidents in front of it: the n-th arrival is lost, or marked if it is ECN-capable.
 /// For teaching ("what if packet 12 is lost?") and for exactness tests.
-struct FaultInjector<P: Packet> {
+struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,
     drop: Vec<u64>,
     mark: Vec<u64>,
 }
 
-impl<P: Packet> FaultInjector<P> {
+impl<P: Arrived> FaultInjector<P> {
     /// Puts `faults` in front of `inner`.
     fn new(inner: Discipline<P>, faults: &Faults) -> Self {
         let sorted = |list: &[u64]| {
@@ -50,7 +50,7 @@ impl<P: Packet> FaultInjector<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for FaultInjector<P> {
+impl<P: Arrived> Qdisc<P> for FaultInjector<P> {
     fn enqueue(&mut self, now: Instant, mut pkt: P, obs: &mut dyn Observer<P>) {
         self.arrivals += 1;
         if self.drop.binary_search(&self.arrivals).is_ok() {

@@ -109,6 +109,8 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "blue", preset = "altq", limit = "20p" }"#),
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
+        Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
+        Just(r#"{ kind = "codel", limit = "60p", target = "1ms", interval = "20ms" }"#),
     ];
     // Round numbers make events of different objects fall on one instant.
     let rate = prop_oneof![3 => 100u64..20_000, 1 => Just(8_000)];

@@ -3,14 +3,15 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use aqmlab_units::Bytes;
+use aqmlab_units::{Bytes, Instant};
 
-use crate::{Classed, Dscp, Ecn, Packet, Side};
+use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
 
 /// A packet that remembers how it was sent and counts how often anybody looks at a packet.
 #[derive(Clone, Debug)]
 pub struct TestPacket {
     pub(super) number: usize,
+    arrived: Instant,
     pub(super) size: Bytes,
     pub(super) flow: u64,
     pub(super) ecn: Ecn,
@@ -20,8 +21,14 @@ pub struct TestPacket {
 }
 
 impl TestPacket {
-    pub(super) fn new(number: usize, size: Bytes, flow: u64, ecn: Ecn, looks: &Arc<AtomicUsize>) -> Self {
-        TestPacket { number, size, flow, ecn, sent_as: ecn, dscp: Dscp(0), looks: Arc::clone(looks) }
+    pub(super) fn new(
+        (number, arrived): (usize, Instant),
+        size: Bytes,
+        flow: u64,
+        ecn: Ecn,
+        looks: &Arc<AtomicUsize>,
+    ) -> Self {
+        TestPacket { number, arrived, size, flow, ecn, sent_as: ecn, dscp: Dscp(0), looks: Arc::clone(looks) }
     }
 
     /// Its number in the order of arrival, from 0.
@@ -66,6 +73,12 @@ impl Packet for TestPacket {
     }
     fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
+    }
+}
+
+impl Arrived for TestPacket {
+    fn arrived(&self) -> Instant {
+        self.arrived
     }
 }
 

@@ -153,7 +153,8 @@ impl<'a> Run<'a> {
     }
 
     fn arrive(&mut self, size: Bytes, flow: u64, ecn: Ecn) -> Checked {
-        let pkt = TestPacket::new(self.witness.places.len(), size, flow, ecn, &self.looks);
+        let number = self.witness.places.len();
+        let pkt = TestPacket::new((number, self.now), size, flow, ecn, &self.looks);
         self.witness.places.push(Place::Inside);
         self.witness.marked.push(false);
         self.arrived = self.arrived.plus(Tally { packets: 1, bytes: size.get() });

@@ -60,7 +60,7 @@ pub fn words(info: &Info) -> Vec<Variant> {
 const LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
 
 /// Parameters of quick laws, for disciplines that have them as numbers.
-const QUICK: [(&str, Value); 13] = [
+const QUICK: [(&str, Value); 15] = [
     ("ecn", Value::Flag(true)),
     ("w_q", Value::Number(0.2)),
     ("a", Value::Number(0.01)),
@@ -70,6 +70,8 @@ const QUICK: [(&str, Value); 13] = [
     ("d2", Value::Number(0.05)),
     ("freeze_time", Value::Span(Span::us(500))),
     ("start", Value::Span(Span::ms(1))),
+    ("target", Value::Span(Span::us(200))),
+    ("interval", Value::Span(Span::ms(2))),
     ("hits", Value::Integer(1)),
     ("min_interval", Value::Span(Span::ms(2))),
     ("max_interval", Value::Span(Span::ms(20))),

@@ -1,7 +1,7 @@
 //! BLUE: the [`Early`] queue with a [`crate::law::BlueLaw`].
 
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Span};
 
 use super::{Early, EarlyLaw, Measure};
 use crate::law::{BlueLaw, Verdict};
@@ -104,9 +104,6 @@ impl EarlyLaw for BlueControl {
         let updated = self.law.on_idle(now);
         self.draw_freeze_time(updated);
     }
-
-    /// BLUE does not know the link's rate.
-    fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
     /// `p`: the probability, `p_m`.
     fn observe(&self, _now: Instant, _backlog: Backlog, out: &mut LawSamples) {

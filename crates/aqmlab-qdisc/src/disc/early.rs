@@ -1,11 +1,11 @@
 //! One FIFO with a limit that asks a law about each packet: the queue of RED, PI, REM, BLUE and their kin.
 
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
-use aqmlab_units::{Bytes, Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::ecn_policy::EcnPolicy;
 use crate::law::{Notice, Verdict};
-use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// A law that decides on single packets, as they arrive or (if it says so) as they leave.
 ///
@@ -17,13 +17,16 @@ pub trait EarlyLaw {
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
     /// A packet of `size` arrives and finds `backlog`. It is asked about even if there is no room for it.
+    #[inline(always)]
     fn on_arrival(
         &mut self,
-        now: Instant,
-        backlog: Backlog,
-        size: Bytes,
-        draw: impl FnOnce() -> f64,
-    ) -> Verdict;
+        _now: Instant,
+        _backlog: Backlog,
+        _size: Bytes,
+        _draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        Verdict::Admit
+    }
 
     /// A packet is lost, because there is no room for the arrival.
     #[inline(always)]
@@ -56,18 +59,29 @@ pub trait EarlyLaw {
         false
     }
 
-    /// A packet of `size` is about to leave. If it is to be notified and cannot be marked, it is dropped and the
-    /// next one is asked about.
+    /// A packet is about to leave. If it is to be notified and cannot be marked, it is dropped
+    /// ([`EarlyLaw::on_early_drop`]), and the next one is asked about at the same instant.
     #[inline(always)]
-    fn on_departure(&mut self, _size: Bytes, _draw: impl FnOnce() -> f64) -> Verdict {
+    fn on_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Verdict {
         Verdict::Admit
     }
 
     /// The link sends at `rate` from now on.
-    fn rate_changed(&mut self, now: Instant, rate: Rate);
+    fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
     /// Appends the law's values as of `now`, with `backlog` since the last call.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples);
+}
+
+/// What a law that decides at departure sees of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving {
+    /// Its length.
+    pub size: Bytes,
+    /// How long it has waited.
+    pub sojourn: Span,
+    /// What waits behind it.
+    pub backlog: Backlog,
 }
 
 /// What the queue has besides its law.
@@ -153,14 +167,21 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
     fn spared(&self, ecn: Ecn) -> bool {
         self.queue.spares_not_ect && !ecn.is_capable()
     }
+}
 
+impl<P: Arrived, L: EarlyLaw> Early<P, L> {
     /// The next packet that the law lets leave; it has caught up.
     fn dequeue_asking(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         while let Some(mut pkt) = self.fifo.pop() {
             let number = self.decisions;
             self.decisions += 1;
             let draw = || unit_from_bits(self.draws.at(number));
-            let Verdict::Notify(notice) = self.law.on_departure(pkt.wire_len(), draw) else {
+            let leaving = Leaving {
+                size: pkt.wire_len(),
+                sojourn: now.saturating_since(pkt.arrived()),
+                backlog: self.fifo.backlog(),
+            };
+            let Verdict::Notify(notice) = self.law.on_departure(now, leaving, draw) else {
                 return Some(pkt);
             };
             if self.queue.ecn.marks(notice, pkt.ecn()) {
@@ -184,7 +205,7 @@ fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Obse
     }
 }
 
-impl<P: Packet, L: EarlyLaw> Qdisc<P> for Early<P, L> {
+impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         let (backlog, size) = (self.fifo.backlog(), pkt.wire_len());

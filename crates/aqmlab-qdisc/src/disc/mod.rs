@@ -2,6 +2,7 @@
 
 mod blue;
 mod blue_table;
+mod codel;
 mod controller;
 mod droptail;
 mod early;
@@ -25,9 +26,11 @@ mod table;
 
 pub use blue::{Blue, BlueControl};
 pub(crate) use blue_table::{BLUE_INFO, build_blue};
+pub(crate) use codel::{CODEL_INFO, build_codel};
+pub use codel::{Codel, CodelControl};
 pub use droptail::DropTail;
 pub(crate) use droptail::INFO as DROPTAIL;
-pub use early::{Early, EarlyLaw, EarlyQueue};
+pub use early::{Early, EarlyLaw, EarlyQueue, Leaving};
 pub use fred::{Fred, FredQueue};
 pub(crate) use fred_table::{FRED_INFO, build_fred};
 pub use measure::Measure;

@@ -7,7 +7,7 @@ use aqmlab_units::{Instant, Rate};
 
 use super::Red;
 use crate::law::RedPdLaw;
-use crate::{Backlog, Cause, LawSamples, Observer, Packet, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, LawSamples, Observer, Packet, Qdisc, Reason};
 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
@@ -45,7 +45,9 @@ impl<P: Packet> RedPd<P> {
     pub fn flow_of(&self, pkt: &P) -> u64 {
         pkt.flow_hash(self.salt)
     }
+}
 
+impl<P: Arrived> RedPd<P> {
     #[inline]
     fn is_filtered(&mut self, now: Instant, flow: u64, pkt: &P) -> bool {
         let draw_number = FILTER_DRAWS + self.arrivals;
@@ -78,7 +80,7 @@ impl<P> Observer<P> for Hearing<'_, P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for RedPd<P> {
+impl<P: Arrived> Qdisc<P> for RedPd<P> {
     #[inline]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         let (flow, size) = (self.flow_of(&pkt), pkt.wire_len());

@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use super::{Early, EarlyLaw, Measure};
+use super::{Early, EarlyLaw, Leaving, Measure};
 use crate::law::{RemLaw, Verdict};
 use crate::{Backlog, LawSamples};
 
@@ -50,8 +50,8 @@ impl EarlyLaw for RemControl {
     }
 
     #[inline]
-    fn on_departure(&mut self, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
-        self.law.judge(size, draw)
+    fn on_departure(&mut self, _now: Instant, pkt: Leaving, draw: impl FnOnce() -> f64) -> Verdict {
+        self.law.judge(pkt.size, draw)
     }
 
     fn rate_changed(&mut self, _now: Instant, rate: Rate) {

@@ -1,7 +1,7 @@
 //! Packets of several flows, an observer that keeps the lost ones, and settings in a line.
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, Observer, Packet, Reason, Side};
+use aqmlab_qdisc::{Arrived, Cause, Classed, Dscp, Ecn, Observer, Packet, Reason, Side};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
@@ -37,6 +37,12 @@ impl Packet for Pkt {
         Dscp(0)
     }
     fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Arrived for Pkt {
+    fn arrived(&self) -> Instant {
+        unreachable!("the laws that it meets decide at arrival")
+    }
 }
 
 impl Classed for Pkt {}

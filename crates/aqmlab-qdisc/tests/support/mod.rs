@@ -1,6 +1,6 @@
 //! A numbered packet of a thousand bytes, and an observer that counts what it loses.
 
-use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, Observer, Packet, Side};
+use aqmlab_qdisc::{Arrived, Cause, Classed, Dscp, Ecn, Observer, Packet, Side};
 use aqmlab_units::{Bytes, Instant};
 
 /// All packets have this size.
@@ -30,6 +30,12 @@ impl Packet for Plain {
         Dscp(0)
     }
     fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Arrived for Plain {
+    fn arrived(&self) -> Instant {
+        unreachable!("the laws that it meets decide at arrival")
+    }
 }
 
 impl Classed for Plain {}

@@ -1,0 +1,164 @@
+//! CoDel: the [`Early`] queue with a [`CodelLaw`], which decides at departures; its parameters, and from what a scenario
+//! gives to a queue.
+
+use alloc::format;
+
+use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings, Value};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Span};
+
+use super::table::{ecn, ns2_in, preset, tc};
+use super::{Early, EarlyLaw, EarlyQueue, Leaving};
+use crate::ecn_policy::EcnPolicy;
+use crate::law::{CodelLaw, CodelParams, Notice, Verdict};
+use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::resolve::{self, LIMIT_RULE};
+use crate::{Backlog, LawSamples, LinkContext, Packet, Reason};
+
+/// CoDel.
+pub type Codel<P> = Early<P, CodelControl>;
+
+/// CoDel's law over a real queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodelControl {
+    /// The law.
+    pub law: CodelLaw,
+}
+
+impl EarlyLaw for CodelControl {
+    #[inline(always)]
+    fn decides_at_departure(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn on_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Verdict {
+        if self.law.on_departure(now, pkt.sojourn, pkt.backlog.bytes) {
+            Verdict::Notify(Notice { reason: Reason::Early, pb: 1.0, above_max_th: false })
+        } else {
+            Verdict::Admit
+        }
+    }
+
+    fn on_early_drop(&mut self, _now: Instant) {
+        self.law.on_drop();
+    }
+
+    #[inline]
+    fn on_idle(&mut self, _now: Instant) {
+        self.law.on_empty();
+    }
+
+    /// `dropping` (1 in the dropping state), `count`, `drop_next` (seconds since the start).
+    fn observe(&self, _now: Instant, _backlog: Backlog, out: &mut LawSamples) {
+        let law = &self.law;
+        out.extend([
+            ("dropping", f64::from(u8::from(law.is_dropping()))),
+            ("count", law.count() as f64),
+            ("drop_next", law.drop_next().as_secs_f64()),
+        ]);
+    }
+}
+
+/// CoDel's entry in the catalogue.
+pub(crate) const CODEL_INFO: Info = Info {
+    name: "codel",
+    title: "CoDel",
+    summary: "Controlled Delay: drops or marks at departure, ever more often while packets wait longer than target",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Dequeue,
+    params: CODEL,
+    presets: PRESETS,
+    resolve,
+};
+
+const RFC: &str = "RFC 8289";
+
+const fn ns3(name: &'static str) -> Alias {
+    Alias::new("ns-3", name)
+}
+
+static CODEL: &[Param] = &[
+    Param { default: Default::Choice("rfc8289"), ..preset(&["rfc8289", "linux"]) },
+    Param {
+        name: "limit",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Packets(1000),
+        aliases: &[ns2_in("p", "limit_"), tc("limit"), ns3("MaxSize")],
+        source: "tc-codel(8); the RFC leaves it open",
+        help: "buffer size without the packet in transmission; an arrival that finds no room is lost",
+    },
+    LIMIT_RULE,
+    Param {
+        name: "target",
+        kind: Kind::Span { min: Span::ns(1), max: Span::s(100) },
+        default: Default::Span(Span::ms(5)),
+        aliases: &[ns2_in("s", "target_"), tc("target"), ns3("Target")],
+        source: "RFC 8289, section 4.2: 5 % to 10 % of interval",
+        help: "waiting time that is good enough; from it on packets have waited too long",
+    },
+    Param {
+        name: "interval",
+        kind: Kind::Span { min: Span::us(1), max: Span::s(1000) },
+        default: Default::Span(Span::ms(100)),
+        aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
+        source: "RFC 8289, section 4.2: a large round-trip time",
+        help: "so long all packets must have waited too long before the first is chosen; the next ones follow at interval \
+               over the square root of their count",
+    },
+    Param {
+        name: "mtu",
+        kind: Kind::Bytes { min: 1, max: 1_000_000 },
+        default: Default::Bytes(1500),
+        aliases: &[ns3("MinBytes")],
+        source: "RFC 8289, `maxpacket_`; tc takes the device's with its header",
+        help: "no packet is chosen that leaves no more than this behind",
+    },
+    Param {
+        aliases: &[tc("ecn"), ns3("UseEcn")],
+        ..ecn(RFC, "mark ECN-capable packets instead of dropping them; only an overflow drops those")
+    },
+];
+
+static PRESETS: &[Preset] = &[
+    Preset { name: "rfc8289", title: RFC, values: &[] },
+    Preset {
+        name: "linux",
+        title: "Linux's codel by tc, behind Ethernet",
+        values: &[("mtu", Value::Size(Size::Bytes(Bytes::new(1514))))],
+    },
+];
+
+fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut all = resolve::completed(CODEL, given);
+    let preset = all.choice("preset")?;
+    if let Some(preset) = PRESETS.iter().find(|p| p.name == preset) {
+        resolve::apply_preset(&mut all, preset);
+    }
+    resolve::absolute_size(&mut all, "limit", link)?;
+    resolve::check_buffer(&all, link.mean_packet)?;
+    let (target, interval) = (all.span("target")?, all.span("interval")?);
+    if target > interval {
+        let message =
+            format!("target `{target}` exceeds interval `{interval}`; it is 5 % to 10 % of it in RFC 8289");
+        return Err(ParamError::new("target", message));
+    }
+    Ok(all)
+}
+
+/// A CoDel queue with effective parameters.
+pub(crate) fn build_codel<P: Packet>(s: &Settings, draws: Stream) -> Result<Codel<P>, ParamError> {
+    let law = CodelLaw::new(CodelParams {
+        target: s.span("target")?,
+        interval: s.span("interval")?,
+        mtu: resolve::bytes(s, "mtu")?,
+    });
+    let queue = EarlyQueue {
+        limit: resolve::limit(s)?,
+        ecn: if s.flag("ecn")? { EcnPolicy::Always } else { EcnPolicy::Never },
+        overflow_first: false,
+        spares_not_ect: false,
+    };
+    Ok(Codel::new(CodelControl { law }, queue, draws))
+}

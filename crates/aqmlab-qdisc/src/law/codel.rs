@@ -1,0 +1,277 @@
+//! CoDel (RFC 8289): packets that have waited longer than `target` for an `interval` tell of a standing queue; one is
+//! dropped or marked then, and others at distances that shrink with the square root of their count.
+
+use aqmlab_units::{Bytes, Instant, Span};
+
+/// Parameters of the law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodelParams {
+    /// The waiting time that is good enough, `TARGET`.
+    pub target: Span,
+    /// The time in which a queue that is no standing one falls below it, `INTERVAL`.
+    pub interval: Span,
+    /// With no more than this behind the packet that leaves, none is chosen, `maxpacket_`.
+    pub mtu: Bytes,
+}
+
+/// The law's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodelLaw {
+    params: CodelParams,
+    /// When packets will have waited too long for an interval; `None`: the last one had not.
+    first_above: Option<Instant>,
+    /// Is the queue taken for a standing one?
+    dropping: bool,
+    /// When the next packet is due, in the dropping state; after it, when one would have been.
+    drop_next: Instant,
+    /// Packets chosen in this dropping state, or the count that it went on from.
+    count: u64,
+    /// `count` as the dropping state began.
+    last_count: u64,
+    /// What a drop of the packet chosen last makes of the one after it.
+    once_dropped: After,
+    after: After,
+}
+
+/// The packet that left before, as of the same instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    /// None did, or it was sent.
+    Sent,
+    /// It was the first drop of a dropping state.
+    FirstDrop,
+    /// It was a later one, due at this instant.
+    Drop(Instant),
+}
+
+impl CodelLaw {
+    /// The law over an empty queue.
+    pub const fn new(params: CodelParams) -> Self {
+        CodelLaw {
+            params,
+            first_above: None,
+            dropping: false,
+            drop_next: Instant::ZERO,
+            count: 0,
+            last_count: 0,
+            once_dropped: After::Sent,
+            after: After::Sent,
+        }
+    }
+
+    /// A packet that has waited for `sojourn` is about to leave, and `left` stays behind it. Is it to be marked or
+    /// dropped? If it is dropped ([`CodelLaw::on_drop`]), the next one is asked about at the same instant.
+    #[inline]
+    pub fn on_departure(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
+        let standing = self.is_standing(now, sojourn, left);
+        match core::mem::replace(&mut self.after, After::Sent) {
+            // RFC 8289, dequeue routine: what follows the first drop leaves whatever it is.
+            After::FirstDrop => false,
+            After::Sent if self.dropping => {
+                self.dropping = standing;
+                standing && self.is_due(now)
+            }
+            After::Sent => {
+                if standing {
+                    self.enter(now);
+                }
+                standing
+            }
+            After::Drop(was_due) => {
+                self.dropping = standing;
+                if !standing {
+                    // No next drop is scheduled by the one that ends the state.
+                    self.drop_next = was_due;
+                }
+                standing && self.is_due(now)
+            }
+        }
+    }
+
+    /// The packet chosen last is lost: it was not to be marked.
+    pub const fn on_drop(&mut self) {
+        self.after = self.once_dropped;
+    }
+
+    /// A packet was to leave, and there was none.
+    pub fn on_empty(&mut self) {
+        self.first_above = None;
+        match core::mem::replace(&mut self.after, After::Sent) {
+            After::FirstDrop => {}
+            After::Sent => self.dropping = false,
+            After::Drop(was_due) => (self.dropping, self.drop_next) = (false, was_due),
+        }
+    }
+
+    /// RFC 8289, dodequeue routine, `ok_to_drop`: have all packets for an interval waited too long?
+    #[inline]
+    fn is_standing(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
+        if sojourn < self.params.target || left <= self.params.mtu {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            Some(begin) => now >= begin,
+            None => {
+                self.first_above = Some(now.saturating_add(self.params.interval));
+                false
+            }
+        }
+    }
+
+    /// Begins a dropping state. If the last one ended not long ago, its rate is where this one begins.
+    #[cold]
+    fn enter(&mut self, now: Instant) {
+        let gained = self.count - self.last_count;
+        let recent = now.saturating_since(self.drop_next) < self.params.interval.saturating_mul(16);
+        self.count = if gained > 1 && recent { gained } else { 1 };
+        self.last_count = self.count;
+        self.dropping = true;
+        self.drop_next = self.after_interval(now);
+        self.once_dropped = After::FirstDrop;
+    }
+
+    /// Is the next packet of the dropping state due? Then the one after it is scheduled.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let was_due = self.drop_next;
+        if now < was_due {
+            return false;
+        }
+        self.count += 1;
+        self.drop_next = self.after_interval(was_due);
+        self.once_dropped = After::Drop(was_due);
+        true
+    }
+
+    /// RFC 8289, `control_law`, in whole nanoseconds, rounded down.
+    fn after_interval(&self, from: Instant) -> Instant {
+        let ns = self.params.interval.as_ns() as f64 / libm::sqrt(self.count as f64);
+        from.saturating_add(Span::ns(ns as u64))
+    }
+
+    /// Is it in the dropping state?
+    pub const fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Packets chosen in this dropping state, or the count that it went on from; outside of it, as it ended.
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// When the next packet is due in the dropping state; outside of it, when one would have been.
+    pub const fn drop_next(&self) -> Instant {
+        self.drop_next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const PARAMS: CodelParams =
+        CodelParams { target: Span::ms(5), interval: Span::ms(100), mtu: Bytes::new(1500) };
+    const LONG: Span = Span::ms(6);
+    const LEFT: Bytes = Bytes::new(100_000);
+
+    /// A packet leaves each 10 us from `from` to `to`; at which microseconds one was dropped.
+    fn drops(law: &mut CodelLaw, from: u64, to: u64) -> Vec<u64> {
+        let mut found = Vec::new();
+        for us in (from..to).step_by(10) {
+            let now = Instant::ZERO + Span::us(us);
+            while law.on_departure(now, LONG, LEFT) {
+                law.on_drop();
+                found.push(us);
+            }
+        }
+        found
+    }
+
+    /// Worked out by hand: 100 ms until the first one, then 100 ms over the square roots of 1, 2, 3, 4:
+    /// 0.1, 0.2, 0.27071, 0.32845, 0.37845 s.
+    #[test]
+    fn drops_come_at_distances_that_shrink_with_the_square_root_of_their_count() {
+        let mut law = CodelLaw::new(PARAMS);
+        assert_eq!(drops(&mut law, 0, 400_000), [100_000, 200_000, 270_720, 328_450, 378_450]);
+        assert_eq!((law.count(), law.is_dropping()), (5, true));
+        // 100 ms / sqrt 5 = 44.721 ms; the instant itself is no multiple of 10 us.
+        assert_eq!(law.drop_next().as_ns() / 1000, 423_167);
+    }
+
+    #[test]
+    fn the_first_drop_comes_an_interval_after_the_first_long_wait_and_a_short_wait_begins_anew() {
+        let mut law = CodelLaw::new(PARAMS);
+        assert_eq!(drops(&mut law, 0, 100_000), []);
+        assert!(!law.on_departure(Instant::from_ns(99_995_000), Span::ns(4_999_999), LEFT));
+        assert_eq!(drops(&mut law, 100_000, 210_000), [200_000]);
+    }
+
+    /// `target` itself is too long, and one byte more than `mtu` is a queue.
+    #[test]
+    fn edges_are_those_of_the_rfc() {
+        for (sojourn, left, dropped) in
+            [(5_000_000, 1501, true), (4_999_999, 1501, false), (5_000_000, 1500, false)]
+        {
+            let mut law = CodelLaw::new(PARAMS);
+            let (sojourn, left) = (Span::ns(sojourn), Bytes::new(left));
+            assert!(!law.on_departure(Instant::ZERO, sojourn, left));
+            assert!(!law.on_departure(Instant::from_ns(99_999_999), sojourn, left));
+            assert_eq!(law.on_departure(Instant::from_ns(100_000_000), sojourn, left), dropped);
+        }
+    }
+
+    /// A state that ends with `count` and begins again within 16 intervals goes on from what the last one had gained.
+    #[test]
+    fn a_new_state_goes_on_from_the_rate_of_one_that_ended_not_long_ago() {
+        for (pause_ms, count) in [(10, 4), (1400, 4), (1600, 1)] {
+            let mut law = CodelLaw::new(PARAMS);
+            assert_eq!(drops(&mut law, 0, 400_000).len(), 5);
+            assert!(!law.on_departure(Instant::ZERO + Span::us(400_000), Span::ZERO, LEFT));
+            assert!(!law.is_dropping());
+            let again = 400_000 + pause_ms * 1000;
+            let found = drops(&mut law, again, again + 100_010);
+            assert_eq!((found, law.count()), (Vec::from([again + 100_000]), count), "{pause_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_was_due_earlier_is_dropped_with_those_due_since() {
+        let mut law = CodelLaw::new(PARAMS);
+        assert_eq!(drops(&mut law, 0, 150_000), [100_000]);
+        // Due at 200, 270.7, 328.4 and 378.4 ms: all by the next departure.
+        assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
+    }
+
+    /// The queue runs out while packets are dropped: the state ends, but not with its first drop.
+    #[test]
+    fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
+        let mut law = CodelLaw::new(PARAMS);
+        drops(&mut law, 0, 90_000);
+        assert!(law.on_departure(Instant::ZERO + Span::ms(100), LONG, LEFT));
+        law.on_drop();
+        law.on_empty();
+        assert!(law.is_dropping());
+        assert_eq!(law.drop_next(), Instant::ZERO + Span::ms(200));
+        law.on_empty();
+        assert!(!law.is_dropping());
+        drops(&mut law, 100_000, 390_000);
+        let due = law.drop_next();
+        assert!(law.is_dropping() && law.on_departure(due, LONG, LEFT));
+        law.on_drop();
+        law.on_empty();
+        assert_eq!((law.is_dropping(), law.drop_next()), (false, due));
+    }
+
+    /// A mark schedules the next one like a drop, and the next packet is asked about at its own instant.
+    #[test]
+    fn a_mark_counts_like_a_drop() {
+        let mut law = CodelLaw::new(PARAMS);
+        let marks: Vec<u64> = (0..400_000)
+            .step_by(10)
+            .filter(|&us| law.on_departure(Instant::ZERO + Span::us(us), LONG, LEFT))
+            .collect();
+        assert_eq!(marks, [100_000, 200_000, 270_720, 328_450, 378_450]);
+    }
+}

@@ -1,0 +1,306 @@
+//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, by whoever reads it line by line: a queue, and
+//! its routines `dodequeue`, `control_law` and `dequeue` in its own words and order. A million packets over loads of all
+//! kinds, with ECN and without: the same packets leave at the same instants, the same are marked, the same are lost.
+
+use std::collections::VecDeque;
+
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::{
+    Cause, Classed, Discipline, Dscp, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Registry, Side,
+    Stamped,
+};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Span};
+
+const TARGET: u64 = 5_000_000;
+const INTERVAL: u64 = 100_000_000;
+const MAXPACKET: u64 = 1500;
+const LIMIT: usize = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pkt {
+    number: u64,
+    size: u64,
+    ecn: Ecn,
+}
+
+impl Packet for Pkt {
+    fn wire_len(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn flow_hash(&self, salt: u64) -> u64 {
+        salt
+    }
+    fn host_hash(&self, _: Side, salt: u64) -> u64 {
+        salt
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp(0)
+    }
+    fn set_dscp(&mut self, _: Dscp) {}
+}
+
+impl Classed for Pkt {}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Sent(Ecn),
+    Dropped(Reason),
+}
+
+/// The RFC's queue. Its clock counts nanoseconds; a `first_above_time` of 0 is unset, as there, so the clock begins at 1.
+#[derive(Default)]
+struct Model {
+    queue: VecDeque<(u64, Pkt)>,
+    bytes: u64,
+    ecn: bool,
+    first_above_time: u64,
+    drop_next: u64,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+    fates: Vec<(u64, u64, Fate)>,
+    /// Dropping states that began at the rate of the last one; states; marks.
+    resumed: u64,
+    states: u64,
+    marks: u64,
+}
+
+impl Model {
+    fn enqueue(&mut self, now: u64, pkt: Pkt) {
+        if self.queue.len() == LIMIT {
+            return self.fates.push((now, pkt.number, Fate::Dropped(Reason::Overflow)));
+        }
+        self.bytes += pkt.size;
+        self.queue.push_back((now, pkt));
+    }
+
+    fn dodequeue(&mut self, now: u64) -> (Option<Pkt>, bool) {
+        let mut ok_to_drop = false;
+        let Some((tstamp, p)) = self.queue.pop_front() else {
+            self.first_above_time = 0;
+            return (None, false);
+        };
+        self.bytes -= p.size;
+        let sojourn_time = now - tstamp;
+        if sojourn_time < TARGET || self.bytes <= MAXPACKET {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + INTERVAL;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(p), ok_to_drop)
+    }
+
+    fn control_law(t: u64, count: u32) -> u64 {
+        t + (INTERVAL as f64 / f64::from(count).sqrt()) as u64
+    }
+
+    fn drop(&mut self, now: u64, p: Option<Pkt>) {
+        let p = p.expect("a packet that is ok to drop is one");
+        self.fates.push((now, p.number, Fate::Dropped(Reason::Early)));
+    }
+
+    /// With ECN a capable packet is marked and leaves where it would be dropped and the next one taken.
+    fn marks(&mut self, p: &mut Option<Pkt>) -> bool {
+        let p = p.as_mut().expect("a packet that is ok to drop is one");
+        let marks = self.ecn && p.ecn != Ecn::NotEct;
+        if marks {
+            self.marks += u64::from(p.ecn != Ecn::Ce);
+            p.ecn = Ecn::Ce;
+        }
+        marks
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<Pkt> {
+        let (mut p, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count += 1;
+                if self.marks(&mut p) {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                    break;
+                }
+                self.drop(now, p);
+                (p, ok_to_drop) = self.dodequeue(now);
+                if ok_to_drop {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if !self.marks(&mut p) {
+                self.drop(now, p);
+                (p, _) = self.dodequeue(now);
+            }
+            self.dropping = true;
+            self.states += 1;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && (now as i64 - self.drop_next as i64) < 16 * INTERVAL as i64 {
+                self.count = delta;
+                self.resumed += 1;
+            }
+            self.drop_next = Self::control_law(now, self.count);
+            self.lastcount = self.count;
+        }
+        if let Some(p) = p {
+            self.fates.push((now, p.number, Fate::Sent(p.ecn)));
+        }
+        p
+    }
+}
+
+/// What the discipline does.
+#[derive(Default)]
+struct Fates(Vec<(u64, u64, Fate)>, u64);
+
+impl Observer<Stamped<Pkt>> for Fates {
+    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, at: Cause) {
+        self.0.push((now.as_ns(), pkt.packet.number, Fate::Dropped(at.reason)));
+    }
+    fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, at: Cause) {
+        assert_eq!(at.reason, Reason::Early);
+        self.1 += 1;
+    }
+}
+
+fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
+    let mut given = Settings::default();
+    given.set("ecn", Value::Flag(ecn), Origin::Given);
+    given.set("limit", Value::Size(Size::Packets(Packets::new(LIMIT as u64))), Origin::Given);
+    Registry::builtin().build("codel", &given, &LINK, Stream::new(1, "unused")).unwrap()
+}
+
+/// Both queues, one link behind each, which is either idle or asks at the end of each packet; decisions decide for how long.
+struct Pair {
+    discipline: Discipline<Stamped<Pkt>>,
+    model: Model,
+    fates: Fates,
+    /// When the link is free; `None`: it is idle.
+    free: Option<u64>,
+    ns_per_byte: u64,
+}
+
+impl Pair {
+    fn ask(&mut self, now: u64) {
+        let sent = self.model.dequeue(now);
+        let out = self.discipline.dequeue(Instant::from_ns(now), &mut self.fates);
+        if let Some(out) = &out {
+            self.fates.0.push((now, out.packet.number, Fate::Sent(out.packet.ecn)));
+        }
+        assert_eq!(out.map(|out| out.packet), sent);
+        self.free = sent.map(|pkt| now + pkt.size * self.ns_per_byte);
+    }
+
+    fn arrive(&mut self, now: u64, packet: Pkt) {
+        while let Some(free) = self.free.filter(|free| *free <= now) {
+            self.ask(free);
+        }
+        self.model.enqueue(now, packet);
+        let arrived = Instant::from_ns(now);
+        self.discipline.enqueue(arrived, Stamped { packet, arrived }, &mut self.fates);
+        if self.free.is_none() {
+            self.ask(now);
+        }
+    }
+
+    fn compare(&self) {
+        let first = self.fates.0.iter().zip(&self.model.fates).find(|(ours, theirs)| ours != theirs);
+        assert_eq!(first, None, "the first decision that differs");
+        assert_eq!((self.fates.0.len(), self.fates.1), (self.model.fates.len(), self.model.marks));
+        let mut law = LawSamples::new();
+        self.discipline.observe(Instant::FAR_FUTURE, &mut law);
+        let next = Instant::from_ns(self.model.drop_next).as_secs_f64();
+        let dropping = f64::from(u8::from(self.model.dropping));
+        let count = f64::from(self.model.count);
+        assert_eq!(law, [("dropping", dropping), ("count", count), ("drop_next", next)]);
+    }
+}
+
+/// Phases of 50 ms to 5 s, each with its own load (a fiftieth to three times the link), sizes and bursts.
+fn compare(seed: u64, packets: u64, ecn: bool) -> Pair {
+    let mut draws = Stream::new(seed, "load");
+    // 1500 B take 120 us to 12 ms.
+    let ns_per_byte = [80, 800, 8000][draws.below(3) as usize];
+    let model = Model { ecn, ..Model::default() };
+    let mut pair = Pair { discipline: codel(ecn), model, fates: Fates::default(), free: None, ns_per_byte };
+    let (mut now, mut phase_ends, mut percent, mut burst, mut ect) = (1, 0, 0, 1, 50);
+    for number in 0..packets {
+        if now >= phase_ends {
+            phase_ends = now + 50_000_000 + draws.below(5_000_000_000);
+            percent = [2, 60, 95, 102, 110, 150, 300][draws.below(7) as usize];
+            burst = 1 + draws.below(3) * 15;
+            ect = [0, 50, 100][draws.below(3) as usize];
+        }
+        let size = if draws.below(4) == 0 { 40 + draws.below(1461) } else { 1500 };
+        let field = [Ecn::Ect0, Ecn::Ect1, Ecn::Ce][draws.below(3) as usize];
+        let ecn = if draws.below(100) < ect { field } else { Ecn::NotEct };
+        pair.arrive(now, Pkt { number, size, ecn });
+        if number % burst == 0 {
+            now += draws.below(2 * burst * 1300 * ns_per_byte * 100 / percent);
+        }
+    }
+    while let Some(free) = pair.free {
+        pair.ask(free);
+    }
+    pair.compare();
+    pair
+}
+
+#[test]
+fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
+    for ecn in [false, true] {
+        let (mut chosen, mut overflows, mut marks, mut states, mut resumed) = (0, 0, 0, 0, 0);
+        for seed in 0..50 {
+            let pair = compare(seed, 10_000, ecn);
+            let dropped =
+                |reason| pair.model.fates.iter().filter(|(.., fate)| *fate == Fate::Dropped(reason)).count();
+            chosen += dropped(Reason::Early);
+            overflows += dropped(Reason::Overflow);
+            marks += pair.model.marks;
+            states += pair.model.states;
+            resumed += pair.model.resumed;
+        }
+        println!(
+            "ecn {ecn}: {chosen} drops, {marks} marks, {overflows} overflows, {states} states, {resumed} resumed"
+        );
+        assert!(chosen > 5_000 && overflows > 5_000 && states > 200 && resumed > 20, "all of it is met");
+        assert_eq!(marks > 1_000, ecn);
+    }
+}
+
+/// A queue that never empties, behind a link that asks every 100 us: drops at 100 ms after the first long wait, then at
+/// 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are worked out apart from both.
+#[test]
+fn drops_of_a_standing_queue_come_at_the_known_instants() {
+    let (mut queue, mut fates) = (codel(false), Fates::default());
+    let mut number = 0;
+    for step in 0..5000 {
+        let now = Instant::ZERO + Span::us(100) * step;
+        while queue.backlog().packets < Packets::new(200) {
+            let packet = Pkt { number, size: 1500, ecn: Ecn::NotEct };
+            queue.enqueue(now, Stamped { packet, arrived: now }, &mut fates);
+            number += 1;
+        }
+        assert!(queue.dequeue(now, &mut fates).is_some());
+    }
+    // 200 packets wait 20 ms; the first to have waited 5 ms leaves at 5 ms.
+    let expected = [105.0, 205.0, 275.8, 333.5, 383.5, 428.2, 469.0];
+    let dropped: Vec<f64> = fates.0.iter().map(|(at, ..)| *at as f64 / 1e6).collect();
+    assert_eq!(dropped, expected);
+}
