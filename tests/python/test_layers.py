@@ -1,4 +1,4 @@
-"""Layers: who may import whom in `python/aqmlab`, and no circles there."""
+"""Layers: which Python modules may import which, and no circles, neither there nor in any Rust crate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import tomllib
 from pathlib import Path
 
 import grimp
+import pytest
 from importlinter.cli import lint_imports
+
+from rust_modules import modules
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,3 +50,30 @@ def test_no_python_modules_import_each_other_in_a_circle():
         importer, imported = ignored.split(" -> ")
         graph.remove_import(importer=importer, imported=imported)
     assert circles({m: graph.find_modules_directly_imported_by(m) for m in graph.modules}) == []
+
+
+@pytest.mark.parametrize("crate", sorted(folder.name for folder in (ROOT / "crates").iterdir()))
+def test_no_modules_of_a_crate_name_each_other_in_a_circle(crate):
+    graph = modules(ROOT / "crates" / crate / "src")
+    assert circles(graph) == []
+
+
+def test_how_modules_are_read(tmp_path):
+    for name, text in {
+        "lib.rs": "mod a; mod b; mod c; pub use a::*; pub use b::B;",
+        "a/mod.rs": "mod inner; pub struct A; pub use inner::Inner; // crate::c::C",
+        "a/inner.rs": 'use super::A; pub struct Inner; fn f() { let quoted = "crate::c::C"; }',
+        "b.rs": "use crate::{A, a::Inner as I}; pub struct B; #[cfg(test)] mod tests { use crate::c::C; }",
+        "c.rs": "pub struct C; impl C { fn f(&self) -> crate::B { super::b::made('\"', '{') } }",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert modules(tmp_path) == {
+        (): set(),
+        ("a",): set(),
+        ("a", "inner"): {("a",)},
+        ("b",): {("a",), ("a", "inner")},
+        ("c",): {("b",)},
+    }
+    (tmp_path / "a/mod.rs").write_text("mod inner; pub use inner::Inner; pub struct A(Inner);")
+    assert circles(modules(tmp_path)) == [(("a",), ("a", "inner"))]

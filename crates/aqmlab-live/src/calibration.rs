@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::capacity::{self, Capacity};
 use crate::error::LiveError;
 use crate::host;
-use crate::outcome::distribution;
 use crate::ping;
+use crate::quantiles::distribution;
 
 /// What this machine can do at best.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,12 +4,9 @@
 //! and are not. Where there is no file, `capture_failure` says why (`reason`), and how far the run was (`at_ns`). What is
 //! missing is a remark besides.
 
-use aqmlab_recording::RecordingError;
 use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
 use aqmlab_units::Instant;
 use serde_json::{Value, json};
-
-use crate::run::LiveRun;
 
 /// There is a file with a capture.
 pub fn tell(live: &mut Value, report: &CaptureReport) {
@@ -31,24 +28,6 @@ pub fn tell_failure(live: &mut Value, ports: &[CapturedPackets], at: Instant, re
     add_remark(live, &words);
 }
 
-impl LiveRun {
-    /// Its packets are not kept after all: `error` says why the tables found no room beside them.
-    pub fn give_up_capture(&mut self, error: &RecordingError) {
-        let manifest = &mut self.recording.manifest;
-        let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
-        if let (Some(words), Some(remarks)) = (incomplete(&report), live["remarks"].as_array_mut()) {
-            remarks.retain(|remark| *remark != words);
-        }
-        let lost = |port: CapturedPackets| {
-            let CapturedPackets { port, written, missed } = port;
-            CapturedPackets { port, written: 0, missed: written + missed }
-        };
-        let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
-        let reason = format!("{}, and the tables needed its room", error.reason());
-        tell_failure(live, &ports, manifest.t1, &reason);
-    }
-}
-
 fn add_ports(live: &mut Value, ports: &[CapturedPackets]) {
     let port =
         |port: &CapturedPackets| (port.port.clone(), json!({"packets": port.written, "missed": port.missed}));
@@ -62,7 +41,7 @@ fn add_remark(live: &mut Value, words: &str) {
 }
 
 /// A file that is not whole, in words.
-fn incomplete(report: &CaptureReport) -> Option<String> {
+pub fn incomplete(report: &CaptureReport) -> Option<String> {
     let missed = report.missed();
     (missed > 0).then(|| {
         format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports or bytes of a packet")

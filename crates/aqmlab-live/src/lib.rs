@@ -39,8 +39,9 @@ mod ping;
 pub mod plane;
 #[cfg(target_os = "linux")]
 mod priority;
-pub mod router;
 #[cfg(target_os = "linux")]
+mod quantiles;
+pub mod router;
 mod run;
 #[cfg(target_os = "linux")]
 mod selftest;
@@ -56,7 +57,8 @@ pub use calibration::Calibration;
 pub use entry::{End, Entry};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
-pub use run::{LiveRun, Options, Phase, Progress, live, live_captured, live_with};
+pub use outcome::LiveRun;
+pub use run::{Options, Phase, Progress, live, live_captured, live_with};
 #[cfg(target_os = "linux")]
 pub use selftest::{SelfTest, selftest};
 #[cfg(target_os = "linux")]

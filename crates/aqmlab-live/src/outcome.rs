@@ -1,8 +1,7 @@
 //! What a live run leaves: tables, the verdict, and what the manifest says of it.
 
-use aqmlab_qdisc::Histogram;
-use aqmlab_recording::capture::{CaptureFailure, CaptureReport};
-use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy};
+use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
+use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 use serde_json::{Map, Value, json};
@@ -14,10 +13,40 @@ use crate::feasible;
 use crate::frame::Malformed;
 use crate::host::{Counters, Hosts, Stack};
 use crate::plane::PlaneReport;
+use crate::quantiles::{distribution, quantile};
 use crate::router::{DoorBooks, RouterRecord};
-use crate::run::LiveRun;
 use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
 use crate::verdict::{Observed, Pace, Verdict};
+
+/// What a live run gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LiveRun {
+    /// The same tables as a simulated run's, as far as kernels tell; [`Verdict::to_json`] and what led to it are in its manifest.
+    pub recording: Recording,
+    /// Whether it is to be trusted.
+    pub verdict: Verdict,
+    /// What is in the file of captured packets, if there is one.
+    pub captured: Option<CaptureReport>,
+}
+
+impl LiveRun {
+    /// Its packets are not kept after all: `error` says why the tables found no room beside them.
+    pub fn give_up_capture(&mut self, error: &RecordingError) {
+        let manifest = &mut self.recording.manifest;
+        let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
+        if let (Some(words), Some(remarks)) = (captured::incomplete(&report), live["remarks"].as_array_mut())
+        {
+            remarks.retain(|remark| *remark != words);
+        }
+        let lost = |port: CapturedPackets| {
+            let CapturedPackets { port, written, missed } = port;
+            CapturedPackets { port, written: 0, missed: written + missed }
+        };
+        let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
+        let reason = format!("{}, and the tables needed its room", error.reason());
+        captured::tell_failure(live, &ports, manifest.t1, &reason);
+    }
+}
 
 /// All that is known of a run when it has ended.
 pub struct Ran<'a> {
@@ -280,33 +309,6 @@ fn path_counts(record: &RouterRecord, row: &FlowRow) -> PathCounts {
     }
 }
 
-/// The least value that a share of all does not exceed, to within 1 %.
-fn quantile(histogram: &Histogram, share: f64) -> Span {
-    let wanted = share * histogram.total() as f64;
-    let mut below = 0;
-    for bin in histogram.bins() {
-        below += bin.weight;
-        if below as f64 >= wanted {
-            return Span::ns(bin.high);
-        }
-    }
-    Span::ZERO
-}
-
-/// Count and quantiles of times in nanoseconds, and the bins that they are of.
-pub fn distribution(histogram: &Histogram) -> Value {
-    let at = |share| quantile(histogram, share).as_ns();
-    json!({
-        "count": histogram.total(),
-        "p50_ns": at(0.5),
-        "p90_ns": at(0.9),
-        "p99_ns": at(0.99),
-        "p999_ns": at(0.999),
-        "max_ns": histogram.bins().last().map_or(0, |bin| bin.high),
-        "bins": histogram.bins().map(|bin| [bin.low, bin.high, bin.weight]).collect::<Vec<_>>(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,20 +333,5 @@ mod tests {
         assert_eq!((percent(Wait::Hybrid, 500), percent(Wait::Epoll, 500)), (25.0, 0.0));
         assert_eq!(percent(Wait::Hybrid, 2050), 100.0, "its first window began before the interval");
         assert_eq!(percent_without_spin(Wait::Hybrid, Span::ZERO, Span::ZERO), 0.0);
-    }
-
-    #[test]
-    fn quantiles_are_those_of_the_bins() {
-        let mut histogram = Histogram::new();
-        (1..=100).for_each(|value| histogram.add(value, 1));
-        assert_eq!(quantile(&histogram, 0.5), Span::ns(50));
-        assert_eq!(quantile(&histogram, 0.99), Span::ns(99));
-        assert_eq!(quantile(&histogram, 1.0), Span::ns(100));
-        assert_eq!(quantile(&Histogram::new(), 0.99), Span::ZERO);
-        let told = distribution(&histogram);
-        assert_eq!(
-            (&told["count"], &told["max_ns"], &told["p90_ns"]),
-            (&json!(100), &json!(100), &json!(90))
-        );
     }
 }

@@ -6,8 +6,8 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use aqmlab_qdisc::{Registry, Stamped};
-use aqmlab_recording::capture::{CaptureReport, PortCapture};
-use aqmlab_recording::{Recording, StoppedBy};
+use aqmlab_recording::StoppedBy;
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
@@ -18,12 +18,11 @@ use crate::feasible;
 use crate::frame::LiveFrame;
 use crate::host::{self, Hosts, Tun};
 use crate::machine;
-use crate::outcome::Ran;
+use crate::outcome::{LiveRun, Ran};
 use crate::plane::{Clock, Plane, PlaneControl, PlaneOutcome, PlaneSettings};
 use crate::priority;
 use crate::router::{Room, Router};
 use crate::traffic::{Generator, Outcome, Signals};
-use crate::verdict::Verdict;
 
 /// How a plan is run live, besides what it says itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,17 +72,6 @@ pub struct Progress {
     pub total: Span,
     /// The most that a packet has been late so far.
     pub lateness_max: Span,
-}
-
-/// What a live run gives.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LiveRun {
-    /// The same tables as a simulated run's, as far as kernels tell; [`Verdict::to_json`] and what led to it are in its manifest.
-    pub recording: Recording,
-    /// Whether it is to be trusted.
-    pub verdict: Verdict,
-    /// What is in the file of captured packets, if there is one.
-    pub captured: Option<CaptureReport>,
 }
 
 /// So much time the threads have to get ready before the run's time begins.

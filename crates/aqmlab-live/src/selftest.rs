@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::calibration::Calibration;
 use crate::error::LiveError;
 use crate::machine::Machine;
-use crate::outcome::distribution;
-use crate::run::{LiveRun, Options, Progress, live};
+use crate::outcome::LiveRun;
+use crate::quantiles::distribution;
+use crate::run::{Options, Progress, live};
 
 /// Full packets at the rate of a fast access link, with marks: 8,000 packets a second, half as many acknowledgments.
 const PLAN: &str = r#"

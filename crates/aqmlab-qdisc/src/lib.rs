@@ -112,6 +112,7 @@ mod ecn_policy;
 mod fifo;
 mod flow_table;
 mod histogram;
+mod info;
 mod keyed;
 pub mod law;
 mod limit;

@@ -2,13 +2,12 @@
 
 use aqmlab_units::Bytes;
 
-use crate::error::{Report, ScenarioError};
+use crate::error::Report;
 use crate::estimate;
 use crate::language::FILE;
 use crate::pass::{LINES, Pass, Section};
 use crate::plan::{Experiment, Plan};
-use crate::sweep::Sweep;
-use crate::trace::{Beside, Files, Traces};
+use crate::trace::Traces;
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node};
 
@@ -24,28 +23,6 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { memory: Bytes::new(8_000_000_000) }
     }
-}
-
-/// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
-/// Of a sweep it is the first case; [`Sweep`] has the others.
-///
-/// # Errors
-/// All that is wrong with it.
-pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
-    parse_within(text, file, Limits::default(), &Beside::of(file))
-}
-
-/// As [`parse`], for a machine with other limits, and with traces from elsewhere.
-///
-/// # Errors
-/// All that is wrong with it.
-pub fn parse_within(
-    text: &str,
-    file: &str,
-    limits: Limits,
-    files: &dyn Files,
-) -> Result<Experiment, ScenarioError> {
-    Ok(Sweep::read_within(text, file, limits, Box::new(files))?.experiment())
 }
 
 /// What holds for all arms.

@@ -50,12 +50,12 @@ mod warnings;
 
 pub use describe::{ClassView, LinkView, NetworkView};
 pub use draws::{DatagramSource, FlowSource};
-pub use elaborate::{Limits, parse, parse_within};
+pub use elaborate::Limits;
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Drawn, Field, Form, Variant};
 pub use own_links::base_rtt;
 pub use plan::*;
 pub use reference::reference;
 pub use schema::schema;
-pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep};
+pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_within};
 pub use trace::{Beside, Files, Schedule, Scheduled, Trace, TracedConnection};

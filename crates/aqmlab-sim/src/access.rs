@@ -3,8 +3,7 @@
 use aqmlab_qdisc::Line;
 use aqmlab_units::{Bytes, Instant, Span, Tempo};
 
-use crate::event::End;
-use crate::hazards::Hazards;
+use crate::hazards::{AccessLink, Hazards};
 
 /// How fast the access links of a class are, in the order of [`AccessLink`]. All have one rate; each sees packets of
 /// few sizes, so each has a tempo to itself.
@@ -118,28 +117,5 @@ impl Pending {
     #[inline]
     pub fn is_none(self) -> bool {
         self.0 == 0
-    }
-}
-
-/// Which of a flow's four access links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AccessLink {
-    /// from the sender into the network
-    SenderOut = 0,
-    /// from the network to the receiver
-    ReceiverIn = 1,
-    /// from the receiver into the network
-    ReceiverOut = 2,
-    /// from the network to the sender
-    SenderIn = 3,
-}
-
-impl AccessLink {
-    /// The end that it is of.
-    pub const fn end(self) -> End {
-        match self {
-            AccessLink::SenderOut | AccessLink::SenderIn => End::Sender,
-            AccessLink::ReceiverIn | AccessLink::ReceiverOut => End::Receiver,
-        }
     }
 }

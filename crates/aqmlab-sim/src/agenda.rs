@@ -4,9 +4,10 @@ use aqmlab_qdisc::Packet;
 use aqmlab_recording::Tally;
 use aqmlab_units::Instant;
 
-use crate::access::{AccessLink, AccessLinks, Tempi};
-use crate::event::{End, EventQueue, FlowRef, Key, Notice, Rank};
-use crate::packet::SimPacket;
+use crate::access::{AccessLinks, Tempi};
+use crate::event::{EventQueue, FlowRef, Key, Notice, Rank};
+use crate::hazards::AccessLink;
+use crate::packet::{End, SimPacket};
 
 /// Events to come.
 pub struct Agenda<Q: EventQueue> {

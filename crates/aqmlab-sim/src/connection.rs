@@ -5,7 +5,7 @@ use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::Instant;
 
 use crate::counts::FlowCounts;
-use crate::event::End;
+use crate::packet::End;
 
 /// The two endpoints of a connection and the timer event that each waits for.
 pub struct Connection {

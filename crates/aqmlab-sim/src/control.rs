@@ -1,11 +1,19 @@
-//! How a run is watched and stopped from another thread.
+//! How a run is watched and stopped from another thread, and why it gave no recording.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use aqmlab_params::ParamError;
+use aqmlab_qdisc::books;
+use aqmlab_recording::{Imbalance, RecordingError};
+use aqmlab_scenario::Problem;
+use aqmlab_units::Instant;
+
+use crate::options::OptionImbalance;
 
 /// Shared between a run and whoever waits for it. A run looks at it every 2^16 events.
 #[derive(Default, Debug)]
 pub struct Control {
-    /// Set to end the run early; it then returns `RunError::Cancelled` and leaves nothing.
+    /// Set to end the run early; it then returns [`RunError::Cancelled`] and leaves nothing.
     pub cancel: AtomicBool,
     /// Events processed so far.
     pub events: AtomicU64,
@@ -28,4 +36,65 @@ impl Control {
     pub(crate) fn cap(&self) -> Option<u64> {
         Some(self.memory_cap.load(Ordering::Relaxed)).filter(|&cap| cap > 0)
     }
+}
+
+/// Why a run gave no recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A discipline refused its parameters.
+    #[error("{0}")]
+    Discipline(ParamError),
+    /// The plan says nothing of this seed.
+    #[error("{0}")]
+    Seed(String),
+    /// The plan asks for something that only a kernel has.
+    #[error("{}:{}: {}: {}", .0.line, .0.column, .0.path, .0.message)]
+    OnlyLive(Problem),
+    /// Somebody set the cancel flag.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The run's tables outgrew the cap.
+    #[error("the run needs more than its memory cap: {used} bytes in use, {cap} allowed")]
+    Memory {
+        /// bytes in use
+        used: u64,
+        /// bytes allowed
+        cap: u64,
+    },
+    /// The classes' paths have too many places for packets to tell apart.
+    #[error(
+        "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
+    )]
+    Places,
+    /// A recording of single changes or packets has more rows than the scenario allows.
+    #[error(
+        "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
+         events in [record], a shorter time, or raise its `limit`"
+    )]
+    TooManyRows {
+        /// the table
+        table: &'static str,
+        /// when
+        at: Instant,
+        /// rows allowed
+        limit: u64,
+    },
+    /// The file of captured packets could not be written.
+    #[error("{0}")]
+    Capture(RecordingError),
+    /// A port's books do not balance: a defect of the program or of a discipline from outside.
+    #[error("the books of queue `{queue}` do not balance: {source}")]
+    PortBooks {
+        /// the queue
+        queue: String,
+        /// the identity that fails
+        source: books::Imbalance,
+    },
+    /// The end-to-end books do not balance: a defect of the program.
+    #[error("the books of the network do not balance: {0}")]
+    NetworkBooks(Imbalance),
+    /// Options are kept for packets that have gone, or not for all that are on their way: a defect of the program.
+    #[error("the books of TCP options do not balance: {0}")]
+    OptionBooks(OptionImbalance),
 }

@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 
 use aqmlab_units::Instant;
 
-use crate::packet::SimPacket;
+use crate::packet::{End, SimPacket};
 
 /// What goes first among events of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -103,15 +103,6 @@ pub struct FlowRef {
     pub slot: u32,
     /// The tenant's number.
     pub generation: u32,
-}
-
-/// One end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// Opens the connection and sends the data.
-    Sender,
-    /// Accepts it.
-    Receiver,
 }
 
 /// What happens.

@@ -7,9 +7,8 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::access::{AccessLinks, Pending};
 use crate::connection::Connection;
 use crate::counts::FlowCounts;
-use crate::event::End;
-use crate::looks::Kept;
-use crate::packet::FlowId;
+use crate::looks::{Kept, ReceiverSample, SenderSample};
+use crate::packet::{End, FlowId};
 
 /// One flow that is alive.
 pub struct Flow {
@@ -127,6 +126,45 @@ impl Flow {
                 }
             }
         }
+    }
+}
+
+impl Flow {
+    /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
+    pub fn keep_for_warmup(&mut self, end: End) {
+        let counts = self.counts_of(end);
+        self.kept.get_or_insert_default().warmup[end as usize].get_or_insert(counts);
+    }
+
+    /// Keeps one end for the next sample, unless that has been done.
+    pub fn keep_for_sample(&mut self, end: End) {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else { return };
+        let kept = kept.get_or_insert_default();
+        match end {
+            End::Sender => {
+                kept.sender.get_or_insert_with(|| SenderSample::of(sender));
+            }
+            End::Receiver => {
+                kept.receiver.get_or_insert_with(|| ReceiverSample::of(receiver));
+            }
+        }
+    }
+
+    /// The flow at the sample of this instant: its sender and its receiver. `None` if it is no connection.
+    pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else {
+            return None;
+        };
+        let (kept_sender, kept_receiver) =
+            kept.as_mut().map_or((None, None), |kept| (kept.sender.take(), kept.receiver.take()));
+        let sender = kept_sender.unwrap_or_else(|| SenderSample::of(sender));
+        Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
+    }
+
+    /// The counts at the end of the warm-up; none for a flow that started later.
+    pub fn counts_at_warmup(&self) -> FlowCounts {
+        let [sender, receiver] = self.kept.as_ref().map(|kept| kept.warmup).unwrap_or_default();
+        sender.unwrap_or_default().plus(receiver.unwrap_or_default())
     }
 }
 

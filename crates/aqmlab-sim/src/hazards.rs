@@ -5,7 +5,30 @@ use aqmlab_qdisc::{Loss, Passage, Pipe};
 use aqmlab_scenario::{Edge, Plan};
 use aqmlab_units::{Bytes, Instant, Span};
 
-use crate::access::AccessLink;
+use crate::packet::End;
+
+/// Which of a flow's four access links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessLink {
+    /// from the sender into the network
+    SenderOut = 0,
+    /// from the network to the receiver
+    ReceiverIn = 1,
+    /// from the receiver into the network
+    ReceiverOut = 2,
+    /// from the network to the sender
+    SenderIn = 3,
+}
+
+impl AccessLink {
+    /// The end that it is of.
+    pub const fn end(self) -> End {
+        match self {
+            AccessLink::SenderOut | AccessLink::SenderIn => End::Sender,
+            AccessLink::ReceiverIn | AccessLink::ReceiverOut => End::Receiver,
+        }
+    }
+}
 
 /// A flow's losses and delay stages. A stage lies between the flow's own link and the network: behind a link that leads
 /// into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is

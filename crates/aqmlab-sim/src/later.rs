@@ -5,7 +5,11 @@
 //! slot nothing is sorted, for the wheel sorts.
 
 use crate::event::{Key, Notice};
-use crate::wheel::{NEVER, NONE, boxed};
+
+/// No node.
+pub(crate) const NONE: u32 = u32::MAX;
+/// The slot of no event.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// How many slots there are; a power of two.
 const SLOTS: usize = 1 << 12;
@@ -107,5 +111,13 @@ impl Later {
     /// Bytes that the ring's tables take.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>() + size_of_val(&*self.heads) + size_of_val(&*self.occupied)
+    }
+}
+
+/// An array on the heap, never on the stack.
+pub(crate) fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
+    match vec![value; N].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("a vector of N elements is an array of N"),
     }
 }

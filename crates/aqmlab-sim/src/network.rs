@@ -9,8 +9,7 @@ use aqmlab_units::{Instant, Rate, Span, Tempo};
 use crate::access::{AccessLinks, Tempi};
 use crate::event::Turns;
 use crate::hazards::Hazards;
-use crate::packet::{PortPacket, SimPacket};
-use crate::routes::Place;
+use crate::packet::{Place, PortPacket, SimPacket};
 use crate::watch::Watch;
 
 /// One directed link.

@@ -5,8 +5,6 @@ use aqmlab_random::philox2x64;
 use aqmlab_transport::{Flags, Segment};
 use aqmlab_units::Bytes;
 
-use crate::routes::Place;
-
 /// Which way a packet travels on its flow's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Toward {
@@ -15,6 +13,18 @@ pub enum Toward {
     /// Back.
     Sender = 1,
 }
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Opens the connection and sends the data.
+    Sender,
+    /// Accepts it.
+    Receiver,
+}
+
+/// A place on a path: an index into the table of [`Routes`](crate::routes::Routes). The place after it is the next one of its path.
+pub type Place = u16;
 
 /// The flow that a packet belongs to, as packets carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,9 +2,9 @@
 
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
-use crate::access::AccessLink;
-use crate::event::End;
+use crate::hazards::AccessLink;
 use crate::network::has_edges;
+use crate::packet::{End, Place};
 use crate::watch::is_watched;
 
 /// Where a packet goes next.
@@ -22,9 +22,6 @@ pub enum Next {
     /// The same, where something is recorded one by one, or applications look how far their streams have come.
     WatchedHost(End, u8),
 }
-
-/// A place on a path: an index into the table of [`Routes`]. The place after it is the next one of its path.
-pub type Place = u16;
 
 /// The places of all paths one after the other. Classes that take the same way share it.
 #[derive(Default)]

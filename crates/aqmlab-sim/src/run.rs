@@ -2,84 +2,18 @@
 
 use std::time::Instant as WallClock;
 
-use aqmlab_params::ParamError;
-use aqmlab_qdisc::{Registry, books};
+use aqmlab_qdisc::Registry;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{
-    Imbalance, LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy as Stopped,
-    run_table,
-};
-use aqmlab_scenario::{Plan, Problem};
+use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy as Stopped, run_table};
+use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
-use crate::control::Control;
+use crate::control::{Control, RunError};
 use crate::event::{EventQueue, HeapQueue};
 use crate::network;
-use crate::options::OptionImbalance;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{StoppedBy, World};
-
-/// Why a run gave no recording.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// A discipline refused its parameters.
-    #[error("{0}")]
-    Discipline(ParamError),
-    /// The plan says nothing of this seed.
-    #[error("{0}")]
-    Seed(String),
-    /// The plan asks for something that only a kernel has.
-    #[error("{}:{}: {}: {}", .0.line, .0.column, .0.path, .0.message)]
-    OnlyLive(Problem),
-    /// Somebody set the cancel flag.
-    #[error("the run was cancelled")]
-    Cancelled,
-    /// The run's tables outgrew the cap.
-    #[error("the run needs more than its memory cap: {used} bytes in use, {cap} allowed")]
-    Memory {
-        /// bytes in use
-        used: u64,
-        /// bytes allowed
-        cap: u64,
-    },
-    /// The classes' paths have too many places for packets to tell apart.
-    #[error(
-        "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
-    )]
-    Places,
-    /// A recording of single changes or packets has more rows than the scenario allows.
-    #[error(
-        "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
-         events in [record], a shorter time, or raise its `limit`"
-    )]
-    TooManyRows {
-        /// the table
-        table: &'static str,
-        /// when
-        at: Instant,
-        /// rows allowed
-        limit: u64,
-    },
-    /// The file of captured packets could not be written.
-    #[error("{0}")]
-    Capture(RecordingError),
-    /// A port's books do not balance: a defect of the program or of a discipline from outside.
-    #[error("the books of queue `{queue}` do not balance: {source}")]
-    PortBooks {
-        /// the queue
-        queue: String,
-        /// the identity that fails
-        source: books::Imbalance,
-    },
-    /// The end-to-end books do not balance: a defect of the program.
-    #[error("the books of the network do not balance: {0}")]
-    NetworkBooks(Imbalance),
-    /// Options are kept for packets that have gone, or not for all that are on their way: a defect of the program.
-    #[error("the books of TCP options do not balance: {0}")]
-    OptionBooks(OptionImbalance),
-}
 
 /// Runs `plan` with `seed` on the built-in disciplines.
 ///

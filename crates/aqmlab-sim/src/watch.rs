@@ -14,10 +14,9 @@ use aqmlab_transport::Profile;
 use aqmlab_units::Instant;
 
 use crate::capture::{CaptureTap, SharedCapture};
-use crate::event::End;
 use crate::flow::{Body, Flow};
 use crate::options::ShownOptions;
-use crate::packet::{PortPacket, SimPacket, Toward};
+use crate::packet::{End, PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog, SharedLog, Tap, note};
 use crate::trace::Trace;
 

@@ -14,13 +14,8 @@ use std::collections::BinaryHeap;
 use aqmlab_units::{Instant, Span};
 
 use crate::event::{Event, EventQueue, Item, Key, Notice};
-use crate::later::Later;
+use crate::later::{Later, NEVER, NONE, boxed};
 use crate::packet::SimPacket;
-
-/// No node.
-pub(crate) const NONE: u32 = u32::MAX;
-/// The slot of no event.
-pub(crate) const NEVER: u64 = u64::MAX;
 
 /// One event in a slot's list.
 #[derive(Clone, Copy)]
@@ -361,14 +356,6 @@ impl Wheel {
         }
         scratch.clear();
         self.scratch = scratch;
-    }
-}
-
-/// An array on the heap, never on the stack.
-pub(crate) fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
-    match vec![value; N].into_boxed_slice().try_into() {
-        Ok(array) => array,
-        Err(_) => unreachable!("a vector of N elements is an array of N"),
     }
 }
 

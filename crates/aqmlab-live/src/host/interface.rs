@@ -10,13 +10,15 @@ use std::time::Duration;
 
 use aqmlab_scenario::IpVersion;
 
-use super::lay::Tun;
 use super::netlink::{Link, Netlink, Request};
 use super::refusal;
 use super::stack::Stack;
 use crate::error::LiveError;
 use crate::plane::FdDevice;
 use crate::sys;
+
+/// Our end of a host's interface.
+pub type Tun = FdDevice<OwnedFd>;
 
 /// Its name, in each namespace.
 pub const NAME: &str = "aqmlab0";

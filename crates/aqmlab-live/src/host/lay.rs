@@ -1,23 +1,18 @@
 //! Lays out the hosts of a plan.
 
 use std::fs;
-use std::os::fd::OwnedFd;
 
 use aqmlab_scenario::{IpVersion, Plan};
 
 use super::address::Addresses;
 use super::counters::Counters;
-use super::interface;
+use super::interface::{self, Tun};
 use super::namespace::Namespace;
 use super::refusal;
 use super::stack::Stack;
 use super::sysctl::{self, Applied, Sysctl};
 use crate::entry::{End, Entry};
 use crate::error::LiveError;
-use crate::plane::FdDevice;
-
-/// Our end of a host's interface.
-pub type Tun = FdDevice<OwnedFd>;
 
 /// A host: a namespace of its own, and how it has been set up.
 #[derive(Debug)]

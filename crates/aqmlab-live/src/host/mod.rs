@@ -16,7 +16,8 @@ mod sysctl;
 
 pub use address::{Addresses, client_port, flow_of_port};
 pub use counters::Counters;
-pub use lay::{Host, Hosts, Tun, lay};
+pub use interface::Tun;
+pub use lay::{Host, Hosts, lay};
 pub use namespace::{Namespace, leave_host_namespace};
 pub use refusal::{descriptors as descriptors_refused, too_few_descriptors};
 pub use stack::{Datagrams, Stack, TcpSockets};

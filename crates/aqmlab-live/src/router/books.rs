@@ -1,8 +1,10 @@
 //! What a router counts beside its ports.
 
-use aqmlab_qdisc::books::Tally;
+use aqmlab_qdisc::books::{Books, Tally};
+use aqmlab_recording::Fates;
 use aqmlab_units::Bytes;
 
+use crate::error::LiveError;
 use crate::frame::Malformed;
 
 /// Why a frame was not let in.
@@ -14,6 +16,16 @@ pub enum Refused {
     Oversize,
     /// All slots for frames are taken. Slots are for more frames than the plan's queues and delays hold.
     NoSlot,
+}
+
+/// What everything was when the measured interval ended. Frames go on after that, and are not measured.
+pub struct Frozen {
+    pub books: Vec<Books>,
+    pub fates: Fates,
+    pub resident: aqmlab_recording::Tally,
+    pub flows: Vec<Vec<[FlowBooks; 2]>>,
+    /// The first port whose books did not balance then.
+    pub fault: Option<LiveError>,
 }
 
 /// The books of one door.

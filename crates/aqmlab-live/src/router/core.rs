@@ -1,46 +1,22 @@
 //! The router itself: what is due next, and what happens then.
 
-use aqmlab_qdisc::{DelayStage, Ecn, Packet, Pipe, Port, Registry, Stamped};
+use aqmlab_qdisc::{DelayStage, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::books::{DoorBooks, FlowBooks, Refused, count};
+use super::books::{DoorBooks, FlowBooks, Frozen, Refused, count};
 use super::conditions::is_reached;
 use super::course::{Course, Mark};
 use super::lanes::Lanes;
-use super::record::Frozen;
 use super::room::Room;
 use super::routes::{Routes, Step};
 use super::tap::{Tap, What};
-use super::yard::Yard;
+use super::yard::{Exit, Yard};
 use crate::entry::Entry;
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse};
-
-/// A frame that leaves the network.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaving<'a> {
-    /// When it leaves, ideally.
-    pub at: Instant,
-    /// By which door.
-    pub to: Entry,
-    /// The index of its flow within the class, if it is of one.
-    pub flow: Option<u32>,
-    /// Its ECN field as it leaves.
-    pub ecn: Ecn,
-    /// Does it leave in the measured interval?
-    pub measured: bool,
-    /// The whole packet, marks and checksum included.
-    pub octets: &'a [u8],
-}
-
-/// Takes the frames that leave the network, in the order of time.
-pub trait Exit {
-    /// A frame leaves.
-    fn leave(&mut self, leaving: Leaving<'_>);
-}
 
 /// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
 /// after slow start has filled a queue. A connection with more takes memory for twice as many.
@@ -387,7 +363,7 @@ impl Router {
         }
         self.course.end(at, why);
         self.ports.iter_mut().for_each(|port| port.settle(at));
-        self.frozen = Some(Frozen::of(self));
+        self.frozen = Some(self.as_it_is());
     }
 
     /// What is in the network, by what ports and pipes say that they hold.

@@ -20,8 +20,9 @@ mod tap;
 mod yard;
 
 pub use books::{DoorBooks, FlowBooks, Refused};
-pub use core::{Exit, Leaving, Router};
+pub use core::Router;
 pub use lanes::{FIRST_CLIENT_PORT, SERVER_PORT};
 pub use record::{FlowRecord, RouterRecord};
 pub use room::Room;
 pub use tap::{Happening, Tap, What};
+pub use yard::{Exit, Leaving};

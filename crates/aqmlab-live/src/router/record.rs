@@ -4,19 +4,9 @@ use aqmlab_qdisc::{Books, Port};
 use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
 use aqmlab_units::{Instant, Span};
 
-use super::books::{DoorBooks, FlowBooks};
+use super::books::{DoorBooks, FlowBooks, Frozen};
 use super::core::Router;
 use crate::error::LiveError;
-
-/// What everything was when the measured interval ended. Frames go on after that, and are not measured.
-pub(super) struct Frozen {
-    books: Vec<Books>,
-    fates: Fates,
-    resident: Tally,
-    flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// The first port whose books did not balance then.
-    fault: Option<LiveError>,
-}
 
 /// What a router's run leaves behind.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,19 +50,18 @@ pub struct FlowRecord {
     pub drained: [FlowBooks; 2],
 }
 
-impl Frozen {
-    pub(super) fn of(router: &Router) -> Self {
+impl Router {
+    /// What everything is now.
+    pub(super) fn as_it_is(&self) -> Frozen {
         Frozen {
-            books: router.ports.iter().map(|port| port.books().clone()).collect(),
-            fates: router.yard.fates,
-            resident: router.resident(),
-            flows: router.yard.flows.clone(),
-            fault: router.faulty_port(),
+            books: self.ports.iter().map(|port| port.books().clone()).collect(),
+            fates: self.yard.fates,
+            resident: self.resident(),
+            flows: self.yard.flows.clone(),
+            fault: self.faulty_port(),
         }
     }
-}
 
-impl Router {
     /// The first port whose books do not balance.
     fn faulty_port(&self) -> Option<LiveError> {
         let fault = |(port, queue): (&Port<_>, &String)| {
@@ -92,7 +81,7 @@ impl Router {
         if self.course.ended.is_none() {
             self.course.end(now, StoppedBy::Time);
             self.ports.iter_mut().for_each(|port| port.settle(now));
-            self.frozen = Some(Frozen::of(&self));
+            self.frozen = Some(self.as_it_is());
         }
         self.ports.iter_mut().for_each(|port| port.settle(now));
         let frozen = self.frozen.take().expect("the run has ended");

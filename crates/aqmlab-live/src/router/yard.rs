@@ -6,11 +6,34 @@ use aqmlab_transport::UniqueBytes;
 use aqmlab_units::Instant;
 
 use super::books::{DoorBooks, FlowBooks, count};
-use super::core::{Exit, Leaving};
 use super::lanes::Lanes;
 use super::routes::Routes;
 use super::tap::{Happening, Tap, What};
+use crate::entry::Entry;
 use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
+
+/// A frame that leaves the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving<'a> {
+    /// When it leaves, ideally.
+    pub at: Instant,
+    /// By which door.
+    pub to: Entry,
+    /// The index of its flow within the class, if it is of one.
+    pub flow: Option<u32>,
+    /// Its ECN field as it leaves.
+    pub ecn: Ecn,
+    /// Does it leave in the measured interval?
+    pub measured: bool,
+    /// The whole packet, marks and checksum included.
+    pub octets: &'a [u8],
+}
+
+/// Takes the frames that leave the network, in the order of time.
+pub trait Exit {
+    /// A frame leaves.
+    fn leave(&mut self, leaving: Leaving<'_>);
+}
 
 /// All that a frame leaves traces in.
 pub struct Yard {

@@ -1,4 +1,13 @@
-//! The items of the contract, and how often each was checked.
+//! The items of the contract, and how often each was checked; what is tested, and what a breach says.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+
+use aqmlab_units::Rate;
+
+use super::TestPacket;
+use crate::{Limit, Qdisc};
 
 /// The items of the contract, in the order of [`crate::Qdisc`]'s documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,3 +89,41 @@ impl Checks {
         self.0[item as usize] += times;
     }
 }
+
+/// What is tested.
+pub struct Subject<'a> {
+    /// Makes a fresh instance, each time with the same stream of draws.
+    pub make: &'a dyn Fn() -> Box<dyn Qdisc<TestPacket>>,
+    /// The limit that its backlog must keep, if it has one.
+    pub limit: Option<Limit>,
+    /// May it hold packets back? Then its deadlines are followed; else it must be work conserving.
+    pub shaper: bool,
+    /// The rate of the link that it was made for.
+    pub rate: Rate,
+}
+
+/// A breach of the contract.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Which item.
+    pub item: Item,
+    /// At which operation of the script, from 0.
+    pub operation: usize,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "contract item {} ({:?}) at operation {}: {}",
+            self.item as u8 + 1,
+            self.item,
+            self.operation,
+            self.what
+        )
+    }
+}
+
+impl core::error::Error for Violation {}

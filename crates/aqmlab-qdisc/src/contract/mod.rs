@@ -34,35 +34,12 @@ use aqmlab_params::Settings;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
 
-use crate::{Entry, Limit, LinkContext, Qdisc, resolve};
-pub use checks::{Checks, Item};
+use crate::{Entry, LinkContext, Qdisc, resolve};
+pub use checks::{Checks, Item, Subject, Violation};
 pub use packet::TestPacket;
 use run::{Disturbance, run};
 pub use script::{Operation, script, shrink};
 pub use variants::{Variant, presets, words};
-
-/// What is tested.
-pub struct Subject<'a> {
-    /// Makes a fresh instance, each time with the same stream of draws.
-    pub make: &'a dyn Fn() -> Box<dyn Qdisc<TestPacket>>,
-    /// The limit that its backlog must keep, if it has one.
-    pub limit: Option<Limit>,
-    /// May it hold packets back? Then its deadlines are followed; else it must be work conserving.
-    pub shaper: bool,
-    /// The rate of the link that it was made for.
-    pub rate: Rate,
-}
-
-/// A breach of the contract.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Violation {
-    /// Which item.
-    pub item: Item,
-    /// At which operation of the script, from 0.
-    pub operation: usize,
-    /// What was seen.
-    pub what: String,
-}
 
 /// A breach with all that is needed to see it again.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,19 +54,6 @@ pub struct Failure {
     pub script: Vec<Operation>,
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "contract item {} ({:?}) at operation {}: {}",
-            self.item as u8 + 1,
-            self.item,
-            self.operation,
-            self.what
-        )
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} breaks {}", self.name, self.violation)?;
@@ -98,7 +62,6 @@ impl fmt::Display for Failure {
     }
 }
 
-impl core::error::Error for Violation {}
 impl core::error::Error for Failure {}
 
 /// A link to test behind: 10 Mbit/s, 1500-byte packets, a base round-trip time of 80 ms.

@@ -8,41 +8,9 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Bytes, Instant, Span};
 
+pub use super::red_pd_flow::RedPdParams;
 use super::red_pd_flow::{MOST_LISTS, Monitored, PdFlow};
 use crate::flow_table::FlowTable;
-
-/// Parameters of the law.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct RedPdParams {
-    /// R: flows that send more than a TCP of this round-trip time are sought.
-    pub target_rtt: Span,
-    /// M: lists in the drop history, at most eight.
-    pub lists: usize,
-    /// K: a flow on so many of them is sought.
-    pub hits: usize,
-    /// Flows on a list: those of most dropped bytes.
-    pub list_flows: usize,
-    /// Shortest interval between identifications.
-    pub min_interval: Span,
-    /// Longest interval between identifications, also where nothing is dropped.
-    pub max_interval: Span,
-    /// The first identification.
-    pub start: Span,
-    /// Weight of an interval's drop rate in the average.
-    pub drop_rate_weight: f64,
-    /// No flow's probability is raised while RED drops no more than this.
-    pub min_drop_rate: f64,
-    /// Least time between two changes of a flow's probability.
-    pub min_change: Span,
-    /// Most that one step takes from a probability.
-    pub max_reduction: f64,
-    /// Flows whose probability is no more than this are released, unresponsive ones at half of it.
-    pub release: f64,
-    /// Is it tested whether monitored flows respond?
-    pub unresponsive_test: bool,
-    /// Are unresponsive flows, too, spared while not more than one unit waits (ns-2 `noidle_`)?
-    pub no_idle: bool,
-}
 
 /// Intervals whose lengths are remembered.
 const REMEMBERED: usize = 8;

@@ -4,21 +4,8 @@ use crate::changes::{Change, changes};
 use crate::error::Report;
 use crate::names::{is_axis_name, is_name};
 use crate::suggest::{counted, listed};
-use crate::sweep::short::shorts;
+use crate::sweep::short::{Axis, shorts};
 use crate::tree::{At, Node, Table, Tree};
-
-/// One swept dimension.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Axis {
-    /// What it is called: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
-    pub name: String,
-    /// The shortest end of the path that no other axis has; the name itself if it is no path.
-    pub short: String,
-    /// The dotted paths that it sets.
-    pub keys: Vec<String>,
-    /// One for each of its values, all different.
-    pub labels: Vec<String>,
-}
 
 /// An axis with what its labels stand for.
 #[derive(Clone, Debug)]

@@ -7,8 +7,7 @@ use crate::language::CLAIM;
 use crate::names::is_name;
 use crate::pass::{LINES, Pass, Section};
 use crate::suggest::{listed, nearest, no_such};
-use crate::sweep::axes::Axis;
-use crate::sweep::short::meant;
+use crate::sweep::short::{Axis, meant};
 use crate::tree::{Entry, Node, Tree};
 
 /// A `[[claim]]` of a scenario.

@@ -13,8 +13,9 @@ use crate::trace::Traces;
 use crate::tree::Table;
 use axes::Values;
 
-pub use axes::Axis;
 pub use claims::Claim;
+pub use read::{parse, parse_within};
+pub use short::Axis;
 
 /// Runs of all cases, arms and seeds: beyond it lies a mistake.
 pub const MOST_RUNS: u128 = 1_000_000;

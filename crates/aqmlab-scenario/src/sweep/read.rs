@@ -5,9 +5,10 @@ use crate::changes::{Change, apply};
 use crate::elaborate::{self, Limits, common};
 use crate::error::{Report, ScenarioError};
 use crate::pass::Pass;
-use crate::plan::Plan;
+use crate::plan::{Experiment, Plan};
 use crate::suggest::counted;
-use crate::sweep::axes::{Axis, Values, axes};
+use crate::sweep::axes::{Values, axes};
+use crate::sweep::short::Axis;
 use crate::sweep::{MOST_RUNS, Sweep};
 use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
@@ -45,6 +46,28 @@ impl<'f> Sweep<'f> {
         sweep.warnings = warnings;
         Ok(sweep)
     }
+}
+
+/// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
+/// Of a sweep it is the first case; [`Sweep`] has the others.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
+    parse_within(text, file, Limits::default(), &Beside::of(file))
+}
+
+/// As [`parse`], for a machine with other limits, and with traces from elsewhere.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn parse_within(
+    text: &str,
+    file: &str,
+    limits: Limits,
+    files: &dyn Files,
+) -> Result<Experiment, ScenarioError> {
+    Ok(Sweep::read_within(text, file, limits, Box::new(files))?.experiment())
 }
 
 fn read<'f>(

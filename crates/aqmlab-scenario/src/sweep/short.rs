@@ -1,7 +1,19 @@
-//! Short names: the shortest end of an axis' path that says which axis is meant.
+//! Axes and their short names: the shortest end of an axis' path that says which axis is meant.
 
 use crate::names::RESERVED;
-use crate::sweep::axes::Axis;
+
+/// One swept dimension.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// What it is called: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
+    pub name: String,
+    /// The shortest end of the path that no other axis has; the name itself if it is no path.
+    pub short: String,
+    /// The dotted paths that it sets.
+    pub keys: Vec<String>,
+    /// One for each of its values, all different.
+    pub labels: Vec<String>,
+}
 
 /// The short name of each axis.
 pub(crate) fn shorts(axes: &[&Axis]) -> Vec<String> {

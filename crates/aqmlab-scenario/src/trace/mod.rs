@@ -6,63 +6,23 @@
 //! `schedule.rs`.
 
 mod csv_file;
+mod files;
 mod parquet_file;
 mod row;
 mod schedule;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aqmlab_units::{Bytes, Span};
-use sha2::{Digest, Sha256};
+use aqmlab_units::Span;
 
 use crate::suggest::no_such;
-use row::{Cell, Columns, Row};
+pub use files::{Beside, Files};
+use files::{Content, content};
+pub use row::TracedConnection;
+use row::{Columns, Row};
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
-
-/// Where the files that a scenario names are found.
-pub trait Files: Send + Sync {
-    /// The content of the file at `path`, which is relative to the scenario's own.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
-}
-
-/// Files in the folder of a scenario file.
-#[derive(Clone, Debug)]
-pub struct Beside {
-    folder: PathBuf,
-}
-
-impl Beside {
-    /// The folder of `file`; the current one if it has none.
-    pub fn of(file: &str) -> Self {
-        Beside { folder: Path::new(file).parent().map_or_else(PathBuf::new, Path::to_path_buf) }
-    }
-}
-
-impl Files for Beside {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let file = self.folder.join(path);
-        // Reading from a pipe may wait for ever, and reading from a device never ends.
-        let kind = std::fs::metadata(&file)?.file_type();
-        if !kind.is_file() && !kind.is_dir() {
-            let message = "it is a pipe, a socket or a device; name a regular file";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        std::fs::read(file)
-    }
-}
-
-impl<F: Files + ?Sized> Files for &F {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        (**self).read(path)
-    }
-}
 
 /// The traces and schedules of a scenario: each is read once, whatever number of arms and cases has it.
 pub(crate) struct Traces<'f> {
@@ -118,17 +78,6 @@ pub struct Trace {
     pub connections: Vec<TracedConnection>,
 }
 
-/// One connection of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TracedConnection {
-    /// When the client opens it.
-    pub start: Span,
-    /// What the client sends.
-    pub request: Bytes,
-    /// What the server answers when it has all of that.
-    pub response: Bytes,
-}
-
 impl Trace {
     /// The first start of all.
     pub fn first_start(&self) -> Span {
@@ -153,43 +102,6 @@ impl Trace {
         }
         let connections = chosen(file, &rows, class)?;
         Ok(Trace { file: file.to_string(), digest, class: class.map(str::to_string), connections })
-    }
-}
-
-/// What a file holds, with its digest.
-struct Content {
-    digest: String,
-    bytes: Raw,
-}
-
-/// The content of a file that is a `what`; `wanted` is what it must have.
-fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
-    let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
-    if content.is_empty() {
-        return Err(format!("the {what} `{file}` is empty; {wanted}"));
-    }
-    let digest = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(Content { digest, bytes: Raw(content) })
-}
-
-/// CSV or Parquet.
-struct Raw(Vec<u8>);
-
-impl Raw {
-    /// Its rows: `columns` reads the names of the columns, `row` each row.
-    fn rows<C, R>(
-        self,
-        what: &str,
-        file: &str,
-        wanted: &str,
-        columns: impl FnOnce(&[&str]) -> Result<C, String>,
-        row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
-    ) -> Result<Vec<R>, String> {
-        if self.0.starts_with(b"PAR1") {
-            parquet_file::rows(what, file, self.0, columns, row)
-        } else {
-            csv_file::rows(what, file, &self.0, wanted, columns, row)
-        }
     }
 }
 

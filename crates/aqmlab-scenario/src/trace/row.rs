@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use aqmlab_units::{Bytes, Span};
 
-use super::TracedConnection;
 use crate::suggest::nearest;
 
 /// What a trace must have.
@@ -22,6 +21,17 @@ const NAMES: Names = Names { all: &[START_S, START_NS, REQUEST, RESPONSE, CLASS]
 const LATEST_S: f64 = 365.0 * 86400.0;
 /// As for every other transfer in a scenario.
 const MOST_BYTES: u64 = 1 << 50;
+
+/// One connection of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedConnection {
+    /// When the client opens it.
+    pub start: Span,
+    /// What the client sends.
+    pub request: Bytes,
+    /// What the server answers when it has all of that.
+    pub response: Bytes,
+}
 
 /// A row understood.
 pub(super) struct Row {

@@ -9,8 +9,8 @@ use std::ops::Range;
 use aqmlab_qdisc::Ecn;
 use aqmlab_units::{Bytes, Rate, Span};
 
+use super::files::{Content, Files, content};
 use super::row::{Cell, Names, When, whole};
-use super::{Content, Files, content};
 use crate::suggest::nearest;
 
 const WANTED: &str = "write a header with the columns `time_s` (or `time_ns`), `size_bytes` and, where wanted, `ecn` and `flow`, \

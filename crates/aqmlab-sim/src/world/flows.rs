@@ -6,13 +6,14 @@ use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
-use crate::access::{AccessLink, AccessLinks};
+use crate::access::AccessLinks;
 use crate::agenda::FlowObject;
 use crate::connection::Connection;
-use crate::event::{End, EventQueue, FlowRef, Notice};
+use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Datagrams, Flow};
+use crate::hazards::AccessLink;
 use crate::network;
-use crate::packet::{FlowId, SimPacket, Toward};
+use crate::packet::{End, FlowId, SimPacket, Toward};
 
 impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn schedule_next_start(&mut self, class: u32) {

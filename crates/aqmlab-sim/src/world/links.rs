@@ -5,8 +5,8 @@ use aqmlab_scenario::QueueCount;
 use aqmlab_units::Instant;
 
 use super::{StoppedBy, World};
-use crate::access::AccessLink;
 use crate::event::{EventQueue, Key, Notice, Rank};
+use crate::hazards::AccessLink;
 use crate::packet::SimPacket;
 use crate::routes::Next;
 

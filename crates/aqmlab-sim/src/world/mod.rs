@@ -12,16 +12,15 @@ use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
 use crate::agenda::Agenda;
-use crate::control::Control;
-use crate::event::{End, Event, EventQueue, Key, Notice, Rank};
+use crate::control::{Control, RunError};
+use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow_table::FlowTable;
 use crate::moving::Moving;
 use crate::network::{self, Class, Link};
 use crate::options::{OptionImbalance, OptionTable};
-use crate::packet::{PortPacket, SimPacket};
+use crate::packet::{End, PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
-use crate::run::RunError;
 use crate::watch::{Full, Watch};
 
 /// Events between two looks at the control.

@@ -3,9 +3,9 @@
 use aqmlab_qdisc::Packet;
 
 use super::World;
-use crate::access::AccessLink;
-use crate::event::{End, EventQueue};
-use crate::packet::{FlowId, SimPacket};
+use crate::event::EventQueue;
+use crate::hazards::AccessLink;
+use crate::packet::{End, FlowId, SimPacket};
 use crate::routes::Next;
 
 impl<Q: EventQueue> World<'_, Q> {

@@ -6,15 +6,15 @@ use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
-use crate::access::{AccessLink, AccessLinks, Tempi};
+use crate::access::{AccessLinks, Tempi};
 use crate::agenda::{Agenda, FlowObject};
 use crate::connection::Connection;
-use crate::event::{End, EventQueue, FlowRef, Notice};
+use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Flow};
+use crate::hazards::AccessLink;
 use crate::network::Class;
 use crate::options::OptionTable;
-use crate::packet::{FlowId, SimPacket, Toward};
-use crate::routes::Place;
+use crate::packet::{End, FlowId, Place, SimPacket, Toward};
 use crate::watch::Watch;
 
 /// What a service needs of a world besides the flow and its class.

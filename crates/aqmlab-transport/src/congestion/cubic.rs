@@ -2,7 +2,7 @@
 
 use aqmlab_units::Instant;
 
-use super::{Ack, Control, Cut, Sign, Window};
+use super::window::{self, Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
 /// What CUBIC remembers, in segments and seconds.
@@ -71,7 +71,7 @@ impl Control for Cubic {
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         self.stage = None;
         if !ack.leaves_room(window, profile) {
-            super::slow_start(window, ack, profile);
+            window::slow_start(window, ack, profile);
         }
     }
 

@@ -16,92 +16,14 @@ mod window;
 
 use alloc::boxed::Box;
 
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::Instant;
 
-pub(crate) use window::{Outstanding, Window};
+pub(crate) use window::{Ack, Outstanding, Window};
 
-use crate::profile::{Congestion, Increase, Profile};
+use crate::profile::{Congestion, Profile};
 use cubic::Cubic;
 use reno::Reno;
-
-/// An acknowledgment of new data outside fast recovery, without an ECN echo.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Ack {
-    pub now: Instant,
-    /// Bytes of the stream that it acknowledges.
-    pub bytes: u32,
-    /// Bytes in flight before it.
-    pub flight: u32,
-    /// The smoothed round-trip time, once there is one.
-    pub srtt: Option<Span>,
-    /// Whether the latest reduction was a timeout's.
-    pub after_timeout: bool,
-}
-
-impl Ack {
-    /// Segments acknowledged, with their fraction.
-    #[inline]
-    fn segments(&self, profile: &Profile) -> f64 {
-        f64::from(self.bytes) / f64::from(profile.mss)
-    }
-
-    /// Whether the window had room for another segment: the application or the other side's window was the limit.
-    fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
-        let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
-        u64::from(self.flight) + u64::from(profile.mss) <= usable
-    }
-}
-
-/// A sign of congestion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sign {
-    /// A fast retransmit that is the first sign in its window.
-    Loss,
-    /// An ECN echo, likewise.
-    Mark,
-    /// The retransmission timer has fired.
-    Timeout {
-        /// Whether this loss has lowered `ssthresh` already, which therefore stays.
-        held: bool,
-    },
-}
-
-/// What a reduction leaves.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Cut {
-    /// This part of what was there.
-    pub share: f64,
-    /// And so many segments at least.
-    pub least: f64,
-}
-
-/// An algorithm. It is asked for changes of the [`Window`], whose bounds others see to.
-pub(crate) trait Control {
-    /// New data is acknowledged and the window is below `ssthresh`.
-    #[inline]
-    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        slow_start(window, ack, profile);
-    }
-
-    /// New data is acknowledged in congestion avoidance.
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
-
-    /// Congestion is found, and the window about to be reduced.
-    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
-}
-
-/// One segment for each that is acknowledged, within a limit for each acknowledgment.
-#[inline]
-fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
-    let limit = match profile.increase {
-        // RFC 5681, equation 2: min(N, SMSS)
-        Increase::PerAck => 1,
-        // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
-        Increase::ByteCounting if ack.after_timeout => 1,
-        Increase::ByteCounting => profile.abc_limit,
-    };
-    window.open(ack.segments(profile).min(f64::from(limit)));
-}
+use window::{Control, Cut, Sign};
 
 /// What a control remembers besides the window; nothing for Reno.
 #[derive(Clone, PartialEq, Default, Debug)]

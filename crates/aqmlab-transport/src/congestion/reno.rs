@@ -1,6 +1,6 @@
 //! Additive increase by one segment a round trip, decrease by half (RFC 5681).
 
-use super::{Ack, Control, Cut, Sign, Window};
+use super::window::{Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
 /// It needs no memory but the window's.

@@ -1,8 +1,9 @@
-//! The congestion window and its bounds: the rules that all controls share (RFC 5681, RFC 6582, RFC 3168).
+//! The congestion window and its bounds: what moves it, and the rules that all controls share (RFC 5681, RFC 6582, RFC 3168).
 
-use super::{Ack, Algorithm, Control, Cut, Sign};
+use aqmlab_units::{Instant, Span};
+
 use crate::profile::{
-    EcnAtOne, InitialSsthresh, Profile, Recovery, RecoveryExit, ReductionBase, TimeoutSsthresh,
+    EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, ReductionBase, TimeoutSsthresh,
 };
 
 /// "Arbitrarily high" (RFC 5681, 3.1).
@@ -15,6 +16,85 @@ pub(crate) struct Window {
     ssthresh: f64,
     /// Acknowledged bytes not yet turned into window (RFC 3465, 2.1).
     credit: u32,
+}
+
+/// An acknowledgment of new data outside fast recovery, without an ECN echo.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Ack {
+    pub now: Instant,
+    /// Bytes of the stream that it acknowledges.
+    pub bytes: u32,
+    /// Bytes in flight before it.
+    pub flight: u32,
+    /// The smoothed round-trip time, once there is one.
+    pub srtt: Option<Span>,
+    /// Whether the latest reduction was a timeout's.
+    pub after_timeout: bool,
+}
+
+impl Ack {
+    /// Segments acknowledged, with their fraction.
+    #[inline]
+    pub(crate) fn segments(&self, profile: &Profile) -> f64 {
+        f64::from(self.bytes) / f64::from(profile.mss)
+    }
+
+    /// Whether the window had room for another segment: the application or the other side's window was the limit.
+    pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
+        let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
+        u64::from(self.flight) + u64::from(profile.mss) <= usable
+    }
+}
+
+/// A sign of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sign {
+    /// A fast retransmit that is the first sign in its window.
+    Loss,
+    /// An ECN echo, likewise.
+    Mark,
+    /// The retransmission timer has fired.
+    Timeout {
+        /// Whether this loss has lowered `ssthresh` already, which therefore stays.
+        held: bool,
+    },
+}
+
+/// What a reduction leaves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Cut {
+    /// This part of what was there.
+    pub share: f64,
+    /// And so many segments at least.
+    pub least: f64,
+}
+
+/// An algorithm. It is asked for changes of the [`Window`], whose bounds others see to.
+pub(crate) trait Control {
+    /// New data is acknowledged and the window is below `ssthresh`.
+    #[inline]
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        slow_start(window, ack, profile);
+    }
+
+    /// New data is acknowledged in congestion avoidance.
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
+
+    /// Congestion is found, and the window about to be reduced.
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
+}
+
+/// One segment for each that is acknowledged, within a limit for each acknowledgment.
+#[inline]
+pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
+    let limit = match profile.increase {
+        // RFC 5681, equation 2: min(N, SMSS)
+        Increase::PerAck => 1,
+        // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
+        Increase::ByteCounting if ack.after_timeout => 1,
+        Increase::ByteCounting => profile.abc_limit,
+    };
+    window.open(ack.segments(profile).min(f64::from(limit)));
 }
 
 /// What a sign of congestion finds outstanding.
@@ -61,7 +141,7 @@ impl Window {
 
     /// New data is acknowledged outside fast recovery.
     #[inline(always)]
-    pub(crate) fn acked(&mut self, mut algorithm: Algorithm<'_>, ack: &Ack, profile: &Profile) {
+    pub(crate) fn acked(&mut self, mut algorithm: impl Control, ack: &Ack, profile: &Profile) {
         if self.cwnd < self.ssthresh {
             algorithm.slow_start(self, ack, profile);
         } else {
@@ -112,7 +192,7 @@ impl Window {
     }
 
     /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
-    pub(crate) fn lost(&mut self, mut algorithm: Algorithm<'_>, outstanding: Outstanding, profile: &Profile) {
+    pub(crate) fn lost(&mut self, mut algorithm: impl Control, outstanding: Outstanding, profile: &Profile) {
         let Cut { share, least } = algorithm.congestion(Sign::Loss, self, profile);
         let kept = self.base(outstanding, profile) * share;
         self.set_ssthresh(kept, profile);
@@ -127,7 +207,7 @@ impl Window {
     /// below it.
     pub(crate) fn marked(
         &mut self,
-        mut algorithm: Algorithm<'_>,
+        mut algorithm: impl Control,
         outstanding: Outstanding,
         profile: &Profile,
     ) {
@@ -152,7 +232,7 @@ impl Window {
     /// has already cost a reduction because of a mark.
     pub(crate) fn timed_out(
         &mut self,
-        mut algorithm: Algorithm<'_>,
+        mut algorithm: impl Control,
         mut outstanding: Outstanding,
         again: bool,
         reduced: bool,
@@ -172,7 +252,7 @@ impl Window {
     }
 
     /// The SYN timed out. ns-2 treats it as it treats data.
-    pub(crate) fn syn_timed_out(&mut self, algorithm: Algorithm<'_>, profile: &Profile) {
+    pub(crate) fn syn_timed_out(&mut self, algorithm: impl Control, profile: &Profile) {
         if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
             let nothing = Outstanding { flight: 0, inflation: 0 };
             self.timed_out(algorithm, nothing, false, false, profile);
@@ -224,8 +304,10 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use aqmlab_params::{Origin, Value};
+
+    use super::super::Algorithm;
+    use super::*;
 
     /// 40 segments in flight; 30 of them arrive behind a hole and let 30 new ones out; then the timer fires.
     #[test]

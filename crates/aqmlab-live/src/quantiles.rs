@@ -1,0 +1,52 @@
+//! Quantiles of the times that a live run measures of itself.
+
+use aqmlab_qdisc::Histogram;
+use aqmlab_units::Span;
+use serde_json::{Value, json};
+
+/// The least value that a share of all does not exceed, to within 1 %.
+pub fn quantile(histogram: &Histogram, share: f64) -> Span {
+    let wanted = share * histogram.total() as f64;
+    let mut below = 0;
+    for bin in histogram.bins() {
+        below += bin.weight;
+        if below as f64 >= wanted {
+            return Span::ns(bin.high);
+        }
+    }
+    Span::ZERO
+}
+
+/// Count and quantiles of times in nanoseconds, and the bins that they are of.
+pub fn distribution(histogram: &Histogram) -> Value {
+    let at = |share| quantile(histogram, share).as_ns();
+    json!({
+        "count": histogram.total(),
+        "p50_ns": at(0.5),
+        "p90_ns": at(0.9),
+        "p99_ns": at(0.99),
+        "p999_ns": at(0.999),
+        "max_ns": histogram.bins().last().map_or(0, |bin| bin.high),
+        "bins": histogram.bins().map(|bin| [bin.low, bin.high, bin.weight]).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_bins() {
+        let mut histogram = Histogram::new();
+        (1..=100).for_each(|value| histogram.add(value, 1));
+        assert_eq!(quantile(&histogram, 0.5), Span::ns(50));
+        assert_eq!(quantile(&histogram, 0.99), Span::ns(99));
+        assert_eq!(quantile(&histogram, 1.0), Span::ns(100));
+        assert_eq!(quantile(&Histogram::new(), 0.99), Span::ZERO);
+        let told = distribution(&histogram);
+        assert_eq!(
+            (&told["count"], &told["max_ns"], &told["p90_ns"]),
+            (&json!(100), &json!(100), &json!(90))
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Files beside a scenario: where they are found, and their rows whatever the format.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::row::Cell;
+use super::{csv_file, parquet_file};
+
+/// Where the files that a scenario names are found.
+pub trait Files: Send + Sync {
+    /// The content of the file at `path`, which is relative to the scenario's own.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+}
+
+/// Files in the folder of a scenario file.
+#[derive(Clone, Debug)]
+pub struct Beside {
+    folder: PathBuf,
+}
+
+impl Beside {
+    /// The folder of `file`; the current one if it has none.
+    pub fn of(file: &str) -> Self {
+        Beside { folder: Path::new(file).parent().map_or_else(PathBuf::new, Path::to_path_buf) }
+    }
+}
+
+impl Files for Beside {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let file = self.folder.join(path);
+        // Reading from a pipe may wait for ever, and reading from a device never ends.
+        let kind = std::fs::metadata(&file)?.file_type();
+        if !kind.is_file() && !kind.is_dir() {
+            let message = "it is a pipe, a socket or a device; name a regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        std::fs::read(file)
+    }
+}
+
+impl<F: Files + ?Sized> Files for &F {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        (**self).read(path)
+    }
+}
+
+/// What a file holds, with its digest.
+pub(super) struct Content {
+    pub(super) digest: String,
+    pub(super) bytes: Raw,
+}
+
+/// The content of a file that is a `what`; `wanted` is what it must have.
+pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
+    let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
+    if content.is_empty() {
+        return Err(format!("the {what} `{file}` is empty; {wanted}"));
+    }
+    let digest = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Content { digest, bytes: Raw(content) })
+}
+
+/// CSV or Parquet.
+pub(super) struct Raw(Vec<u8>);
+
+impl Raw {
+    /// Its rows: `columns` reads the names of the columns, `row` each row.
+    pub(super) fn rows<C, R>(
+        self,
+        what: &str,
+        file: &str,
+        wanted: &str,
+        columns: impl FnOnce(&[&str]) -> Result<C, String>,
+        row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+    ) -> Result<Vec<R>, String> {
+        if self.0.starts_with(b"PAR1") {
+            parquet_file::rows(what, file, self.0, columns, row)
+        } else {
+            csv_file::rows(what, file, &self.0, wanted, columns, row)
+        }
+    }
+}
