@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, RedLaw, RedParams,
-    SpacingRule, Verdict, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
+    RedParams, SpacingRule, Verdict, When,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -40,7 +40,7 @@ fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
         byte_mode: ByteMode::Ns2 { mean: Bytes::new(1000) },
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
-        forced_region: false,
+        ecn_region: EcnRegion::BelowMarkP(0.1),
         packets_per_s: 125.0,
     });
     AdaptiveRed::new(red, rule)

@@ -83,7 +83,7 @@ impl<L: EarlyLaw> Port<L> {
 
     fn fate(&self, verdict: Verdict, pkt: Pkt) -> &'static str {
         match verdict {
-            Verdict::Notify(notice) if self.queue.ecn.marks(notice, pkt.ecn) => "marked",
+            Verdict::Notify(notice) if notice.marks(self.queue.ecn, pkt.ecn) => "marked",
             Verdict::Notify(_) if !self.queue.spares_not_ect || pkt.ecn.is_capable() => "early",
             Verdict::Notify(_) | Verdict::Admit => "passed",
         }

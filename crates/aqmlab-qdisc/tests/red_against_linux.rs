@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use aqmlab_qdisc::law::{ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
+use aqmlab_qdisc::law::{ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
 use aqmlab_units::{Bytes, Instant};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -34,7 +34,7 @@ fn replay(name: &str, min_th: f64, weight_log: i32, packets_per_s: f64) -> Repla
         byte_mode: ByteMode::Off,
         idle: IdleRule::Linux,
         counting: Counting::Linux,
-        forced_region: true,
+        ecn_region: EcnRegion::BelowMaxTh,
         packets_per_s,
     });
     let (mut waiting, mut found) = (0u32, Replay::default());

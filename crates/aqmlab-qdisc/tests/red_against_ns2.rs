@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use aqmlab_qdisc::Reason;
-use aqmlab_qdisc::law::{ByteMode, Counting, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
+use aqmlab_qdisc::law::{ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
 use aqmlab_units::{Bytes, Instant, Span};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -26,7 +26,7 @@ fn law(spacing: SpacingRule) -> RedLaw {
         byte_mode: ByteMode::Off,
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
-        forced_region: false,
+        ecn_region: EcnRegion::BelowMarkP(0.1),
         packets_per_s: 125.0,
     })
 }

@@ -6,10 +6,10 @@ use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, Notice, RedLaw, RedParams,
-    SpacingRule, Verdict, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, Notice, RedLaw,
+    RedParams, SpacingRule, Verdict, When,
 };
-use aqmlab_qdisc::{Ecn, EcnPolicy, Limit, Port, Qdisc, Registry};
+use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
@@ -26,7 +26,7 @@ const PARAMS: RedParams = RedParams {
     byte_mode: ByteMode::Off,
     idle: IdleRule::Paper,
     counting: Counting::Paper,
-    forced_region: true,
+    ecn_region: EcnRegion::BelowMaxTh,
     packets_per_s: 1000.0,
 };
 
@@ -41,10 +41,10 @@ fn notice(queued: f64) -> Notice {
 /// RFC 3168, section 7: marks below the maximum threshold; "at or above", drops.
 #[test]
 fn at_max_th_marks_have_become_drops() {
-    let below = notice(15.0f64.next_down());
-    assert!(!below.above_max_th && EcnPolicy::BelowMaxTh.marks(below, Ecn::Ect0));
-    let at = notice(15.0);
-    assert!(at.above_max_th && !EcnPolicy::BelowMaxTh.marks(at, Ecn::Ect0));
+    for (avg, marks) in [(15.0f64.next_down(), true), (15.0, false)] {
+        assert_eq!(notice(avg).marks(true, Ecn::Ect0), marks, "{avg}");
+        assert!(!notice(avg).marks(true, Ecn::NotEct) && !notice(avg).marks(false, Ecn::Ect0));
+    }
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn each_arrival_has_the_draw_of_its_number() {
     let draws = Stream::new(11, "bottleneck/red");
     let queue = EarlyQueue {
         limit: Limit::Packets(Packets::new(100)),
-        ecn: EcnPolicy::Never,
+        ecn: false,
         overflow_first: false,
         spares_not_ect: false,
     };

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use aqmlab_qdisc::law::{
-    ByteMode, Counting, IdleRule, RedLaw, RedParams, RedPdLaw, RedPdParams, SpacingRule, Verdict,
+    ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, RedPdLaw, RedPdParams, SpacingRule, Verdict,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -44,7 +44,7 @@ fn red() -> RedLaw {
         byte_mode: ByteMode::Off,
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
-        forced_region: false,
+        ecn_region: EcnRegion::BelowMarkP(0.1),
         packets_per_s: 500.0,
     })
 }

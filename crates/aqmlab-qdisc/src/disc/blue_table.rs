@@ -9,7 +9,6 @@ use aqmlab_units::{Packets, Span};
 
 use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, preset, word};
 use super::{Blue, BlueControl, EarlyQueue, Measure};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{BlueIdle, BlueLaw, BlueParams};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE, in_bytes};
@@ -247,7 +246,7 @@ pub(crate) fn build_blue<P: Packet>(effective: &Settings, draws: Stream) -> Resu
     let control = BlueControl::new(BlueLaw::new(params), measure, random_freeze, random_victim, draws);
     let queue = EarlyQueue {
         limit,
-        ecn: if s.flag("ecn")? { EcnPolicy::Always } else { EcnPolicy::Never },
+        ecn: s.flag("ecn")?,
         overflow_first: s.choice("precedence")? == "limit",
         spares_not_ect: false,
     };

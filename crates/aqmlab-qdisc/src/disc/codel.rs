@@ -10,11 +10,10 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::table::{ecn, ns2_in, preset, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{CodelLaw, CodelParams, Notice, Verdict};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE};
-use crate::{Backlog, LawSamples, LinkContext, Packet, Reason};
+use crate::{Backlog, LawSamples, LinkContext, Packet};
 
 /// CoDel.
 pub type Codel<P> = Early<P, CodelControl>;
@@ -35,7 +34,7 @@ impl EarlyLaw for CodelControl {
     #[inline]
     fn on_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Verdict {
         if self.law.on_departure(now, pkt.sojourn, pkt.backlog.bytes) {
-            Verdict::Notify(Notice { reason: Reason::Early, pb: 1.0, above_max_th: false })
+            Verdict::Notify(Notice::EARLY)
         } else {
             Verdict::Admit
         }
@@ -156,7 +155,7 @@ pub(crate) fn build_codel<P: Packet>(s: &Settings, draws: Stream) -> Result<Code
     });
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
-        ecn: if s.flag("ecn")? { EcnPolicy::Always } else { EcnPolicy::Never },
+        ecn: s.flag("ecn")?,
         overflow_first: false,
         spares_not_ect: false,
     };

@@ -3,7 +3,6 @@
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{Notice, Verdict};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
@@ -89,8 +88,8 @@ pub struct Leaving {
 pub struct EarlyQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Marks or drops.
-    pub ecn: EcnPolicy,
+    /// Are ECN-capable packets marked instead of dropped, where the law lets them?
+    pub ecn: bool,
     /// Is a packet that finds the buffer full lost to the limit, even if the law has chosen it too?
     pub overflow_first: bool,
     /// Does a chosen packet that is not ECN-capable pass untouched?
@@ -130,7 +129,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
     /// all others is laid out without this one.
     #[cold]
     fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
-        let marks = self.queue.ecn.marks(notice, pkt.ecn());
+        let marks = notice.marks(self.queue.ecn, pkt.ecn());
         let passes = marks || self.spared(pkt.ecn());
         if full && (passes || self.queue.overflow_first) {
             return self.overflow(now, pkt, Some(notice), obs);
@@ -150,7 +149,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         self.law.on_overflow(now);
         let victim = self.law.victim(self.fifo.len());
         if let Some(evicted) = self.fifo.take(victim) {
-            if let Some(notice) = notice.filter(|n| self.queue.ecn.marks(*n, pkt.ecn())) {
+            if let Some(notice) = notice.filter(|n| n.marks(self.queue.ecn, pkt.ecn())) {
                 mark(now, &mut pkt, notice, obs);
             }
             self.fifo.push(pkt);
@@ -184,7 +183,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
             let Verdict::Notify(notice) = self.law.on_departure(now, leaving, draw) else {
                 return Some(pkt);
             };
-            if self.queue.ecn.marks(notice, pkt.ecn()) {
+            if notice.marks(self.queue.ecn, pkt.ecn()) {
                 mark(now, &mut pkt, notice, obs);
                 return Some(pkt);
             }

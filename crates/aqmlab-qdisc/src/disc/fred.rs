@@ -3,7 +3,6 @@
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use crate::ecn_policy::EcnPolicy;
 use crate::flow_table::FlowTable;
 use crate::keyed::Keyed;
 use crate::law::{FredFlow, FredLaw, Notice, Verdict};
@@ -14,8 +13,8 @@ use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdis
 pub struct FredQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Marks or drops.
-    pub ecn: EcnPolicy,
+    /// Are ECN-capable packets marked instead of dropped, where the law lets them?
+    pub ecn: bool,
     /// Mean packet size: turns the link's rate into packets per second.
     pub mean_packet: Bytes,
 }
@@ -90,7 +89,7 @@ impl<P: Packet> Fred<P> {
     #[inline(never)]
     fn notify(&mut self, now: Instant, mut pkt: P, key: u64, notice: Notice, obs: &mut dyn Observer<P>) {
         let full = !self.queue.limit.admits(self.fifo.backlog(), pkt.wire_len());
-        if !self.queue.ecn.marks(notice, pkt.ecn()) {
+        if !notice.marks(self.queue.ecn, pkt.ecn()) {
             return obs.dropped(now, pkt, Cause::of(notice.reason));
         }
         if !full && pkt.ecn() != Ecn::Ce {

@@ -9,7 +9,6 @@ use aqmlab_units::{Bytes, Packets};
 
 use super::table::{MEAN_PACKET, PROBABILITY, ecn, preset};
 use super::{Fred, FredQueue};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{FredLaw, FredParams, ManyFlows};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
@@ -199,7 +198,7 @@ pub(crate) fn build_fred<P: Packet>(
         },
         packets_per_s: link.rate.packets_per_s(mean_packet),
     };
-    let ecn = if effective.flag("ecn")? { EcnPolicy::BelowMaxTh } else { EcnPolicy::Never };
+    let ecn = effective.flag("ecn")?;
     let queue = FredQueue { limit: resolve::limit(effective)?, ecn, mean_packet };
     Ok(Fred::new(FredLaw::new(params), queue, draws))
 }

@@ -9,7 +9,6 @@ use aqmlab_units::Span;
 use super::controller::{Controller, Gauge, Target};
 use super::pi_table::{PI, PI_PRESETS};
 use super::{EarlyQueue, Pi, PiControl};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{PiLaw, PiParams, Sampling, TcpLoop};
 use crate::registry::{Decides, Info, Maturity};
 use crate::{LinkContext, Packet, resolve};
@@ -183,7 +182,7 @@ pub(crate) fn build_pi<P: Packet>(s: &Settings, draws: Stream) -> Result<Pi<P>, 
     });
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
-        ecn: if s.flag("ecn")? { EcnPolicy::Always } else { EcnPolicy::Never },
+        ecn: s.flag("ecn")?,
         // Hollot et al. and ns-2: a full buffer comes first.
         overflow_first: true,
         spares_not_ect: false,

@@ -12,10 +12,9 @@ use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
 use super::red_weight;
 use super::scred_table::{SCRED, SCRED_PRESETS};
 use super::{EarlyQueue, Measure, Red, RedControl, RedRule};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, IdleRule, RedLaw, RedParams,
-    SpacingRule, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
+    RedParams, SpacingRule, When,
 };
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{in_bytes, whole};
@@ -302,7 +301,11 @@ fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
             "linux" => Counting::Linux,
             _ => Counting::Paper,
         },
-        forced_region: s.choice("ecn_region")? != "ns2_mark_p",
+        ecn_region: match s.choice("ecn_region")? {
+            "ns2_mark_p" => EcnRegion::BelowMarkP(s.number("mark_p")?),
+            "rfc3168" => EcnRegion::BelowMaxTh,
+            _ => EcnRegion::Everywhere,
+        },
         packets_per_s: link.rate.packets_per_s(mean),
     })
 }
@@ -313,15 +316,9 @@ fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
 }
 
 fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
-    let ecn = match (s.flag("ecn")?, s.choice("ecn_region")?) {
-        (false, _) => EcnPolicy::Never,
-        (true, "rfc3168") => EcnPolicy::BelowMaxTh,
-        (true, "ns2_mark_p") => EcnPolicy::ProbabilityBelow(s.number("mark_p")?),
-        (true, _) => EcnPolicy::Always,
-    };
     // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
     let overflow_first = s.choice("counting")? == "ns2";
-    Ok(EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first, spares_not_ect: false })
+    Ok(EarlyQueue { limit: resolve::limit(s)?, ecn: s.flag("ecn")?, overflow_first, spares_not_ect: false })
 }
 
 fn aimd(s: &Settings) -> Result<Adaptation, ParamError> {

@@ -8,7 +8,6 @@ use aqmlab_random::Stream;
 use super::controller::{Controller, Gauge, Target};
 use super::rem_table::{REM, REM_PRESETS};
 use super::{EarlyQueue, Rem, RemControl};
-use crate::ecn_policy::EcnPolicy;
 use crate::law::{RemLaw, RemParams, Sampling};
 use crate::registry::{Decides, Info, Maturity};
 use crate::{LinkContext, Packet, resolve};
@@ -78,7 +77,7 @@ pub(crate) fn build_rem<P: Packet>(
     let ecn = s.flag("ecn")?;
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
-        ecn: if ecn { EcnPolicy::Always } else { EcnPolicy::Never },
+        ecn,
         // ns-2: a full buffer comes first.
         overflow_first: true,
         spares_not_ect: ecn && s.choice("not_ect")? == "pass",

@@ -9,7 +9,6 @@
 use aqmlab_units::{Instant, Span};
 
 use super::{Notice, Verdict};
-use crate::Reason;
 
 /// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -85,7 +84,7 @@ impl BlueLaw {
     #[inline]
     pub fn verdict(&self, packets: f64, draw: impl FnOnce() -> f64) -> Verdict {
         if self.p > 0.0 && packets >= self.params.min_backlog && draw() < self.p {
-            Verdict::Notify(Notice { reason: Reason::Early, pb: self.p, above_max_th: false })
+            Verdict::Notify(Notice::EARLY)
         } else {
             Verdict::Admit
         }

@@ -106,7 +106,7 @@ impl FredLaw {
         self.spacing.step(size);
         let pb = self.probability(avg);
         if waiting >= min_q.max(self.fair_share) && self.spacing.hit(pb, size, draw) {
-            return Verdict::Notify(Notice { reason: Reason::Early, pb, above_max_th: false });
+            return Verdict::Notify(Notice::EARLY);
         }
         Verdict::Admit
     }
@@ -191,7 +191,7 @@ impl FredLaw {
 }
 
 fn forced() -> Verdict {
-    Verdict::Notify(Notice { reason: Reason::Forced, pb: 1.0, above_max_th: true })
+    Verdict::Notify(Notice { reason: Reason::Forced, markable: false })
 }
 
 #[cfg(test)]

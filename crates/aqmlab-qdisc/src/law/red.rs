@@ -18,6 +18,19 @@ pub enum Counting {
     Linux,
 }
 
+/// Which notices are marks where ECN is on; all others are drops.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum EcnRegion {
+    /// Those while the average is below `max_th`; above it packets are dropped, in the gentle region too (RFC 3168,
+    /// section 7).
+    BelowMaxTh,
+    /// Those whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is forced then: above the
+    /// upper end it is early, with probability 1 (`use_mark_p_`).
+    BelowMarkP(f64),
+    /// All: only an overflow drops ECN-capable packets (Feng 1999; Linux without `harddrop`).
+    Everywhere,
+}
+
 /// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedParams {
@@ -39,8 +52,8 @@ pub struct RedParams {
     pub idle: IdleRule,
     /// Running of the count.
     pub counting: Counting,
-    /// Is a notice above the upper end forced? Else it is early, with probability 1 (ns-2 `use_mark_p_`).
-    pub forced_region: bool,
+    /// Where notices are marks if ECN is on.
+    pub ecn_region: EcnRegion,
     /// Mean packets that the link sends per second.
     pub packets_per_s: f64,
 }
@@ -177,7 +190,7 @@ impl RedLaw {
             self.was_above = false;
             return Some(Verdict::Admit);
         }
-        if self.params.forced_region && avg >= self.upper_end() {
+        if avg >= self.upper_end() && !matches!(self.params.ecn_region, EcnRegion::BelowMarkP(_)) {
             self.spacing.notified();
             return Some(self.notice(avg, 1.0, Reason::Forced));
         }
@@ -190,7 +203,12 @@ impl RedLaw {
     }
 
     fn notice(&self, avg: f64, pb: f64, reason: Reason) -> Verdict {
-        Verdict::Notify(Notice { reason, pb, above_max_th: avg >= self.params.max_th })
+        let markable = match self.params.ecn_region {
+            EcnRegion::BelowMaxTh => avg < self.params.max_th,
+            EcnRegion::BelowMarkP(mark_p) => pb < mark_p,
+            EcnRegion::Everywhere => true,
+        };
+        Verdict::Notify(Notice { reason, markable })
     }
 
     /// The arrival was admitted, but there was no room for it.
@@ -288,7 +306,7 @@ pub(super) mod tests {
         byte_mode: ByteMode::Off,
         idle: IdleRule::Paper,
         counting: Counting::Paper,
-        forced_region: true,
+        ecn_region: EcnRegion::BelowMaxTh,
         packets_per_s: 1000.0,
     };
     const SIZE: Bytes = Bytes::new(1000);
@@ -310,6 +328,30 @@ pub(super) mod tests {
         let gentle = RedLaw::new(RedParams { gentle: true, ..PARAMS });
         for (avg, p) in [(10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0), (99.0, 1.0)] {
             assert!((gentle.probability(avg) - p).abs() < 1e-15, "{avg}");
+        }
+    }
+
+    /// Inside the range with a low and a high probability, in the gentle region, beyond.
+    #[test]
+    fn each_ecn_region_ends_at_its_own_edge() {
+        let notices = [
+            (10.0, 0.05, Reason::Early),
+            (14.0, 0.1, Reason::Early),
+            (15.0, 0.05, Reason::Early),
+            (30.0, 1.0, Reason::Forced),
+        ];
+        for (ecn_region, marks) in [
+            (EcnRegion::BelowMaxTh, [true, true, false, false]),
+            (EcnRegion::BelowMarkP(0.1), [true, false, true, false]),
+            (EcnRegion::BelowMarkP(1.0), [true, true, true, false]),
+            (EcnRegion::Everywhere, [true; 4]),
+        ] {
+            let law = RedLaw::new(RedParams { ecn_region, ..PARAMS });
+            let found = notices.map(|(avg, pb, reason)| match law.notice(avg, pb, reason) {
+                Verdict::Notify(notice) => notice.markable,
+                Verdict::Admit => unreachable!("a notice is one"),
+            });
+            assert_eq!(found, marks, "{ecn_region:?}");
         }
     }
 
@@ -347,7 +389,7 @@ pub(super) mod tests {
 
     #[test]
     fn ns2_with_mark_p_has_no_forced_region() {
-        let params = RedParams { counting: Counting::Ns2, forced_region: false, ..PARAMS };
+        let params = RedParams { counting: Counting::Ns2, ecn_region: EcnRegion::BelowMarkP(0.1), ..PARAMS };
         let mut law = RedLaw::new(params);
         assert_eq!(verdicts(&mut law, [40.0, 40.0], 0.999), [None, Some(Reason::Early)]);
     }
