@@ -42,7 +42,7 @@ proc mark_on {from to numbers} {
 }
 
 set row [read_case $cases_file $wanted]
-foreach column {recovery window mss sink ecn queue drop drop_ack mark writes end_s} {
+foreach column {recovery window mss sink ecn queue drop drop_ack mark writes end_s jitter_us} {
     set $column [dict get $row $column]
 }
 
@@ -74,6 +74,8 @@ set tcp [new Agent/TCP/$agent]
 $tcp set window_ $window
 $tcp set packetSize_ $mss
 $tcp set ecn_ $ecn
+set jitter [expr {$jitter_us eq "" ? 0 : $jitter_us * 1e-6}]
+$tcp set overhead_ $jitter
 $ns attach-agent $sender $tcp
 if {$sink eq "second"} {
     append sinks /DelAck
@@ -91,28 +93,37 @@ foreach write $writes {
 }
 
 # The agent's clock starts somewhere within a tick: its first draw from the default generator, made when the
-# run resets the agents. Draw it here too, then rewind the generator.
-$defaultRNG seed 20061
-set phase [$defaultRNG uniform 0 [$tcp set tcpTick_]]
+# run resets the agents. Its further draws are the sender's delays. Both can be drawn again.
 $defaultRNG seed 20061
 
 proc report {} {
-    global ns trace trace_path phase mss
+    global ns trace trace_path tcp jitter defaultRNG mss
     $ns flush-trace
     close $trace
-    puts [format "# tick_phase_ns %.0f" [expr {$phase * 1e9}]]
-    puts "send_us,sequence"
+    set sends {}
     set file [open $trace_path]
     while {[gets $file line] >= 0} {
         lassign $line event time from to type size flags fid src dst number
         # A packet that the error model drops appears as `d` only; the queue here never overflows.
         if {($event eq "+" || $event eq "d") && $type eq "tcp" && $number > 0} {
             # One-way agents count packets, and packet 0 is the SYN.
-            puts [format "%.0f,%d" [expr {$time * 1e6}] [expr {($number - 1) * $mss}]]
+            lappend sends [format "%.0f,%d" [expr {$time * 1e6}] [expr {($number - 1) * $mss}]]
         }
     }
     close $file
     file delete $trace_path
+    $defaultRNG seed 20061
+    puts [format "# tick_phase_ns %.0f" [expr {[$defaultRNG uniform 0 [$tcp set tcpTick_]] * 1e9}]]
+    if {$jitter > 0} {
+        # No more than the sender can have asked for: the SYN and each acknowledgment of a packet.
+        set delays {}
+        for {set i 0} {$i < [llength $sends] + 10} {incr i} {
+            lappend delays [format "%.0f" [expr {[$defaultRNG uniform 0 $jitter] * 1e9}]]
+        }
+        puts "# delays_ns $delays"
+    }
+    puts "send_us,sequence"
+    puts [join $sends "\n"]
     exit 0
 }
 $ns at $end_s report

@@ -96,6 +96,18 @@ impl ClassPlan {
         starts
     }
 
+    /// Do its hosts delay what they send?
+    pub fn delays_sending(&self) -> bool {
+        self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
+    }
+
+    /// The draws of flow `index` for the delays of what its ends send, its sender and its receiver; `None` if they send
+    /// without delay.
+    pub fn send_jitter(&self, index: u32, seed: u64) -> Option<[Stream; 2]> {
+        let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), index.into());
+        self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
+    }
+
     /// What flow `index` does, which starts at `now`.
     pub fn source(&self, index: u32, now: Instant, seed: u64) -> FlowSource {
         let index = u64::from(index);

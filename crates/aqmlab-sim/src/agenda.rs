@@ -33,6 +33,10 @@ pub enum FlowObject {
     Start = 3,
     /// the end of its sending
     Stop = 4,
+    /// the delay of what the sending endpoint sends
+    SenderDelay = 5,
+    /// the delay of what the receiving endpoint sends
+    ReceiverDelay = 6,
 }
 
 const OBJECTS_PER_FLOW: u64 = 8;

@@ -1,8 +1,9 @@
 //! A connection: two endpoints, the timer that each waits for, and what the applications do.
 
+use aqmlab_random::Stream;
 use aqmlab_traffic::{Act, Progress, Session, Step};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 use crate::counts::FlowCounts;
 use crate::packet::End;
@@ -21,11 +22,32 @@ pub struct Connection {
     pub last: End,
     /// What the applications do, where that depends on more than the beginning.
     pub session: Option<Box<Session>>,
+    /// The delays of what the ends send, where they have some.
+    pub delays: Option<Box<[SendDelay; 2]>>,
+}
+
+/// An end's own delay of what its windows let out ([`Profile::send_jitter`]): the same for all that waits together.
+pub struct SendDelay {
+    draws: Stream,
+    /// It runs.
+    running: bool,
+}
+
+impl SendDelay {
+    /// Begins, unless it runs: how long it takes.
+    fn begin(&mut self, most: Span) -> Option<Span> {
+        if self.running {
+            return None;
+        }
+        self.running = true;
+        // Rounded as the instants are; the product is below `most`, which is a span.
+        Some(Span::ns((most.as_ns() as f64 * self.draws.unit()) as u64))
+    }
 }
 
 impl Connection {
     /// Two endpoints that have not begun, and nothing to say but what is told them.
-    pub fn new(tcp: &Profile, session: Option<Session>) -> Self {
+    pub fn new(tcp: &Profile, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
         let last = match &session {
             Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Sender,
             _ => End::Receiver,
@@ -37,7 +59,23 @@ impl Connection {
             closed: [false; 2],
             last,
             session: session.map(Box::new),
+            delays: jitter.map(|draws| Box::new(draws.map(|draws| SendDelay { draws, running: false }))),
         }
+    }
+
+    /// The delay of an end that has just sent what does not wait begins, if it has one that does not run and there is
+    /// more to send: how long it takes.
+    pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
+        let wants = self.endpoint(end).wants_to_send(tcp);
+        self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
+    }
+
+    /// The delay of an end is over: all may leave.
+    pub fn end_delay(&mut self, end: End, tcp: &Profile) {
+        if let Some(delays) = &mut self.delays {
+            delays[end as usize].running = false;
+        }
+        self.endpoint(end).release(tcp);
     }
 
     /// The applications do what they are about to do.

@@ -145,6 +145,13 @@ pub enum Notice {
         /// which end
         end: End,
     },
+    /// An end may send what it has held back.
+    SendDelayed {
+        /// whose
+        flow: FlowRef,
+        /// which end
+        end: End,
+    },
     /// A packet source is due.
     Emit {
         /// whose

@@ -130,9 +130,10 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
         .collect()
 }
 
-/// Until when the applications of a class leave alone what they have begun.
+/// Until when the applications of a class leave alone what they have begun, and its hosts send what they send at once.
 fn unattended_until(class: &ClassPlan) -> Instant {
     match class.workload {
+        _ if class.delays_sending() => Instant::ZERO,
         Workload::Sessions { .. } => Instant::ZERO,
         Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => {
             class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)

@@ -37,7 +37,9 @@ impl Routes {
     pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
         let add = |(i, class): (usize, &ClassPlan)| {
-            let attends = is_watched(plan, i) || matches!(class.workload, Workload::Sessions { .. });
+            let attends = is_watched(plan, i)
+                || class.delays_sending()
+                || matches!(class.workload, Workload::Sessions { .. });
             let host = if attends { Next::WatchedHost } else { Next::Host };
             let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
                 Some(stage) if stage.loses() => |link, _| Next::Risk(link),

@@ -98,6 +98,8 @@ struct Crowd {
     queue: &'static str,
     /// By class: `recovery` and ECN.
     classes: &'static [(&'static str, bool)],
+    /// The senders'.
+    jitter: &'static str,
 }
 
 /// Base RTTs and starts as lists in scenario text.
@@ -107,7 +109,7 @@ fn list(values: &[String]) -> String {
 
 impl Crowd {
     fn ours(&self, scenes: &[Vec<String>], seed: u64) -> Figures {
-        let Crowd { rate, queue, count, .. } = *self;
+        let Crowd { rate, queue, count, jitter, .. } = *self;
         let mut text = format!(
             r#"
             duration = "120s"
@@ -137,7 +139,7 @@ impl Crowd {
                 count = {each}
                 rtt = {{ list = [{rtt}] }}
                 start = {{ list = [{start}] }}
-                tcp = {{ profile = "ns2", mss = "1000B", max_window = 1000, recovery = "{recovery}", ecn = {ecn} }}
+                tcp = {{ profile = "ns2", mss = "1000B", max_window = 1000, recovery = "{recovery}", ecn = {ecn}, send_jitter = "{jitter}" }}
                 "#
             );
         }
@@ -267,12 +269,17 @@ const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_m
 const RED_ECN: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "400p", min_th = "30p", max_th = "90p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B", ecn = true, ecn_region = "feng" }"#;
 
 fn newreno(case: &'static str, count: usize, queue: &'static str) {
-    Crowd { case, count, rate: 10, queue, classes: &[("newreno", false)] }.assert_inside(seeds(25));
+    jittered(case, count, queue, "0s");
+}
+
+fn jittered(case: &'static str, count: usize, queue: &'static str, jitter: &'static str) {
+    let classes = &[("newreno", false)];
+    Crowd { case, count, rate: 10, queue, classes, jitter }.assert_inside(seeds(25));
 }
 
 /// A run of these has ten times the packets, so that fewer seeds must do where time is short.
 fn mixed(case: &'static str, classes: &'static [(&'static str, bool)]) {
-    Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes }.assert_inside(seeds(6));
+    Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes, jitter: "0s" }.assert_inside(seeds(6));
 }
 
 #[test]
@@ -283,6 +290,17 @@ fn droptail_10() {
 #[test]
 fn droptail_50() {
     newreno("droptail", 50, DROPTAIL);
+}
+
+// Delays of up to the 832 us of a packet at the bottleneck.
+#[test]
+fn droptail_10_with_jitter() {
+    jittered("droptail-jitter", 10, DROPTAIL, "832us");
+}
+
+#[test]
+fn droptail_50_with_jitter() {
+    jittered("droptail-jitter", 50, DROPTAIL, "832us");
 }
 
 #[test]

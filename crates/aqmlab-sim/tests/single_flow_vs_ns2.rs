@@ -128,8 +128,9 @@ fn every_send_time_and_sequence_number_agrees() {
     let mut compared = 0;
     for case in cases() {
         let name = case.get("case");
-        // The cases whose application pauses have no scenario: bulk flows offer everything at once.
-        if !case.get("writes").ends_with(":inf") {
+        // The cases whose application pauses have no scenario: bulk flows offer everything at once. Delays of the sender
+        // are ns-2's draws there, and ours here.
+        if !case.get("writes").ends_with(":inf") || !case.get("jitter_us").is_empty() {
             continue;
         }
         let text = read(&format!("{name}.csv"));

@@ -168,6 +168,8 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("ack_every = 1"),
             1 => Just("ack_every = 3, delayed_ack = \"40ms\""),
             1 => Just("max_window = 1"),
+            1 => Just("send_jitter = \"3ms\""),
+            1 => Just("send_jitter = \"400ms\", ack_every = 1"),
             1 => Just("max_window = 4, ack_every = 4"),
             1 => Just("delayed_ack = \"0ms\", nagle = true"),
             1 => Just("receive_window = \"6kB\", ecn_at_one = \"wait_for_rto\""),

@@ -8,6 +8,7 @@
 
 mod support;
 
+use std::collections::VecDeque;
 use std::path::{Path as FilePath, PathBuf};
 use std::process::Command;
 
@@ -33,11 +34,15 @@ struct Case {
     /// When, and how many segments; [`ENDLESS`] bytes if none.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
+    /// The sender's.
+    jitter: Span,
 }
 
-/// A vector: the phase of ns-2's clock, and what was sent when.
+/// A vector: the phase of ns-2's clock, the delays that it drew, and what was sent when.
 struct Vector {
     tick_phase: Span,
+    /// The sender's, first to last.
+    delays: VecDeque<Span>,
     sends: Vec<(u64, u64)>,
 }
 
@@ -80,17 +85,24 @@ fn case(line: &str) -> Case {
         mark: numbers(field[9]),
         writes: writes.collect(),
         end: seconds(field[11]),
+        jitter: field[12].parse().map_or(Span::ZERO, Span::us),
     }
 }
 
 fn vector(text: &str) -> Vector {
     let mut lines = text.lines();
     let phase = lines.next().and_then(|l| l.strip_prefix("# tick_phase_ns ")).expect("the first line");
-    let sends = lines.skip(1).map(|l| {
+    let delays = text.lines().find_map(|l| l.strip_prefix("# delays_ns ")).unwrap_or_default();
+    let sends = lines.skip_while(|l| !l.ends_with("sequence")).skip(1).map(|l| {
         let (at, sequence) = l.split_once(',').expect("two columns");
         (at.parse().expect("microseconds"), sequence.parse().expect("bytes"))
     });
-    Vector { tick_phase: Span::ns(phase.parse().expect("nanoseconds")), sends: sends.collect() }
+    let ns = |text: &str| Span::ns(text.parse().expect("nanoseconds"));
+    Vector {
+        tick_phase: ns(phase),
+        delays: delays.split_whitespace().map(ns).collect(),
+        sends: sends.collect(),
+    }
 }
 
 fn profile(case: &Case, tick_phase: Span) -> Profile {
@@ -102,6 +114,7 @@ fn profile(case: &Case, tick_phase: Span) -> Profile {
         ("ack_every", Value::Integer(case.ack_every)),
         ("ecn", Value::Flag(case.ecn)),
         ("tick_phase", Value::Span(tick_phase)),
+        ("send_jitter", Value::Span(case.jitter)),
     ] {
         settings.set(name, value, Origin::Given);
     }
@@ -121,13 +134,14 @@ fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
 }
 
 /// What our sender sends in this case.
-fn run(case: &Case, tick_phase: Span) -> Vec<(u64, u64)> {
+fn run(case: &Case, theirs: &Vector) -> Vec<(u64, u64)> {
     let fast = || Link::new(Rate::mbit(10), Span::ms(10), 1000);
     // ns-2's DropTail counts the packet that arrives: `limit` 10 lets 9 wait.
     let slow = |limit: usize| Link::new(Rate::mbit(1), Span::ms(20), limit - 1);
     let there = Path::new([fast(), slow(case.queue)], faults(case.drop.clone(), case.mark.clone()));
     let back = Path::new([slow(1000), fast()], faults(case.drop_ack.clone(), Vec::new()));
-    let mut net = Pair::new(profile(case, tick_phase), [there, back]);
+    let mut net = Pair::new(profile(case, theirs.tick_phase), [there, back]);
+    net.sides[A].delays = theirs.delays.clone();
     for (i, (at, packets)) in case.writes.iter().enumerate() {
         net.run_until(*at);
         net.now = *at;
@@ -174,7 +188,7 @@ fn check(cases: &[Case], read: impl Fn(&Case) -> String) {
     println!("| case | segments compared | largest difference (us) |\n|---|---|---|");
     for case in cases {
         let theirs = vector(&read(case));
-        let ours = before(case.end, run(case, theirs.tick_phase), 1_000_000_000);
+        let ours = before(case.end, run(case, &theirs), 1_000_000_000);
         let theirs = before(case.end, theirs.sends, 1_000_000);
         match compare(&theirs, &ours) {
             Ok(ns) => println!("| {} | {} | {:.2} |", case.name, theirs.len(), ns as f64 / 1000.0),
@@ -259,8 +273,9 @@ fn random_case(number: u64) -> String {
     let small = 4 + below(40);
     let queue = if mss == 536 { 1000 } else { [1000, small][below(2) as usize] };
     let mark = if ecn == 1 { mark } else { String::new() };
+    let jitter = ["", "", "1000", "10000"][below(4) as usize];
     format!(
-        "random_{number},{recovery},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20"
+        "random_{number},{recovery},{window},{mss},{sink},{ecn},{queue},{drop},{drop_ack},{mark},0.1:inf,20,{jitter}"
     )
 }
 
@@ -271,7 +286,7 @@ fn equals_ns2_in_random_cases() {
     }
     let count = std::env::var("AQMLAB_NS2_RANDOM_CASES").map_or(20, |n| n.parse().expect("a count"));
     let lines: Vec<String> = (0..count).map(random_case).collect();
-    let header = "case,recovery,window,mss,sink,ecn,queue,drop,drop_ack,mark,writes,end_s";
+    let header = "case,recovery,window,mss,sink,ecn,queue,drop,drop_ack,mark,writes,end_s,jitter_us";
     let table = std::env::temp_dir().join(format!("aqmlab-random-cases-{}.csv", std::process::id()));
     std::fs::write(&table, format!("{header}\n{}\n", lines.join("\n"))).expect("a temporary file");
     let cases: Vec<Case> = lines.iter().map(|l| case(l)).collect();

@@ -167,6 +167,14 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
+    /// What an end has held back may leave.
+    pub(super) fn send_delayed(&mut self, at: FlowRef, end: End) {
+        let Some(flow) = self.moving.flows.get_mut(at) else { return };
+        let class = usize::from(flow.id.class);
+        flow.connection().end_delay(end, self.classes[class].profile());
+        self.serve_fully(at, end);
+    }
+
     /// A receiver has got all that its sender had to send.
     pub(super) fn count_completed(&mut self, class: u16) {
         if !self.measuring {
@@ -190,5 +198,5 @@ fn body(plan: &ClassPlan, index: u32, now: Instant, seed: u64) -> Body {
         FlowSource::Stream => None,
     };
     let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
-    Body::Tcp(Connection::new(tcp, session))
+    Body::Tcp(Connection::new(tcp, session, plan.send_jitter(index, seed)))
 }

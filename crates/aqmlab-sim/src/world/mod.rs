@@ -230,6 +230,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::LinkFree { link } => self.link_free(link),
             Notice::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
             Notice::LinkDeadline { link } => self.link_deadline(link),
+            Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
             Notice::Start { class } => self.start(class),
             Notice::StopSending { flow } => self.stop_sending(flow),

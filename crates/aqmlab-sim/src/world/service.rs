@@ -121,10 +121,19 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// After a change of an endpoint that no arrival has made: a timer, or the application.
     pub(super) fn serve(&mut self, at: FlowRef, end: End) {
+        self.serve_as(at, end, Sending::MayWait);
+    }
+
+    /// The same where what an endpoint has held back may leave.
+    pub(super) fn serve_fully(&mut self, at: FlowRef, end: End) {
+        self.serve_as(at, end, Sending::AtOnce);
+    }
+
+    fn serve_as(&mut self, at: FlowRef, end: End, sending: Sending) {
         let flow = self.moving.flows.of_packet(at.slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
-        let outcome = hosts.serve(class, flow, at, end, None, false);
+        let outcome = hosts.serve(class, flow, at, end, None, sending);
         self.conclude(at.slot, outcome);
     }
 
@@ -169,6 +178,15 @@ struct Hosts<'a, Q: EventQueue> {
     watch: Option<&'a mut Watch>,
 }
 
+/// How an endpoint that is served sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    /// Whatever it may: it has no delay of its own, or that is over.
+    AtOnce,
+    /// What does not wait for a delay of its own, if it has one.
+    MayWait,
+}
+
 /// Where a packet has come to.
 struct Reached {
     end: End,
@@ -211,7 +229,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.options() {
-            None => self.serve(class, flow, at, end, Some((segment, marked)), attended),
+            None => {
+                let sending = if attended { Sending::MayWait } else { Sending::AtOnce };
+                self.serve(class, flow, at, end, Some((segment, marked)), sending)
+            }
             Some(place) => self.serve_with_options(class, flow, at, end, (segment, marked), place),
         }
     }
@@ -236,11 +257,11 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if connection.session.is_some() {
             self.tell_session(connection, number, at);
         }
-        self.serve(class, flow, at, end, None, false)
+        self.serve(class, flow, at, end, None, Sending::MayWait)
     }
 
     /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
-    /// tell, and its timer is seen to. `attended`: may there be a session that wants to know of the arrival?
+    /// tell, and its timer is seen to. Where nothing waits, no session wants to know of the arrival either.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -249,7 +270,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         at: FlowRef,
         end: End,
         arrival: Option<(Segment, bool)>,
-        attended: bool,
+        sending: Sending,
     ) -> Outcome {
         let Class { tcp: Some(profile), tempi, begins, .. } = class else {
             unreachable!("a class of connections")
@@ -269,12 +290,13 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let mut complete = false;
         if let Some((segment, marked)) = arrival {
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
-            if attended && connection.session.is_some() {
+            if sending == Sending::MayWait && connection.session.is_some() {
                 self.tell_session(connection, id.number, at);
             }
         }
+        let waits = sending == Sending::MayWait && connection.delays.is_some();
         loop {
-            self.send(&mut desk, connection.endpoint(end), end);
+            self.send(&mut desk, connection.endpoint(end), end, waits);
             // The receiving application closes when it has been told that its peer has.
             match news(connection.endpoint(end)) {
                 News::None => break,
@@ -289,6 +311,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 *completed = self.now;
                 complete = true;
             }
+        }
+        if waits {
+            self.delay_sending(connection, id.number, at, end, profile);
         }
         self.see_to_timer(connection, id.number, at, end);
         let (over, to_send) = (*over, desk.sent_out);
@@ -310,14 +335,19 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none.
+    /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
+    /// `waits`, what does not wait for that.
     #[inline(always)]
-    fn send(&mut self, desk: &mut Desk, endpoint: &mut Endpoint, end: End) {
+    fn send(&mut self, desk: &mut Desk, endpoint: &mut Endpoint, end: End, waits: bool) {
         let own_link = match end {
             End::Sender => AccessLink::SenderOut,
             End::Receiver => AccessLink::ReceiverOut,
         };
-        while let Some(segment) = endpoint.poll_transmit(self.now, desk.profile) {
+        while let Some(segment) = if waits {
+            endpoint.poll_prompt(self.now, desk.profile)
+        } else {
+            endpoint.poll_transmit(self.now, desk.profile)
+        } {
             let mut packet =
                 SimPacket::tcp(*desk.id, sends_toward(end), desk.begin, &segment, desk.profile.header);
             if segment.has_options() {
@@ -344,6 +374,24 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 watch.sent(self.now, &packet, lost);
             }
         }
+    }
+
+    /// What an endpoint still has to send waits.
+    #[inline(never)]
+    fn delay_sending(
+        &mut self,
+        connection: &mut Connection,
+        number: u32,
+        flow: FlowRef,
+        end: End,
+        profile: &Profile,
+    ) {
+        let Some(delay) = connection.begin_delay(end, profile) else { return };
+        let object = match end {
+            End::Sender => FlowObject::SenderDelay,
+            End::Receiver => FlowObject::ReceiverDelay,
+        };
+        self.agenda.timer(self.now + delay, number, object, Notice::SendDelayed { flow, end });
     }
 
     /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires

@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{Congestion, IdleRestart, Profile, Recovery};
+use crate::profile::{Congestion, HandshakeAck, IdleRestart, Profile, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -19,6 +19,41 @@ impl Endpoint {
             return self.transmit_seldom(now, profile);
         }
         self.transmit_ordinary(now, profile)
+    }
+
+    /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
+    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host that delays asks for these, then
+    /// whether there [is more](Endpoint::wants_to_send), and for all of it when the delay is over.
+    #[cold]
+    pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
+            return self.transmit_seldom(now, profile);
+        }
+        if self.state == State::SynSent {
+            return None;
+        }
+        if let Some(segment) = self.transmit_urgent(now, profile) {
+            return Some(segment);
+        }
+        // As in ns-2, the first data answers the SYN-ACK, also if it waits.
+        let answers = profile.handshake_ack == HandshakeAck::Piggyback && self.sent() == 1 && self.has_data();
+        if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
+    }
+
+    /// Would [`Endpoint::poll_transmit`] give a SYN or data now?
+    #[cold]
+    pub fn wants_to_send(&mut self, profile: &Profile) -> bool {
+        match self.state {
+            State::SynSent => self.next() == 0,
+            state if !state.is_synchronised() || self.ecn.is_waiting() || self.burst == 0 => false,
+            _ if self.notes.any(SELECTIVE) => self.wants_to_send_selectively(profile),
+            _ => self.has_data() && self.fits(self.usable_window(0, profile), profile),
+        }
+    }
+
+    /// The sender's delay is over: what may leave for an arrival may leave now.
+    pub fn release(&mut self, profile: &Profile) {
+        self.burst = profile.max_burst;
     }
 
     /// Data, or else an acknowledgment of its own.
@@ -86,7 +121,9 @@ impl Endpoint {
         } else {
             self.rto.time_segment(now, 1);
         }
-        if self.state == State::SynSent || profile.syn_ack_timer {
+        // A SYN that the sender's delay holds back is late, and its timer is not.
+        let armed = !profile.send_jitter.is_zero() && self.rto.is_running();
+        if (self.state == State::SynSent || profile.syn_ack_timer) && !armed {
             self.rto.arm(now, profile);
         }
         self.last_activity = now;
@@ -104,26 +141,36 @@ impl Endpoint {
 
     /// In a synchronised state: what is urgent, then data, then an acknowledgment of its own.
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if let Some(segment) = self.transmit_urgent(now, profile) {
+            return Some(segment);
+        }
+        if self.notes.any(SELECTIVE) && !self.ecn.is_waiting() {
+            let segment = self.transmit_selectively(now, profile);
+            return segment.or_else(|| self.owed_ack(profile));
+        }
+        self.transmit_ordinary(now, profile)
+    }
+
+    /// An acknowledgment before any data, a fast retransmission, limited transmit.
+    #[cold]
+    fn transmit_urgent(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(HANDSHAKE_ACK) {
             return Some(self.pure_ack(profile));
         }
-        if !self.ecn.is_waiting() {
-            if self.notes.take(RETRANSMISSION) {
-                return Some(self.retransmit_first(now, profile));
-            }
-            let extra = self.troubles.get().limited;
-            if self.notes.take(LIMITED) && self.fits(self.usable_window(extra, profile), profile) {
-                let segment = self.new_data(now, profile);
-                self.troubles.note().recovery.sent_limited(segment.len);
-                self.unsettled = true;
-                return Some(segment);
-            }
-            if self.notes.any(SELECTIVE) {
-                let segment = self.transmit_selectively(now, profile);
-                return segment.or_else(|| self.owed_ack(profile));
-            }
+        if self.ecn.is_waiting() {
+            return None;
         }
-        self.transmit_ordinary(now, profile)
+        if self.notes.take(RETRANSMISSION) {
+            return Some(self.retransmit_first(now, profile));
+        }
+        let extra = self.troubles.get().limited;
+        if self.notes.take(LIMITED) && self.fits(self.usable_window(extra, profile), profile) {
+            let segment = self.new_data(now, profile);
+            self.troubles.note().recovery.sent_limited(segment.len);
+            self.unsettled = true;
+            return Some(segment);
+        }
+        None
     }
 
     /// Is there anything to send at `next`: a byte, or the FIN?

@@ -166,6 +166,18 @@ impl Endpoint {
         Some(segment)
     }
 
+    /// Would [`Endpoint::transmit_selectively`] give a segment, if bursts do not forbid it? ns-2's Sack1 agent asks its
+    /// counter alone before it waits, and may find afterwards that nothing fits.
+    pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
+        match profile.sack_pipe {
+            _ if !self.is_recovering() => self.fits_past_sacked(profile),
+            SackPipe::Rfc6675 => self.next_seg(profile).is_some(),
+            SackPipe::Ns2 => {
+                self.has_room_in_ns2(profile) && (self.has_data() || self.board().next_hole().is_some())
+            }
+        }
+    }
+
     /// RFC 6675, section 5, steps (C) and C.1: what NextSeg() of section 4 gives, if there is room in the pipe.
     fn next_seg(&self, profile: &Profile) -> Option<Choice> {
         let (board, sent) = (self.board(), self.sent());
@@ -187,17 +199,20 @@ impl Endpoint {
 
     /// ns-2's Sack1 agent: its counter against the window; any hole below a SACKed segment, then new data.
     fn next_seg_in_ns2(&self, profile: &Profile) -> Option<Choice> {
-        let board = self.board();
-        if board.counter >= self.usable_segments(profile) as i64 {
+        if !self.has_room_in_ns2(profile) {
             return None;
         }
         let reach = self.reach(profile);
-        match board.next_hole() {
+        match self.board().next_hole() {
             Some(hole) => {
                 (hole.from - self.una + u64::from(profile.mss) <= reach).then_some(Choice::Hole(hole))
             }
             None => (self.has_data() && self.fits(reach, profile)).then_some(Choice::New),
         }
+    }
+
+    fn has_room_in_ns2(&self, profile: &Profile) -> bool {
+        self.board().counter < self.usable_segments(profile) as i64
     }
 
     fn transmit_choice(&mut self, now: Instant, choice: Choice, profile: &Profile) -> Segment {
@@ -235,21 +250,28 @@ impl Endpoint {
     /// network, without what is SACKed: so limited transmit sends by pipe and cwnd (RFC 6675, section 5, step 3),
     /// and after a timeout the "filling in" of 5.1 goes from hole to hole.
     fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        let hole = self.board().gap_from(self.next());
-        self.flight = (hole.from - self.una) as u32;
-        let again = self.flight < self.unacked;
-        let arrived =
-            if again || profile.limited_transmit { self.board().sacked_below(hole.from) } else { 0 };
-        let window = self.usable_segments(profile) * u64::from(profile.mss);
-        if !self.has_data() || !self.fits((window + arrived).min(self.reach(profile)), profile) {
+        if !self.fits_past_sacked(profile) {
             return None;
         }
+        let again = self.flight < self.unacked;
+        let window = self.usable_segments(profile) * u64::from(profile.mss);
+        let hole = self.board().gap_from(self.next());
         let (segment, to) = self.send_hole(now, hole, profile);
         self.flight = (to - self.una) as u32;
         if !again && u64::from(self.flight) > window {
             self.troubles.note().recovery.sent_limited(segment.len);
         }
         Some(segment)
+    }
+
+    /// Moves past what is SACKed. May the segment there leave?
+    fn fits_past_sacked(&mut self, profile: &Profile) -> bool {
+        let next = self.board().gap_from(self.next()).from;
+        self.flight = (next - self.una) as u32;
+        let again = self.flight < self.unacked;
+        let arrived = if again || profile.limited_transmit { self.board().sacked_below(next) } else { 0 };
+        let window = self.usable_segments(profile) * u64::from(profile.mss);
+        self.has_data() && self.fits((window + arrived).min(self.reach(profile)), profile)
     }
 
     /// How far beyond `una` segments may go, whatever the congestion window, in bytes.

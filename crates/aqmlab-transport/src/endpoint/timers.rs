@@ -17,13 +17,13 @@ impl Endpoint {
         self.burst = NO_BURST_LIMIT;
         match self.state {
             State::TimeWait => self.finish(End::Closed),
-            State::SynSent | State::SynReceived => self.on_syn_timeout(profile),
+            State::SynSent | State::SynReceived => self.on_syn_timeout(now, profile),
             _ => self.on_data_timeout(now, profile),
         }
     }
 
     /// RFC 6298, 5.5 and 5.7 for the SYN.
-    fn on_syn_timeout(&mut self, profile: &Profile) {
+    fn on_syn_timeout(&mut self, now: Instant, profile: &Profile) {
         if self.troubles.get().counts.syn_retransmissions >= profile.syn_retries {
             self.finish(End::Aborted);
             return;
@@ -34,6 +34,7 @@ impl Endpoint {
         if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
             self.ecn.refuse(); // RFC 3168, 6.1.1.1
         }
+        self.rto.arm(now, profile);
         self.flight = 0; // the SYN again
     }
 

@@ -62,6 +62,7 @@ pub struct Profile {
     pub recovery_burst: u32,
     /// segments an ACK; `u32::MAX` is no limit
     pub max_burst: u32,
+    pub send_jitter: Span,
     pub timeout_ssthresh: TimeoutSsthresh,
     pub rtt_arithmetic: RttArithmetic,
     pub granularity: Span,
@@ -149,6 +150,7 @@ impl Profile {
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
             recovery_burst: limit(s, "recovery_burst")?,
             max_burst: limit(s, "max_burst")?,
+            send_jitter: s.span("send_jitter")?,
             timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
             rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
             granularity: s.span("granularity")?,

@@ -107,6 +107,8 @@ pub static PARAMS: &[Param] = &[
         "none in RFC 6582", "most segments sent for one ACK in NewReno's fast recovery"),
     param("max_burst", limit(1), Unlimited, &[ns2("maxburst_").reads(Reading::ZeroIsUnlimited)],
         "none in RFC 5681", "most segments sent for one ACK"),
+    param("send_jitter", time(Span::ZERO, Span::s(3600)), Time(Span::ZERO), &[seconds("overhead_")],
+        "none in any RFC; ns-2's overhead_", "what the windows let out waits for a time drawn uniformly from 0 to this, and then leaves at once; acknowledgments, fast retransmissions and limited transmit do not wait"),
     param("timeout_ssthresh", Kind::Choice(words::TimeoutSsthresh::WORDS), Choice("rfc5681"), &[],
         "RFC 5681, 3.1", "ssthresh at a retransmission timeout"),
     param("rtt_arithmetic", Kind::Choice(words::RttArithmetic::WORDS), Choice("rfc6298"), &[],

@@ -114,6 +114,10 @@ pub struct Side {
     /// What arrived, and the state in which it found the endpoint.
     pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
+    /// The sender's delays, first to last, where the profile has some.
+    pub delays: VecDeque<Span>,
+    /// When the delay under way is over.
+    send_at: Option<Instant>,
 }
 
 impl Side {
@@ -123,6 +127,8 @@ impl Side {
             sent: Vec::new(),
             received: Vec::new(),
             events: Vec::new(),
+            delays: VecDeque::new(),
+            send_at: None,
         }
     }
 
@@ -195,7 +201,9 @@ impl Pair {
 
     fn drain(&mut self, side: usize) {
         let this = &mut self.sides[side];
-        while let Some(seg) = this.endpoint.poll_transmit(self.now, &self.profile) {
+        let delays = !self.profile.send_jitter.is_zero() && this.send_at != Some(self.now);
+        let poll = if delays { Endpoint::poll_prompt } else { Endpoint::poll_transmit };
+        while let Some(seg) = poll(&mut this.endpoint, self.now, &self.profile) {
             this.sent.push((self.now, seg));
             if let Some((at, ce)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
                 self.in_flight.push(Reverse((at, self.serial)));
@@ -203,6 +211,11 @@ impl Pair {
                 self.packets.insert(self.serial, Packet { to: 1 - side, segment: seg, sack, ce });
                 self.serial += 1;
             }
+        }
+        if delays && this.send_at.is_none() && this.endpoint.wants_to_send(&self.profile) {
+            let delay =
+                this.delays.pop_front().expect("a delay for each time that there is something to send");
+            this.send_at = Some(self.now + delay);
         }
         while let Some(event) = this.endpoint.poll_event() {
             this.events.push((self.now, event));
@@ -212,7 +225,7 @@ impl Pair {
     /// When something happens next: an arrival, or a timer.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.in_flight.peek().map(|Reverse((at, _))| *at);
-        let timers = self.sides.iter().filter_map(|s| s.endpoint.deadline());
+        let timers = self.sides.iter().flat_map(|s| [s.endpoint.deadline(), s.send_at]).flatten();
         arrival.into_iter().chain(timers).min()
     }
 
@@ -234,6 +247,11 @@ impl Pair {
                     e.on_segment(now, &segment, ce, p);
                 }
             });
+            return true;
+        }
+        if let Some(due) = (0..2).find(|i| self.sides[*i].send_at == Some(at)) {
+            self.with(due, |e, _, p| e.release(p));
+            self.sides[due].send_at = None;
             return true;
         }
         let due = (0..2).find(|i| self.sides[*i].endpoint.deadline() == Some(at)).expect("someone is due");
