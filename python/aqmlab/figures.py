@@ -60,7 +60,7 @@ def number(value: float, digits: int = 4) -> str:
 def time_text(seconds: float, digits: int = 6) -> str:
     """``40 s``, ``0.5 s``, ``96 us``: at most so many significant digits and no exponent."""
     plain = f"{seconds:.{digits}g}"
-    if seconds == 0 or (abs(seconds) >= 1e-3 and "e" not in plain):
+    if seconds == 0 or not math.isfinite(seconds) or (abs(seconds) >= 1e-3 and "e" not in plain):
         return f"{plain} s"
     sign = "-" if seconds < 0 else ""
     written = _core.span_text(round(abs(float(plain)) * 1e9))

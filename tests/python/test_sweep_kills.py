@@ -274,7 +274,8 @@ def test_a_corrupt_recording_is_named_and_made_anew(undisturbed, tmp_path):
     digest = Store(store).digests()[3]
     broken = Store(store).path_of(digest) / "summary.parquet"
     broken.write_bytes(broken.read_bytes()[:100])
-    done = subprocess.run(command(file, store), check=False, capture_output=True, text=True)
+    said = [word for word in command(file, store) if word != "-q"]
+    done = subprocess.run(said, check=False, capture_output=True, text=True)
     assert done.returncode == 0
     assert "made anew: " in done.stderr
     assert str(Path(digest) / "summary.parquet") in done.stderr

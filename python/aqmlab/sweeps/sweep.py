@@ -272,7 +272,9 @@ class Sweep:
         failed = self._tally.failed
         if not failed:
             return None
-        digest, reason = next(iter(failed.items()))
+        # In the order of the cells, not of their ends: the same message for any number of workers.
+        digest = next(digest for digest in self._tally.cells if digest in failed)
+        reason = failed[digest]
         cell, seed = self._tally.cells[digest]
         where = f"{self.cases.cell_of(cell)}, seed {seed}"
         return RunError(
