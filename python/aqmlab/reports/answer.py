@@ -41,7 +41,7 @@ def answer(table: Table) -> str:
     if len(table.experiment.finished_seeds) == 1:
         first += " (one run per arm: no interval, so the difference may be chance)"
     if equals:
-        first += f". {listed(equals)} {'does' if len(equals) == 1 else 'do'} not differ significantly from it"
+        first += f". The difference from {listed(equals)} is not significant"
     richest = max(goodputs, key=lambda arm: goodputs[arm].mean)
     return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"
 
@@ -65,22 +65,22 @@ def _single(table: Table, delays: dict[str, Estimate], goodputs: dict[str, Estim
 def _price(table: Table, best: str, richest: str) -> str:
     """The goodput that the arm of the shortest delay costs."""
     if best == richest:
-        return "It also has the highest goodput."
+        return f"{best} also has the highest goodput."
     paid = table.difference(richest, best, GOODPUT)
     whole = table.estimate(richest, GOODPUT)
     if paid is None or whole is None or whole.mean == 0:
         return f"No seed was run with both it and {richest}, so its cost in goodput is unknown."
     percent = f"{number(100 * paid.mean / whole.mean, 2)} %"
     if paid.half_width is None:
-        return f"It delivers {percent} less than {richest}."
+        return f"{best} delivers {percent} less than {richest}."
     width = number(100 * paid.half_width / whole.mean, 2)
     if not paid.excludes_zero():
         return (
-            f"Its goodput does not differ significantly from the highest, that of {richest} ({percent} lower,"
-            f" ± {width}, n = {paid.n} paired seeds)."
+            f"The goodput of {best} does not differ significantly from the highest, that of {richest}"
+            f" ({percent} lower, ± {width}, n = {paid.n} paired seeds)."
         )
     cost = f"{percent} (± {width}, n = {paid.n} paired seeds)"
-    return f"Its goodput is {cost} below the highest, that of {richest}."
+    return f"The goodput of {best} is {cost} below the highest, that of {richest}."
 
 
 def _losses(table: Table, best: str, worst: str) -> str:
@@ -88,7 +88,7 @@ def _losses(table: Table, best: str, worst: str) -> str:
     if best not in drops or worst not in drops:
         return ""
     of_best, of_worst = (estimate_text(drops[arm], "%") for arm in (best, worst))
-    return f" It drops {of_best} % of the packets; {worst} drops {of_worst} %."
+    return f" {best} drops {of_best} % of the packets; {worst} drops {of_worst} %."
 
 
 def _same(difference: Estimate | None) -> bool:
