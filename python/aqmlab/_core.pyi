@@ -18,6 +18,7 @@ __all__ = [
     "run_digest",
     "run_one",
     "schema",
+    "span_text",
 ]
 
 __version__: Final[str]
