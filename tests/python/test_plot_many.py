@@ -25,7 +25,7 @@ MANY = tuple(f"arm {i}" for i in range(12))
 
 @pytest.fixture(scope="module")
 def noisy():
-    """Few seeds: many differences cannot be told from zero."""
+    """Few seeds: many differences are not significant."""
     return synthetic(arms=("DropTail", "RED", "PI"), seeds=3)
 
 
@@ -116,7 +116,7 @@ def test_heat_maps_show_means_and_differences_hatch_what_may_be_chance(noisy):
     hatched = [patch for patch in axes.patches if patch.get_hatch()]
     places = {(RATES.index(c.cell.label("rate")), COUNTS.index(c.cell.label("count"))) for c in doubtful}
     assert {(round(patch.get_x() + 0.5), round(patch.get_y() + 0.5)) for patch in hatched} == places
-    assert words(figure)[0].startswith("hatched: cannot be told from zero")
+    assert words(figure)[0].startswith("hatched: not significant")
 
 
 def test_trade_off_and_distributions_have_a_plot_for_each_label(grid):

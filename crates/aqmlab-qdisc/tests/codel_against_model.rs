@@ -1,4 +1,4 @@
-//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, by whoever reads it line by line: a queue, and
+//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue, and
 //! its routines `dodequeue`, `control_law` and `dequeue` in its own words and order. A million packets over loads of all
 //! kinds, with ECN and without: the same packets leave at the same instants, the same are marked, the same are lost.
 

@@ -96,7 +96,7 @@ impl ClassPlan {
         starts
     }
 
-    /// Do its hosts delay what they send?
+    /// Whether its hosts delay what they send.
     pub fn delays_sending(&self) -> bool {
         self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
     }

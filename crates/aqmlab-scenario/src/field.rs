@@ -130,7 +130,7 @@ pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, he
 pub(crate) trait Key {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [Alias];
-    /// Is it a field of the language?
+    /// Whether it is a field of the language.
     fn is_field(&self) -> bool {
         false
     }

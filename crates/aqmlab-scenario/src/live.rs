@@ -40,7 +40,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Has the class the key of older scenarios? Then it is told what to write now.
+    /// Refuses the key of older scenarios and says what to write now.
     pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
         let had_it = class.fields.iter().any(|field| field.name == "tcp");
         let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);

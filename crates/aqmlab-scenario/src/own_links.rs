@@ -47,7 +47,7 @@ impl ClassPlan {
         self.access.as_ref().map_or(0, Access::links)
     }
 
-    /// Does this end of its flows (0: the sender) have access links?
+    /// Whether this end of its flows (0: the sender) has access links.
     pub fn has_access(&self, end: usize) -> bool {
         self.access.as_ref().is_some_and(|access| access.ends[end])
     }

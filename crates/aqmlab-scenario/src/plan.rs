@@ -210,7 +210,7 @@ pub struct Access {
     /// Base round-trip time over flows: twice the propagation delay of path and access links together. What the path's
     /// propagation leaves of it is shared evenly by the links, one for each direction at each end that has them.
     pub rtt: Distribution,
-    /// Does the sender have them, and the receiver? One of them does.
+    /// Whether the sender has them, and whether the receiver does. At least one does.
     pub ends: [bool; 2],
 }
 

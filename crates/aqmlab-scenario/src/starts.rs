@@ -114,7 +114,7 @@ pub(crate) fn written(class: &ClassPlan) -> String {
 }
 
 impl Plan {
-    /// Can it be run with this seed?
+    /// Whether it can be run with this seed.
     ///
     /// # Errors
     /// If not, why: starts are written for other seeds. A sentence without a full stop.

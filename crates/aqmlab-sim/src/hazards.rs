@@ -96,7 +96,7 @@ impl Hazards {
         self.stage_alone(which, out, size)
     }
 
-    /// Is there a link?
+    /// Whether there is a link.
     pub fn is_linked(&self, which: AccessLink) -> bool {
         self.linked[which as usize]
     }

@@ -160,7 +160,7 @@ pub fn access(
     (rtt, Some(AccessLinks::new(delay, hazards)))
 }
 
-/// Is there anything between the network and the hosts of class `number`: links of their own, or delay stages?
+/// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.
 pub fn has_edges(plan: &Plan, number: usize) -> bool {
     let stage = |direction, edge| plan.delay_stage(number, direction, edge).is_some();
     plan.classes[number].access.is_some()

@@ -315,7 +315,7 @@ def heat(results: Results, view: View, queue: str | None) -> Figure:
 
 
 def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
-    """The paired difference of arms over two axes; hatched where it cannot be told from zero."""
+    """The paired difference of arms over two axes; hatched where it is not significant."""
     from matplotlib.patches import Patch
 
     grid = _grid(results, view, queue, down=True)
@@ -343,7 +343,7 @@ def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
         _map(axes, of_pair, norm, "PuOr_r", doubtful[name])
     _scale(figure, plots, norm, "PuOr_r", what)
     patch = Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0.4)
-    legend_below(figure, [], {"hatched: cannot be told from zero (95 %, Holm over a map)": patch})
+    legend_below(figure, [], {"hatched: not significant (95 %, Holm over a map)": patch})
     return figure
 
 

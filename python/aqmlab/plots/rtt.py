@@ -1,4 +1,4 @@
-"""Goodput against round-trip time: what a longer way costs, a mark a flow."""
+"""Goodput against round-trip time: what a longer way costs, one mark per flow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT = 7.0, 2.5
 
 
 def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
-    """Goodput of each long-lived flow against its RTT without queueing; a plot an arm, a mark a flow."""
+    """Goodput of each long-lived flow by its RTT without queueing; one plot per arm, one mark per flow."""
     points = _points(experiment, runs, results, view)
     arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
     columns = min(len(arms), _COLUMNS)

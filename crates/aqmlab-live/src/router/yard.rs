@@ -23,7 +23,7 @@ pub struct Leaving<'a> {
     pub flow: Option<u32>,
     /// Its ECN field as it leaves.
     pub ecn: Ecn,
-    /// Does it leave in the measured interval?
+    /// Whether it leaves in the measured interval.
     pub measured: bool,
     /// The whole packet, marks and checksum included.
     pub octets: &'a [u8],

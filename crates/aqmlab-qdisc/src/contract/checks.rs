@@ -96,7 +96,7 @@ pub struct Subject<'a> {
     pub make: &'a dyn Fn() -> Box<dyn Qdisc<TestPacket>>,
     /// The limit that its backlog must keep, if it has one.
     pub limit: Option<Limit>,
-    /// May it hold packets back? Then its deadlines are followed; else it must be work conserving.
+    /// Whether it may hold packets back: its deadlines are then followed. Else it must be work conserving.
     pub shaper: bool,
     /// The rate of the link that it was made for.
     pub rate: Rate,

@@ -88,7 +88,7 @@ pub struct Leaving {
 pub struct EarlyQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Are ECN-capable packets marked instead of dropped, where the law lets them?
+    /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
     pub ecn: bool,
     /// Is a packet that finds the buffer full lost to the limit, even if the law has chosen it too?
     pub overflow_first: bool,

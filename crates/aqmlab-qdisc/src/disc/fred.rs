@@ -13,7 +13,7 @@ use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdis
 pub struct FredQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Are ECN-capable packets marked instead of dropped, where the law lets them?
+    /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
     pub ecn: bool,
     /// Mean packet size: turns the link's rate into packets per second.
     pub mean_packet: Bytes,

@@ -20,7 +20,7 @@ pub struct CodelLaw {
     params: CodelParams,
     /// When packets will have waited too long for an interval; `None`: the last one had not.
     first_above: Option<Instant>,
-    /// Is the queue taken for a standing one?
+    /// Whether the queue counts as a standing one.
     dropping: bool,
     /// When the next packet is due, in the dropping state; after it, when one would have been.
     drop_next: Instant,
@@ -131,7 +131,7 @@ impl CodelLaw {
         self.once_dropped = After::FirstDrop;
     }
 
-    /// Is the next packet of the dropping state due? Then the one after it is scheduled.
+    /// Whether the next packet of the dropping state is due; if so, schedules the one after it.
     fn is_due(&mut self, now: Instant) -> bool {
         let was_due = self.drop_next;
         if now < was_due {
@@ -149,7 +149,7 @@ impl CodelLaw {
         from.saturating_add(Span::ns(ns as u64))
     }
 
-    /// Is it in the dropping state?
+    /// Whether it is in the dropping state.
     pub const fn is_dropping(&self) -> bool {
         self.dropping
     }

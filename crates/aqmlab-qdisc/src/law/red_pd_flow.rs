@@ -31,9 +31,9 @@ pub struct RedPdParams {
     pub max_reduction: f64,
     /// Flows whose probability is no more than this are released, unresponsive ones at half of it.
     pub release: f64,
-    /// Is it tested whether monitored flows respond?
+    /// Whether monitored flows are tested for their response.
     pub unresponsive_test: bool,
-    /// Are unresponsive flows, too, spared while not more than one unit waits (ns-2 `noidle_`)?
+    /// Whether unresponsive flows, too, are spared while at most one unit waits (ns-2 `noidle_`).
     pub no_idle: bool,
 }
 

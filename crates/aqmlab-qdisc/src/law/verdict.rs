@@ -10,7 +10,7 @@ use crate::{Ecn, Reason};
 pub struct Notice {
     /// [`Reason::Early`] or [`Reason::Forced`].
     pub reason: Reason,
-    /// May it be a mark where ECN is on? Else the packet is lost, ECN-capable or not.
+    /// Whether it may be a mark where ECN is on. Else the packet is lost, ECN-capable or not.
     pub markable: bool,
 }
 

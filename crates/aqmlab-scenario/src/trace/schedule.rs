@@ -145,7 +145,7 @@ impl Schedule {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
 
-    /// May queues mark any packet of it?
+    /// Whether queues may mark any packet of it.
     pub fn is_ecn_capable(&self) -> bool {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }

@@ -222,7 +222,7 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Has a mark left less than a segment?
+    /// Whether a mark has left less than a segment.
     #[inline]
     pub(crate) fn is_shut(&self) -> bool {
         self.cwnd < 1.0
