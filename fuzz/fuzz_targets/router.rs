@@ -1,12 +1,12 @@
-//! Any bytes at any time at any door of several networks: nothing panics, what leaves leaves in order and is a packet,
+//! Any bytes at any time at any host of several networks: nothing panics, what leaves leaves in order and is a packet,
 //! and in the end every packet has one fate.
 #![no_main]
 
 use std::sync::OnceLock;
 
-use aqmlab_live::Entry;
+use aqmlab_live::HostId;
 use aqmlab_live::frame::parse;
-use aqmlab_live::router::{Exit, Leaving, Room, Router};
+use aqmlab_live::router::{FrameSink, OutgoingFrame, FrameBudget, Router};
 use aqmlab_qdisc::Registry;
 use aqmlab_scenario::{Plan, parse as read_scenario};
 use aqmlab_units::{Instant, Span};
@@ -16,8 +16,8 @@ use libfuzzer_sys::fuzz_target;
 /// What a host does with a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
-    /// Brings a packet to a door.
-    Accept { door: u8, after: Gap, packet: Packet<'a> },
+    /// Brings a packet to a host.
+    Accept { host: u8, after: Gap, packet: Packet<'a> },
     /// Comes back after some time.
     Advance { after: Gap },
     /// Comes back when it is told to.
@@ -51,7 +51,7 @@ impl<'a> Arbitrary<'a> for Packet<'a> {
 }
 
 impl Packet<'_> {
-    fn octets(&self, door: Entry) -> Vec<u8> {
+    fn octets(&self, host: HostId) -> Vec<u8> {
         match *self {
             Packet::Any(octets) => octets.to_vec(),
             Packet::Good { port, ecn, len } => {
@@ -59,7 +59,7 @@ impl Packet<'_> {
                 octets[..2].copy_from_slice(&[0x45, ecn]);
                 octets[2..4].copy_from_slice(&len.to_be_bytes());
                 octets[8..10].copy_from_slice(&[64, 17]);
-                let at_client = door.number().is_multiple_of(2);
+                let at_client = host.number().is_multiple_of(2);
                 let (from, to) = if at_client { (port, 5001) } else { (5001, port) };
                 octets[20..22].copy_from_slice(&from.to_be_bytes());
                 octets[22..24].copy_from_slice(&to.to_be_bytes());
@@ -120,14 +120,14 @@ fn plan(queue: &str) -> Plan {
 
 /// Looks at what leaves.
 #[derive(Default)]
-struct Gate {
+struct Sink {
     last: Instant,
     packets: u64,
     octets: u64,
 }
 
-impl Exit for Gate {
-    fn leave(&mut self, leaving: Leaving<'_>) {
+impl FrameSink for Sink {
+    fn leave(&mut self, leaving: OutgoingFrame<'_>) {
         assert!(leaving.at >= self.last, "time goes on");
         self.last = leaving.at;
         let headers = parse(leaving.octets).expect("what leaves is a packet");
@@ -144,49 +144,49 @@ const SLOTS: usize = 24;
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
     let (shape, seed, acts) = input;
     let plan = &plans()[usize::from(shape) % QUEUES.len()];
-    let room = Room { frames: SLOTS, largest: vec![1500, 576] };
-    let mut router = Router::new(plan, seed, &Registry::builtin(), &room).expect("the plan is fine");
-    let (mut gate, mut now) = (Gate::default(), Instant::ZERO);
+    let budget = FrameBudget { frames: SLOTS, largest: vec![1500, 576] };
+    let mut router = Router::new(plan, seed, &Registry::builtin(), &budget).expect("the plan is fine");
+    let (mut sink, mut now) = (Sink::default(), Instant::ZERO);
     let mut read = 0;
     for act in acts {
         match act {
-            Act::Accept { door, after, packet } => {
+            Act::Accept { host, after, packet } => {
                 now = now + span(after);
-                let door = Entry::of_number(usize::from(door) % 4);
+                let host = HostId::of_number(usize::from(host) % 4);
                 read += 1;
-                let _ = router.accept(now, door, &packet.octets(door), &mut gate);
+                let _ = router.accept(now, host, &packet.octets(host), &mut sink);
             }
             Act::Advance { after } => {
                 now = now + span(after);
-                router.advance(now, &mut gate);
+                router.advance(now, &mut sink);
                 assert!(router.next_due().is_none_or(|due| due > now), "all that was due has happened");
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
                     // Not before the past, if arrivals have come late.
                     now = now.max(due);
-                    router.advance(now, &mut gate);
+                    router.advance(now, &mut sink);
                 }
             }
         }
         assert!(router.held() <= SLOTS);
-        assert!(gate.last <= now);
+        assert!(sink.last <= now);
     }
     // The run is over, and a second later so is everything on its way.
     now = now.max(Instant::ZERO + plan.stop.at);
-    router.advance(now + Span::s(1), &mut gate);
+    router.advance(now + Span::s(1), &mut sink);
     assert!(router.ended().is_some());
     assert_eq!(router.held(), 0);
     let record = router.finish().expect("the books balance");
-    let sum = |of: fn(&aqmlab_live::router::DoorBooks) -> u64| record.doors.iter().map(of).sum::<u64>();
-    assert_eq!(sum(|door| door.read.packets), read);
-    assert_eq!(sum(|door| door.accepted.packets + door.refused()), read);
-    assert_eq!((sum(|door| door.left.packets), sum(|door| door.left.bytes)), (gate.packets, gate.octets));
+    let sum = |of: fn(&aqmlab_live::router::HostBooks) -> u64| record.hosts.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|host| host.read.packets), read);
+    assert_eq!(sum(|host| host.accepted.packets + host.refused()), read);
+    assert_eq!((sum(|host| host.left.packets), sum(|host| host.left.bytes)), (sink.packets, sink.octets));
     let fates = |of: fn(&aqmlab_live::router::FlowBooks) -> u64| {
         record.flows.iter().flat_map(|flow| &flow.drained).map(of).sum::<u64>()
     };
-    // Packets of no flow are on the doors' books alone.
-    let of_flows = sum(|door| door.accepted.packets - door.of_no_flow);
+    // Packets of no flow are on the hosts' books alone.
+    let of_flows = sum(|host| host.accepted.packets - host.of_no_flow);
     assert_eq!(fates(|flow| flow.sent.packets), of_flows);
     assert_eq!(fates(|flow| flow.delivered.packets + flow.dropped + flow.lost), of_flows);
 });

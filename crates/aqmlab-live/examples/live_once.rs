@@ -1,4 +1,4 @@
-//! Runs an arm of a scenario live, with its first seed, and prints its verdict with what led to it: `live_once FILE [ARM] [force]
+//! Runs an arm of a scenario live, with its first seed, and prints whether it is faithful, with what led to that: `live_once FILE [ARM] [force]
 //! [ordinary] [out=DIR]`; `live_once selftest` prints what the machine can be trusted with.
 
 use std::error::Error;
@@ -30,6 +30,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     println!("{live:#}");
-    println!("{}: {}", plan.arm, run.verdict);
+    println!("{}: {}", plan.arm, run.faithfulness);
     Ok(())
 }

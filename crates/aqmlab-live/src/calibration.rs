@@ -26,7 +26,7 @@ impl Calibration {
     /// If the machine refuses.
     pub fn measure() -> Result<Self, LiveError> {
         let plan = capacity::plan();
-        let (hosts, mut tuns) = host::lay(&plan)?;
+        let (hosts, mut tuns) = host::set_up(&plan)?;
         // The pings first: what connections leave behind, an ordinary timer for one, would wake somebody up.
         let ping_ns = ping::measure(&hosts, &mut tuns)?;
         let capacity = capacity::measure(&plan, &hosts, &mut tuns)?;

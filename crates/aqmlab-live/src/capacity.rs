@@ -8,9 +8,9 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use crate::data_plane::{Clock, Device};
 use crate::error::LiveError;
 use crate::host::{Hosts, Tun};
-use crate::plane::{Clock, Device};
 use crate::traffic::{Generator, Signals};
 
 /// A network of two hosts whose packets are passed on at once, in both directions.
@@ -337,8 +337,8 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
             assert!((demand - expected).abs() < 1e-6, "{rows}: {demand}");
         }
         // 1500 bytes at 12 and at 24 Mbit/s.
-        let pace = |rows| crate::verdict::Pace::of(&traced(rows), Span::ms(2)).packet_time;
-        assert_eq!((pace("0.1,300,0\n"), pace("0.1,1,300\n")), (Span::ms(1), Span::us(500)));
+        let time_scales = |rows| crate::faithfulness::TimeScales::of(&traced(rows), Span::ms(2)).packet_time;
+        assert_eq!((time_scales("0.1,300,0\n"), time_scales("0.1,1,300\n")), (Span::ms(1), Span::us(500)));
     }
 
     #[test]

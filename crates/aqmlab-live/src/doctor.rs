@@ -11,14 +11,14 @@ use std::time::Duration;
 use aqmlab_units::{Instant, Span};
 use serde_json::{Value, json};
 
+use crate::data_plane::Clock;
 use crate::error::LiveError;
+use crate::faithfulness::format_span;
 use crate::host::refusal;
 use crate::host::{Namespace, leave_host_namespace};
 use crate::machine::{Machine, descriptor_limit, processors};
-use crate::plane::Clock;
 use crate::priority;
 use crate::sys;
-use crate::verdict::told;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -230,8 +230,8 @@ fn wake_ups(late: &[Span]) -> Finding {
     let told = format!(
         "99 % of {} sleeps ended within {} of their time, the last {} after it",
         late.len(),
-        told(p99),
-        told(most)
+        format_span(p99),
+        format_span(most)
     );
     Finding::unless(p99 > LATE, "wake-ups", told, "allow SCHED_FIFO, or end what else runs on this machine")
 }
@@ -248,7 +248,7 @@ fn clock(machine: &Machine) -> Finding {
     Finding::unless(
         each > SLOW_CLOCK,
         "clock",
-        format!("{source}, {} a reading", told(each)),
+        format!("{source}, {} a reading", format_span(each)),
         "boot with `clocksource=tsc`, if this machine's is stable",
     )
 }

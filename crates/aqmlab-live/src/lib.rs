@@ -4,11 +4,11 @@
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used again.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in, frames out, each at its
 //!   ideal instant.
-//! - [`plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
+//! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
 //!
 //! - [`host`]: the hosts at its edges, each a network namespace of its own with settings by the plan's TCP profile.
 //! - [`traffic`]: the plan's traffic through real sockets in them, by the draws of the simulator.
-//! - [`live`]: a run of all that, with a verdict on whether it is to be trusted.
+//! - [`live`]: a run of all that, with checks of whether it is to be trusted.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
 //! free. Only the write may be late, and by how much is on record.
@@ -19,24 +19,26 @@ mod calibration;
 pub mod capacity;
 pub mod capture;
 #[cfg(target_os = "linux")]
-mod captured;
+mod capture_report;
+#[cfg(target_os = "linux")]
+pub mod data_plane;
 #[cfg(target_os = "linux")]
 pub mod doctor;
-mod entry;
 mod error;
+#[cfg(target_os = "linux")]
+mod faithfulness;
 #[cfg(target_os = "linux")]
 mod feasible;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
+mod host_id;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]
 mod outcome;
 #[cfg(target_os = "linux")]
 mod ping;
-#[cfg(target_os = "linux")]
-pub mod plane;
 #[cfg(target_os = "linux")]
 mod priority;
 #[cfg(target_os = "linux")]
@@ -49,17 +51,16 @@ mod selftest;
 mod sys;
 #[cfg(target_os = "linux")]
 pub mod traffic;
-#[cfg(target_os = "linux")]
-mod verdict;
 
+pub use aqmlab_network::End;
 #[cfg(target_os = "linux")]
 pub use calibration::Calibration;
-pub use entry::{End, Entry};
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
+pub use faithfulness::{Check, Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
+pub use host_id::HostId;
+#[cfg(target_os = "linux")]
 pub use outcome::LiveRun;
-pub use run::{Options, Phase, Progress, live, live_captured, live_with};
+pub use run::{Options, Phase, RunProgress, live, live_captured, live_with};
 #[cfg(target_os = "linux")]
 pub use selftest::{SelfTest, selftest};
-#[cfg(target_os = "linux")]
-pub use verdict::{Check, LONGEST_SILENCE, Observed, Pace, Verdict};

@@ -1,5 +1,6 @@
-//! What a live run leaves: tables, the verdict, and what the manifest says of it.
+//! What a live run leaves: tables, its faithfulness, and what the manifest says of it.
 
+use aqmlab_network::End;
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
@@ -7,24 +8,24 @@ use aqmlab_units::Span;
 use serde_json::{Map, Value, json};
 
 use crate::calibration::Calibration;
-use crate::captured;
-use crate::entry::{End, Entry};
+use crate::capture_report;
+use crate::data_plane::DataPlaneReport;
+use crate::faithfulness::{Faithfulness, Observed, TimeScales};
 use crate::feasible;
 use crate::frame::Malformed;
 use crate::host::{Counters, Hosts, Stack};
-use crate::plane::PlaneReport;
+use crate::host_id::HostId;
 use crate::quantiles::{distribution, quantile};
-use crate::router::{DoorBooks, RouterRecord};
+use crate::router::{HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
-use crate::verdict::{Observed, Pace, Verdict};
 
 /// What a live run gives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as a simulated run's, as far as kernels tell; [`Verdict::to_json`] and what led to it are in its manifest.
+    /// The same tables as a simulated run's, as far as kernels tell; [`Faithfulness::to_json`] and what led to it are in its manifest.
     pub recording: Recording,
     /// Whether it is to be trusted.
-    pub verdict: Verdict,
+    pub faithfulness: Faithfulness,
     /// What is in the file of captured packets, if there is one.
     pub captured: Option<CaptureReport>,
 }
@@ -34,7 +35,8 @@ impl LiveRun {
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
-        if let (Some(words), Some(remarks)) = (captured::incomplete(&report), live["remarks"].as_array_mut())
+        if let (Some(words), Some(remarks)) =
+            (capture_report::incomplete(&report), live["remarks"].as_array_mut())
         {
             remarks.retain(|remark| *remark != words);
         }
@@ -44,7 +46,7 @@ impl LiveRun {
         };
         let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
         let reason = format!("{}, and the tables needed its room", error.reason());
-        captured::tell_failure(live, &ports, manifest.t1, &reason);
+        capture_report::tell_failure(live, &ports, manifest.t1, &reason);
     }
 }
 
@@ -61,10 +63,10 @@ pub struct Ran<'a> {
     /// Tables and books of the router.
     pub record: RouterRecord,
     /// How the router fared on this machine's clock.
-    pub report: PlaneReport,
+    pub report: DataPlaneReport,
     /// What the sockets saw.
     pub traffic: Outcome,
-    /// What the hosts' kernels have counted, in the order of [`Entry::number`].
+    /// What the hosts' kernels have counted, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
     /// What became of the capture, if there was one.
     pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
@@ -73,11 +75,11 @@ pub struct Ran<'a> {
 }
 
 impl Ran<'_> {
-    /// Recording and verdict.
+    /// Recording, and the checks of faithfulness.
     pub fn settle(self) -> LiveRun {
         let interrupted = self.record.stopped_by == StoppedBy::Interrupted;
-        let verdict = Verdict::of(&self.observed(), &self.pace(), interrupted);
-        let manifest = self.manifest(&verdict);
+        let faithfulness = Faithfulness::of(&self.observed(), &self.time_scales(), interrupted);
+        let manifest = self.manifest(&faithfulness);
         let flows = flow_table(self.plan, &self.traffic.rows, |row| path_counts(&self.record, row));
         let ports = self.record.ports;
         let tables = vec![
@@ -91,18 +93,18 @@ impl Ran<'_> {
         ];
         LiveRun {
             recording: Recording { manifest, tables },
-            verdict,
+            faithfulness,
             captured: self.captured.and_then(Result::ok),
         }
     }
 
-    fn pace(&self) -> Pace {
+    fn time_scales(&self) -> TimeScales {
         let least = self.record.flows.iter().map(|flow| flow.base_rtt).min();
-        Pace::of(self.plan, least.unwrap_or(Span::ZERO))
+        TimeScales::of(self.plan, least.unwrap_or(Span::ZERO))
     }
 
     fn observed(&self) -> Observed {
-        let doors = &self.record.doors;
+        let hosts = &self.record.hosts;
         let mut hidden: Vec<(String, u64)> = Vec::new();
         for (place, count) in self.counters.iter().flat_map(Counters::hidden_drops) {
             match hidden.iter_mut().find(|(known, _)| known == place) {
@@ -120,18 +122,18 @@ impl Ran<'_> {
                 .filter(|lateness| lateness.total() > 0)
                 .map(|lateness| quantile(lateness, 0.99)),
             write_errors: self.report.write_errors,
-            oversize: doors.iter().map(|door| door.oversize).sum(),
-            no_room: doors.iter().map(|door| door.no_slot).sum(),
+            oversize: hosts.iter().map(|host| host.oversize).sum(),
+            no_room: hosts.iter().map(|host| host.no_slot).sum(),
             hidden_drops: hidden,
-            at_sockets: self.traffic.trouble.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
+            at_sockets: self.traffic.socket_errors.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
                 // A packet that was refused has left the network and reached nobody.
-                doors.iter().map(|door| door.left.packets).sum::<u64>() - self.report.write_errors,
+                hosts.iter().map(|host| host.left.packets).sum::<u64>() - self.report.write_errors,
                 self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
             ),
-            marks: doors
+            marks: hosts
                 .iter()
-                .map(|door| door.left_ce)
+                .map(|host| host.left_ce)
                 .zip(self.counters.iter().map(Counters::marked_in))
                 .collect(),
         }
@@ -139,7 +141,7 @@ impl Ran<'_> {
 }
 
 impl Ran<'_> {
-    fn manifest(&self, verdict: &Verdict) -> Manifest {
+    fn manifest(&self, faithfulness: &Faithfulness) -> Manifest {
         let plan = self.plan;
         let link = |link: &aqmlab_scenario::LinkPlan| LinkInfo {
             name: link.name.clone(),
@@ -159,38 +161,38 @@ impl Ran<'_> {
             stopped_by: self.record.stopped_by,
             links: plan.links.iter().map(link).collect(),
             // Its events are packets that came in.
-            events: self.record.doors.iter().map(|door| door.read.packets).sum(),
+            events: self.record.hosts.iter().map(|host| host.read.packets).sum(),
             wall_s: self.wall.as_secs_f64(),
-            live: Some(self.live(verdict)),
+            live: Some(self.live(faithfulness)),
         }
     }
 
     /// The manifest's object `live`.
-    fn live(&self, verdict: &Verdict) -> Value {
-        let mut live = verdict.to_json();
+    fn live(&self, faithfulness: &Faithfulness) -> Value {
+        let mut live = faithfulness.to_json();
         live["lateness"] = distribution(&self.report.lateness);
         self.add_loop(&mut live);
-        live["frames"] = frames(&self.record.doors);
+        live["frames"] = frames(&self.record.hosts);
         live["most_held"] = json!(self.record.most_held);
         live["drops"] = self.drops();
         live["marks"] = self.marks();
         let remarks = self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan));
         live["remarks"] = remarks.collect();
         live["stack"] =
-            self.by_class(|class| json!(self.hosts.of(Entry { class, side: End::Client }).applied.values));
+            self.by_class(|class| json!(self.hosts.of(HostId { class, side: End::Client }).applied.values));
         live["routes"] = self.by_class(|class| route(&self.hosts.stacks[class]));
         live["counters"] = self.by_class(|class| {
             let of = |side| {
-                let counters = &self.counters[Entry { class, side }.number()];
+                let counters = &self.counters[HostId { class, side }.number()];
                 counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>()
             };
             json!({"client": of(End::Client), "server": of(End::Server)})
         });
         live["generator"] = self.generator();
         match &self.captured {
-            Some(Ok(report)) => captured::tell(&mut live, report),
+            Some(Ok(report)) => capture_report::tell(&mut live, report),
             Some(Err(failure)) => {
-                captured::tell_failure(&mut live, &failure.ports, failure.at, &failure.error.reason());
+                capture_report::tell_failure(&mut live, &failure.ports, failure.at, &failure.error.reason());
             }
             None => {}
         }
@@ -217,22 +219,22 @@ impl Ran<'_> {
     }
 
     fn marks(&self) -> Value {
-        let doors = &self.record.doors;
+        let hosts = &self.record.hosts;
         json!({
-            "marked": doors.iter().map(|door| door.left_marked).sum::<u64>(),
-            "ce_delivered": doors.iter().map(|door| door.left_ce).sum::<u64>(),
+            "marked": hosts.iter().map(|host| host.left_marked).sum::<u64>(),
+            "ce_delivered": hosts.iter().map(|host| host.left_ce).sum::<u64>(),
             "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
         })
     }
 
     /// Packets that the disciplines did not drop, and that did not arrive either.
     fn drops(&self) -> Value {
-        let doors = &self.record.doors;
-        let sum = |of: fn(&DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
+        let hosts = &self.record.hosts;
+        let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum::<u64>();
         json!({
-            "malformed": sum(DoorBooks::malformed),
-            "oversize": sum(|door| door.oversize),
-            "no_slot": sum(|door| door.no_slot),
+            "malformed": sum(HostBooks::malformed),
+            "oversize": sum(|host| host.oversize),
+            "no_slot": sum(|host| host.no_slot),
             "write_error": self.report.write_errors,
             "tun": self.counters.iter().map(|c| c.get("dev.tx_dropped")).sum::<u64>(),
             "still_held": self.record.still_held,
@@ -244,7 +246,7 @@ impl Ran<'_> {
         json!({
             "lateness": distribution(&self.traffic.lateness_ns),
             "processor_percent": 100.0 * self.traffic.processor_time.as_secs_f64() / seconds.max(f64::MIN_POSITIVE),
-            "trouble": self.traffic.trouble.iter().map(|(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>(),
+            "trouble": self.traffic.socket_errors.iter().map(|(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>(),
         })
     }
 
@@ -254,18 +256,18 @@ impl Ran<'_> {
     }
 }
 
-/// What came in by all doors, and what was odd about it.
-fn frames(doors: &[DoorBooks]) -> Value {
-    let sum = |of: fn(&DoorBooks) -> u64| doors.iter().map(of).sum::<u64>();
+/// What came in by all hosts, and what was odd about it.
+fn frames(hosts: &[HostBooks]) -> Value {
+    let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum::<u64>();
     let malformed = |kind: &Malformed| {
-        let count: u64 = doors.iter().map(|door| door.malformed_as(*kind)).sum();
+        let count: u64 = hosts.iter().map(|host| host.malformed_as(*kind)).sum();
         (kind.name().to_owned(), count.into())
     };
     json!({
-        "read": sum(|door| door.read.packets),
-        "let_in": sum(|door| door.accepted.packets),
-        "fragments": sum(|door| door.fragments),
-        "of_no_flow": sum(|door| door.of_no_flow),
+        "read": sum(|host| host.read.packets),
+        "let_in": sum(|host| host.accepted.packets),
+        "fragments": sum(|host| host.fragments),
+        "of_no_flow": sum(|host| host.of_no_flow),
         "malformed": Malformed::ALL.iter().map(malformed).collect::<Map<_, _>>(),
     })
 }
@@ -314,17 +316,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_in_is_told_by_name_and_over_all_doors() {
-        let mut doors = [DoorBooks { fragments: 1, of_no_flow: 2, ..DoorBooks::default() }; 2];
-        doors[0].malformed = [1, 2, 3, 4, 5];
-        doors[1].malformed[Malformed::Checksum as usize] = 10;
-        let told = frames(&doors);
+    fn what_came_in_is_told_by_name_and_over_all_hosts() {
+        let mut hosts = [HostBooks { fragments: 1, of_no_flow: 2, ..HostBooks::default() }; 2];
+        hosts[0].malformed = [1, 2, 3, 4, 5];
+        hosts[1].malformed[Malformed::Checksum as usize] = 10;
+        let told = frames(&hosts);
         assert_eq!((&told["fragments"], &told["of_no_flow"]), (&json!(2), &json!(4)));
         assert_eq!(
             told["malformed"],
             json!({"short": 1, "version": 2, "header length": 3, "total length": 4, "checksum": 15})
         );
-        assert_eq!(doors.iter().map(DoorBooks::malformed).sum::<u64>(), 25);
+        assert_eq!(hosts.iter().map(HostBooks::malformed).sum::<u64>(), 25);
     }
 
     #[test]

@@ -6,15 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::capacity;
-use crate::entry::{End, Entry};
+use crate::data_plane::Clock;
 use crate::error::LiveError;
 use crate::host::{Hosts, Tun};
-use crate::plane::Clock;
+use crate::host_id::HostId;
 use crate::traffic::sockets;
 
 /// Pings, one after the other: with their pauses a fifth of a second.
@@ -46,7 +47,7 @@ fn ping_all(hosts: &Hosts) -> Result<Histogram, LiveError> {
     let failed = |operation| LiveError::io(operation, "a socket");
     let (from, to) =
         (hosts.addresses.client(0, 0).expect("a class has a first flow"), hosts.addresses.server(0));
-    let host = |side| hosts.of(Entry { class: 0, side });
+    let host = |side| hosts.of(HostId { class: 0, side });
     let client = sockets::datagram_client(host(End::Client), from, to).map_err(failed("open"))?;
     let server = sockets::datagram_server(host(End::Server), to).map_err(failed("open"))?;
     let clock = Clock::start();

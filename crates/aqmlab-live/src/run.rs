@@ -1,4 +1,4 @@
-//! One live run: a plan and a seed in, a recording and a verdict out.
+//! One live run: a plan and a seed in, a recording and checks of its faithfulness out.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +13,15 @@ use aqmlab_units::{Instant, Span};
 
 use crate::calibration::Calibration;
 use crate::capture;
+use crate::data_plane::{Clock, DataPlane, DataPlaneControl, DataPlaneOutcome, DataPlaneSettings};
 use crate::error::LiveError;
 use crate::feasible;
 use crate::frame::LiveFrame;
 use crate::host::{self, Hosts, Tun};
 use crate::machine;
 use crate::outcome::{LiveRun, Ran};
-use crate::plane::{Clock, Plane, PlaneControl, PlaneOutcome, PlaneSettings};
 use crate::priority;
-use crate::router::{Room, Router};
+use crate::router::{FrameBudget, Router};
 use crate::traffic::{Generator, Outcome, Signals};
 
 /// How a plan is run live, besides what it says itself.
@@ -63,7 +63,7 @@ impl Phase {
 
 /// How far a run has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct RunProgress {
     /// What it is doing.
     pub phase: Phase,
     /// Time of the run that has passed.
@@ -94,7 +94,7 @@ pub fn live(
     plan: &Plan,
     seed: u64,
     options: &Options,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
@@ -111,7 +111,7 @@ pub fn live_captured(
     seed: u64,
     options: &Options,
     capture: PortCapture,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     run_live(plan, seed, options, &Registry::builtin(), Some(capture), progress, cancel)
@@ -126,7 +126,7 @@ pub fn live_with(
     seed: u64,
     options: &Options,
     registry: &Registry<Stamped<LiveFrame>>,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     run_live(plan, seed, options, registry, None, progress, cancel)
@@ -138,31 +138,31 @@ fn run_live(
     options: &Options,
     registry: &Registry<Stamped<LiveFrame>>,
     capture: Option<PortCapture>,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     feasible::check(plan)?;
     plan.check_seed(seed).map_err(LiveError::Unsupported)?;
     let total = plan.stop.at;
-    progress(&Progress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
+    progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     host::leave_host_namespace()?;
     let calibration = Calibration::measure()?;
     if !options.force {
         calibration.capacity.check(plan)?;
     }
-    let (hosts, tuns) = host::lay(plan)?;
+    let (hosts, tuns) = host::set_up(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
-    let room = Room::of(plan, largest)?;
-    let mut router = Router::new(plan, seed, registry, &room)?;
-    let writer = capture.map(|capture| capture::tap(&mut router, capture, &room)).transpose()?;
+    let budget = FrameBudget::of(plan, largest)?;
+    let mut router = Router::new(plan, seed, registry, &budget)?;
+    let writer = capture.map(|capture| capture::tap(&mut router, capture, &budget)).transpose()?;
     let run = Run { plan, seed, options, hosts: &hosts, cancel };
     let begun = Clock::start();
-    let (plane, mut traffic) = run.run(router, tuns, progress)?;
+    let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
     // Until then whatever was under way has found somebody there.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
-    let PlaneOutcome { router: record, report, .. } = plane;
+    let DataPlaneOutcome { router: record, report, .. } = data_plane;
     // A capture that could not be written is told beside what was measured; it takes nothing else with it.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
@@ -184,19 +184,20 @@ impl Run<'_> {
         &self,
         router: Router,
         tuns: Vec<Tun>,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<(PlaneOutcome<Tun>, Outcome), LiveError> {
+        progress: &mut dyn FnMut(&RunProgress),
+    ) -> Result<(DataPlaneOutcome<Tun>, Outcome), LiveError> {
         let clock = Clock::starting_in(TO_GET_READY);
         let live = &self.plan.live;
-        let settings = PlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
-        let plane = Plane::new(router, tuns, clock, settings)?;
+        let settings =
+            DataPlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
+        let data_plane = DataPlane::new(router, tuns, clock, settings)?;
         let signals = Signals::new(Instant::ZERO + self.plan.stop.at);
-        let control = PlaneControl::default();
+        let control = DataPlaneControl::default();
         let traffic =
             Generator::new(self.plan, self.seed, self.hosts, clock, &signals)?.with_router(&control);
         let watch = Watch { run: self, clock, control: &control, signals: &signals };
         thread::scope(|scope| {
-            let plane = scope.spawn(|| plane.run(&control));
+            let data_plane = scope.spawn(|| data_plane.run(&control));
             // Hosts send nothing before somebody listens.
             watch.wait_until_ready();
             let traffic = scope.spawn(|| {
@@ -208,10 +209,10 @@ impl Run<'_> {
                 let _at_last = Finish(&control);
                 watch.watch(traffic, progress)
             };
-            let plane = joined(plane);
+            let data_plane = joined(data_plane);
             // If both have failed, the router did first: without it no host can do anything.
-            let plane = plane?;
-            Ok((plane, traffic?))
+            let data_plane = data_plane?;
+            Ok((data_plane, traffic?))
         })
     }
 }
@@ -219,7 +220,7 @@ impl Run<'_> {
 /// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other hosts. It never
 /// spins, so that it takes no more than its packets need; with a single processor it would take that from the router. A
 /// router that is an ordinary thread has no traffic before it.
-fn favour_this_thread(control: &PlaneControl) {
+fn favour_this_thread(control: &DataPlaneControl) {
     if let Some(router) = control.priority()
         && machine::processors().is_some_and(|processors| processors > 1)
     {
@@ -228,7 +229,7 @@ fn favour_this_thread(control: &PlaneControl) {
 }
 
 /// Ends the router's thread when it is dropped.
-struct Finish<'a>(&'a PlaneControl);
+struct Finish<'a>(&'a DataPlaneControl);
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
@@ -240,7 +241,7 @@ impl Drop for Finish<'_> {
 struct Watch<'a> {
     run: &'a Run<'a>,
     clock: Clock,
-    control: &'a PlaneControl,
+    control: &'a DataPlaneControl,
     signals: &'a Signals,
 }
 
@@ -255,7 +256,7 @@ impl Watch<'_> {
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
-        progress: &mut dyn FnMut(&Progress),
+        progress: &mut dyn FnMut(&RunProgress),
     ) -> Result<Outcome, LiveError> {
         let mut looks = 0;
         while !traffic.is_finished() {
@@ -286,7 +287,7 @@ impl Watch<'_> {
     }
 
     /// Waits until the network is empty, at most as long as the plan allows; not long if somebody waits for the end.
-    fn drain(&self, progress: &mut dyn FnMut(&Progress)) {
+    fn drain(&self, progress: &mut dyn FnMut(&RunProgress)) {
         let (begun, most) = (self.clock.now(), self.run.plan.live.drain);
         let end = || {
             let cancelled = self.run.cancel.load(Ordering::Relaxed);
@@ -303,9 +304,9 @@ impl Watch<'_> {
         }
     }
 
-    fn progress(&self, phase: Phase) -> Progress {
+    fn progress(&self, phase: Phase) -> RunProgress {
         let (total, now) = (self.run.plan.stop.at, self.clock.now().saturating_since(Instant::ZERO));
-        Progress { phase, done: now.min(total), total, lateness_max: self.control.lateness_max() }
+        RunProgress { phase, done: now.min(total), total, lateness_max: self.control.lateness_max() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::LiveError;
 use crate::machine::Machine;
 use crate::outcome::LiveRun;
 use crate::quantiles::distribution;
-use crate::run::{Options, Progress, live};
+use crate::run::{Options, RunProgress, live};
 
 /// Full packets at the rate of a fast access link, with marks: 8,000 packets a second, half as many acknowledgments.
 const PLAN: &str = r#"
@@ -50,7 +50,7 @@ pub struct SelfTest {
 ///
 /// # Errors
 /// If the machine refuses.
-pub fn selftest(progress: &mut dyn FnMut(&Progress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
+pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
     let machine = Machine::this();
     let before = machine.processor_time();
     let experiment = aqmlab_scenario::parse(PLAN, "selftest").expect("the built-in plan is a plan");
@@ -70,8 +70,8 @@ impl SelfTest {
         let run = |run: &LiveRun| {
             let live = run.recording.manifest.live.clone().unwrap_or_default();
             json!({
-                "verdict": run.verdict.to_string(),
-                "faithful": run.verdict.is_faithful(),
+                "verdict": run.faithfulness.to_string(),
+                "faithful": run.faithfulness.is_faithful(),
                 "reasons": live["reasons"],
                 "policy": live["policy"],
                 "lateness": live["lateness"],

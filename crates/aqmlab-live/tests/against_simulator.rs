@@ -4,13 +4,13 @@
 mod support;
 
 use aqmlab_live::router::{FlowRecord, Router, RouterRecord};
-use aqmlab_live::{End, Entry};
+use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
 use aqmlab_units::Instant;
-use support::{Counted, datagram, plan, room};
+use support::{Counted, datagram, frame_budget, plan};
 
 const DISCIPLINES: [&str; 10] = [
     r#"kind = "droptail", limit = "30p""#,
@@ -71,17 +71,17 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 
 /// The sources of a plan, as a router's hosts would send: by time, and at one instant by number.
 struct Senders {
-    /// Next instant, number in the run, door, index in the class, source once it has started.
-    flows: Vec<(Instant, u32, Entry, u16, Option<DatagramSource>)>,
+    /// Next instant, number in the run, host, index in the class, source once it has started.
+    flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
 }
 
 impl Senders {
     fn of(plan: &Plan, seed: u64) -> Self {
         let (mut flows, mut first) = (Vec::new(), 0);
         for (class, of) in plan.classes.iter().enumerate() {
-            let door = Entry { class, side: End::Client };
+            let host = HostId { class, side: End::Client };
             for (start, index) in of.starts(seed) {
-                flows.push((start, first + index, door, index as u16, None));
+                flows.push((start, first + index, host, index as u16, None));
             }
             first += of.count as u32;
         }
@@ -89,17 +89,17 @@ impl Senders {
     }
 
     /// The packets up to `end`, in order.
-    fn send(mut self, plan: &Plan, seed: u64, end: Instant, mut each: impl FnMut(Instant, Entry, Vec<u8>)) {
+    fn send(mut self, plan: &Plan, seed: u64, end: Instant, mut each: impl FnMut(Instant, HostId, Vec<u8>)) {
         loop {
             let next = self.flows.iter_mut().min_by_key(|(at, number, ..)| (*at, *number)).unwrap();
-            let (at, _, door, index, source) = next;
+            let (at, _, host, index, source) = next;
             if *at > end {
                 return;
             }
             match source {
                 None => {
                     let FlowSource::Packets(started) =
-                        plan.classes[door.class].source(u32::from(*index), *at, seed)
+                        plan.classes[host.class].source(u32::from(*index), *at, seed)
                     else {
                         panic!("only datagrams here")
                     };
@@ -108,7 +108,7 @@ impl Senders {
                 }
                 Some(source) => {
                     let (size, ecn) = source.emit();
-                    each(*at, *door, datagram(*door, Some(*index), ecn, size.get() as usize));
+                    each(*at, *host, datagram(*host, Some(*index), ecn, size.get() as usize));
                     *at = source.next_at().unwrap_or(Instant::FAR_FUTURE);
                 }
             }
@@ -117,10 +117,10 @@ impl Senders {
 }
 
 fn route(plan: &Plan, seed: u64) -> RouterRecord {
-    let mut router = Router::new(plan, seed, &Registry::builtin(), &room(plan, 20_000)).unwrap();
+    let mut router = Router::new(plan, seed, &Registry::builtin(), &frame_budget(plan, 20_000)).unwrap();
     let (mut out, end) = (Counted::default(), Instant::ZERO + plan.stop.at);
-    Senders::of(plan, seed).send(plan, seed, end, |at, door, octets| {
-        router.accept(at, door, &octets, &mut out).unwrap();
+    Senders::of(plan, seed).send(plan, seed, end, |at, host, octets| {
+        router.accept(at, host, &octets, &mut out).unwrap();
     });
     router.advance(end, &mut out);
     router.finish().unwrap()
@@ -285,9 +285,9 @@ fn connections(queue: &str) -> Plan {
     ))
 }
 
-/// Every packet that reached a queue of the simulator, in order: when, by which door it comes if nothing lies between
-/// door and queue, and its octets.
-fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, Entry, Vec<u8>)> {
+/// Every packet that reached a queue of the simulator, in order: when, by which host it comes if nothing lies between
+/// host and queue, and its octets.
+fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>)> {
     let packets = simulated.table("packets").unwrap();
     let (times, flows, sizes) =
         (numbers(packets, "t_ns"), numbers(packets, "flow"), numbers(packets, "wire_bytes"));
@@ -303,15 +303,15 @@ fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, Entry, Vec<u8>)
     };
     let one = |i: usize| {
         let class = class_of(flows[i]).unwrap();
-        let door = Entry { class, side: if ways[i] == "receiver" { End::Client } else { End::Server } };
+        let host = HostId { class, side: if ways[i] == "receiver" { End::Client } else { End::Server } };
         let before: u64 = plan.classes[..class].iter().map(|c| c.count).sum();
         let ecn = match fields[i].as_str() {
             "not-ECT" => Ecn::NotEct,
             "ECT(0)" => Ecn::Ect0,
             other => panic!("{other} on arrival at the first queue"),
         };
-        let octets = datagram(door, Some((flows[i] - before) as u16), ecn, sizes[i] as usize);
-        (Instant::from_ns(times[i]), door, octets)
+        let octets = datagram(host, Some((flows[i] - before) as u16), ecn, sizes[i] as usize);
+        (Instant::from_ns(times[i]), host, octets)
     };
     (0..packets.rows()).map(one).collect()
 }
@@ -334,10 +334,11 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         assert!(arrivals.len() > 5_000, "{queue}: {}", arrivals.len());
         // The same network without what lies in front of its queues.
         plan.classes.iter_mut().for_each(|class| class.access = None);
-        let mut router = Router::new(&plan, seed, &Registry::builtin(), &room(&plan, 20_000)).unwrap();
+        let mut router =
+            Router::new(&plan, seed, &Registry::builtin(), &frame_budget(&plan, 20_000)).unwrap();
         let mut out = Counted::default();
-        for (at, door, octets) in &arrivals {
-            router.accept(*at, *door, octets, &mut out).unwrap();
+        for (at, host, octets) in &arrivals {
+            router.accept(*at, *host, octets, &mut out).unwrap();
         }
         router.advance(Instant::ZERO + plan.stop.at, &mut out);
         let routed = router.finish().unwrap();
@@ -347,7 +348,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
             .map(|column| numbers(&routed.ports.summary, column)[0])
             .sum();
         assert_eq!(marked > 0, marks, "{queue}: {marked} marks");
-        let marked_on_the_way_out: u64 = routed.doors.iter().map(|door| door.left_marked).sum();
+        let marked_on_the_way_out: u64 = routed.hosts.iter().map(|host| host.left_marked).sum();
         assert_eq!(marked_on_the_way_out > 0, marks);
     }
 }

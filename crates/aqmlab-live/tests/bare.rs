@@ -9,8 +9,8 @@ use std::thread;
 
 use aqmlab_live::LiveError;
 use aqmlab_live::capacity::carry;
+use aqmlab_live::data_plane::Clock;
 use aqmlab_live::host::{self, Counters};
-use aqmlab_live::plane::Clock;
 use aqmlab_live::traffic::{FlowRow, Generator, Outcome, Signals};
 use aqmlab_recording::ColumnData;
 use aqmlab_scenario::{Files, Plan};
@@ -47,7 +47,7 @@ impl Files for Web {
 /// these did not look at its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
-    let (hosts, mut tuns) = host::lay(plan)?;
+    let (hosts, mut tuns) = host::set_up(plan)?;
     let (clock, signals) = (Clock::start(), Signals::new(Instant::ZERO + plan.stop.at));
     let ended = AtomicBool::new(false);
     let (outcome, carried) = thread::scope(|scope| {
@@ -139,7 +139,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     let web: Vec<_> = rows["web"].iter().map(|row| row.counts.delivered_bytes).collect();
     assert_eq!(web, [20_300, 2, 70_000, 5_000]);
     assert!(rows["web"].iter().all(|row| row.end.is_some()));
-    assert_eq!(outcome.trouble, Default::default());
+    assert_eq!(outcome.socket_errors, Default::default());
     let hidden: Vec<_> = counters.iter().flat_map(Counters::hidden_drops).collect();
     assert!(hidden.is_empty(), "{hidden:?}");
     assert!(outcome.series.rows() > 60, "{} samples", outcome.series.rows());
@@ -199,7 +199,7 @@ fn samples(outcome: &Outcome, name: &str, flow: u32) -> BTreeMap<u64, u64> {
 fn silent_host() -> Result<(), LiveError> {
     let class = "[[traffic]]\nname = \"lost\"\nkind = \"bulk\"\ncount = 3\ntcp = { profile = \"rfc\", syn_retries = 1 }\n";
     let (outcome, ..) = run(&plan(4, "4s", class), false)?;
-    assert_eq!(outcome.trouble.timed_out, 3);
+    assert_eq!(outcome.socket_errors.timed_out, 3);
     assert_eq!(outcome.rows.len(), 3);
     for row in &outcome.rows {
         assert_eq!((row.counts.delivered_bytes, row.end), (0, None));

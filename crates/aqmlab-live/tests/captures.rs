@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use aqmlab_live::capture::{self, CaptureWriter, PortTap};
 use aqmlab_live::router::{Happening, Router, Tap, What};
-use aqmlab_live::{End, Entry};
+use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Ecn, Reason, Registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::capture::{
@@ -15,8 +15,8 @@ use aqmlab_recording::capture::{
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use proptest::prelude::*;
-use support::captured::{Sink, read, total};
-use support::{Kept, datagram, plan, room};
+use support::capture_report::{Sink, read, total};
+use support::{Kept, datagram, frame_budget, plan};
 
 /// A disk that takes nothing until it is told to.
 struct Stuck(Receiver<()>, Sink);
@@ -225,9 +225,9 @@ fn the_packets_of_a_port_are_its_books() {
     plan.links[0].faults.mark = (100..200).collect();
     let sink = Sink::default();
     let capture = PortCapture { links: vec![0, 1], file: file(Box::new(sink.clone())) };
-    let room = room(&plan, 64);
-    let (tap, writer) = capture::start(capture, &room).unwrap();
-    let mut router = Router::new(&plan, 1, &Registry::builtin(), &room).unwrap();
+    let budget = frame_budget(&plan, 64);
+    let (tap, writer) = capture::start(capture, &budget).unwrap();
+    let mut router = Router::new(&plan, 1, &Registry::builtin(), &budget).unwrap();
     router.listen(Box::new(tap));
     let (mut out, mut draws, mut at) = (Kept::default(), Stream::new(3, "arrivals"), 0);
     for n in 0u64.. {
@@ -238,9 +238,9 @@ fn the_packets_of_a_port_are_its_books() {
         }
         let side = if draws.hit(0.8) { End::Client } else { End::Server };
         let ecn = if draws.hit(0.5) { Ecn::Ect0 } else { Ecn::NotEct };
-        let door = Entry { class: 0, side };
-        let packet = datagram(door, Some(draws.below(3) as u16), ecn, 1250);
-        router.accept(Instant::from_ns(at), door, &packet, &mut out).unwrap();
+        let host = HostId { class: 0, side };
+        let packet = datagram(host, Some(draws.below(3) as u16), ecn, 1250);
+        router.accept(Instant::from_ns(at), host, &packet, &mut out).unwrap();
     }
     let end = Instant::from_ns(8_000_000_000);
     router.advance(end, &mut out);
@@ -265,7 +265,7 @@ fn the_packets_of_a_port_are_its_books() {
         assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
         // A millisecond to send, five on the way; and not a bit of the header changes in between.
         let to = if port == 0 { End::Server } else { End::Client };
-        let arrived: Vec<_> = out.0.iter().filter(|(_, door, ..)| door.side == to).collect();
+        let arrived: Vec<_> = out.0.iter().filter(|(_, host, ..)| host.side == to).collect();
         assert_eq!(arrived.len(), left.len());
         for (packet, (at, _, _, octets)) in left.iter().zip(arrived) {
             assert_eq!(packet.at_ns + 6_000_000, at.as_ns());

@@ -16,7 +16,7 @@ use aqmlab_recording::{ColumnData, RESULTS_VERSION, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use serde_json::json;
-use support::captured::{Sink, read, total};
+use support::capture_report::{Sink, read, total};
 
 fn main() -> ExitCode {
     alone::main(&[
@@ -52,7 +52,7 @@ fn run(plan: &Plan, cancel_when: impl Fn(f64) -> bool) -> Result<LiveRun, LiveEr
         },
         &cancel,
     )?;
-    println!("  {}", run.verdict);
+    println!("  {}", run.faithfulness);
     Ok(run)
 }
 
@@ -84,7 +84,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     assert!(marks.0.as_u64() > Some(0), "{live:#}");
     for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops", "at_sockets", "handed_over"]
     {
-        let check = run.verdict.checks.iter().find(|check| check.name == name).expect("it was checked");
+        let check = run.faithfulness.checks.iter().find(|check| check.name == name).expect("it was checked");
         assert!(check.passed, "{}", check.sentence);
     }
     assert_eq!(live["drops"]["malformed"], 0);
@@ -133,7 +133,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     let capture = PortCapture { links: vec![0, 1], file };
     let cancel = AtomicBool::new(false);
     let run = live_captured(&plan, 1, &Options::default(), capture, &mut |_| {}, &cancel)?;
-    println!("  {}", run.verdict);
+    println!("  {}", run.faithfulness);
     let packets = read(&sink.0.lock().unwrap());
     let told = &run.recording.manifest.live.as_ref().expect("a live run tells of itself")["capture"];
     let summary = run.recording.table("summary").expect("every recording has a summary");
@@ -215,7 +215,7 @@ fn interrupted() -> Result<(), LiveError> {
     let head = "duration = \"60s\"\nwarmup = \"200ms\"";
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"50p\" }", traffic), |s| s > 0.8)?;
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Interrupted);
-    assert!(run.verdict.interrupted && run.verdict.to_string().ends_with("(interrupted)"));
+    assert!(run.faithfulness.interrupted && run.faithfulness.to_string().ends_with("(interrupted)"));
     let end = run.recording.manifest.t1.as_secs_f64();
     assert!((0.8..20.0).contains(&end), "{end}");
     assert!(sum(&run, "flows", "delivered_bytes") > 100_000);

@@ -4,17 +4,17 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use aqmlab_live::frame::{Malformed, internet_checksum, parse};
-use aqmlab_live::router::{Happening, Refused, Room, Router, Tap, What};
-use aqmlab_live::{End, Entry};
+use aqmlab_live::router::{FrameBudget, Happening, Refused, Router, Tap, What};
+use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Ecn, Reason, Registry, registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Plan, QueueCount, QueueStop};
 use aqmlab_units::{Instant, Span};
-use support::{Counted, Kept, datagram, plan, room};
+use support::{Counted, Kept, datagram, frame_budget, plan};
 
-const CLIENT: Entry = Entry { class: 0, side: End::Client };
-const SERVER: Entry = Entry { class: 0, side: End::Server };
+const CLIENT: HostId = HostId { class: 0, side: End::Client };
+const SERVER: HostId = HostId { class: 0, side: End::Server };
 
 const fn ms(n: u64) -> Instant {
     Instant::from_ns(n * 1_000_000)
@@ -50,7 +50,7 @@ fn droptail(traffic: &str) -> Plan {
 const BARE: &str = r#"access_rate = "none""#;
 
 fn router(plan: &Plan) -> Router {
-    Router::new(plan, 1, &Registry::builtin(), &room(plan, 100)).unwrap()
+    Router::new(plan, 1, &Registry::builtin(), &frame_budget(plan, 100)).unwrap()
 }
 
 /// Instants at which frames leave.
@@ -151,8 +151,8 @@ fn a_mark_is_in_the_octets_and_on_the_books() {
     assert_eq!(classes, [0, 3, 3, 3], "what cannot hear is not told; the fourth is lost");
     assert!(out.0.iter().all(|(.., octets)| internet_checksum(&octets[..20]) == 0));
     let record = router.finish().unwrap();
-    let door = record.doors[SERVER.number()];
-    assert_eq!((door.left.packets, door.left_ce, door.left_marked), (4, 3, 2), "one came with CE");
+    let host = record.hosts[SERVER.number()];
+    assert_eq!((host.left.packets, host.left_ce, host.left_marked), (4, 3, 2), "one came with CE");
     assert_eq!((record.flows[0].all[0].delivered_ce, record.flows[0].all[0].dropped), (3, 1));
 }
 
@@ -160,7 +160,7 @@ fn a_mark_is_in_the_octets_and_on_the_books() {
 fn what_is_no_packet_is_refused_and_counted() {
     let plan = droptail(BARE);
     let mut router =
-        Router::new(&plan, 1, &Registry::builtin(), &Room { frames: 2, largest: vec![1400] }).unwrap();
+        Router::new(&plan, 1, &Registry::builtin(), &FrameBudget { frames: 2, largest: vec![1400] }).unwrap();
     let mut out = Counted::default();
     let good = datagram(CLIENT, Some(0), Ecn::NotEct, 1400);
     let refused =
@@ -184,10 +184,10 @@ fn what_is_no_packet_is_refused_and_counted() {
     router.advance(ms(20), &mut out);
     assert_eq!(refused(&mut router, &good), Ok(()), "slots come back");
     let record = router.finish().unwrap();
-    let door = record.doors[CLIENT.number()];
-    assert_eq!(door.malformed, [1; 5]);
-    assert_eq!((door.oversize, door.no_slot, door.refused()), (1, 1, 7));
-    assert_eq!((door.read.packets, door.accepted.packets), (10, 3));
+    let host = record.hosts[CLIENT.number()];
+    assert_eq!(host.malformed, [1; 5]);
+    assert_eq!((host.oversize, host.no_slot, host.refused()), (1, 1, 7));
+    assert_eq!((host.read.packets, host.accepted.packets), (10, 3));
     assert_eq!((record.most_held, record.still_held), (2, 1));
 }
 
@@ -220,7 +220,7 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
     assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
     assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
     let record = router.finish().unwrap();
-    assert_eq!((record.doors[0].of_no_flow, record.doors[0].fragments), (4, 1));
+    assert_eq!((record.hosts[0].of_no_flow, record.hosts[0].fragments), (4, 1));
     assert!(record.flows.iter().all(|flow| flow.all[0].sent.packets == 0));
 }
 
@@ -296,24 +296,24 @@ fn books_balance_whatever_comes() {
             &format!("kind = \"{}\", limit = \"20p\"", info.name),
             "access_rate = \"20Mbit\"\nrtt = { uniform = [\"20ms\", \"40ms\"] }\nloss = 0.01",
         );
-        let mut router = Router::new(&plan, 5, &Registry::builtin(), &room(&plan, 200)).unwrap();
+        let mut router = Router::new(&plan, 5, &Registry::builtin(), &frame_budget(&plan, 200)).unwrap();
         let (mut out, mut draws, mut at) = (Counted::default(), Stream::new(5, info.name), 0);
         let packets = 100_000 / registry::catalogue().len();
         for _ in 0..packets {
             at += draws.below(600_000);
-            let door = if draws.hit(0.7) { CLIENT } else { SERVER };
+            let host = if draws.hit(0.7) { CLIENT } else { SERVER };
             let len = 28 + draws.below(1400) as usize;
-            let mut octets = datagram(door, Some(draws.below(4) as u16), Ecn::Ect0, len);
+            let mut octets = datagram(host, Some(draws.below(4) as u16), Ecn::Ect0, len);
             if draws.hit(0.6) {
                 let place = draws.below(20) as usize;
                 octets[place] = draws.below(256) as u8;
             }
-            let _ = router.accept(Instant::from_ns(at), door, &octets, &mut out);
+            let _ = router.accept(Instant::from_ns(at), host, &octets, &mut out);
         }
         router.advance(Instant::from_ns(at) + Span::s(1), &mut out);
         let record = router.finish().unwrap_or_else(|error| panic!("{}: {error}", info.name));
-        let read: u64 = record.doors.iter().map(|door| door.read.packets).sum();
-        let refused: u64 = record.doors.iter().map(|door| door.refused()).sum();
+        let read: u64 = record.hosts.iter().map(|host| host.read.packets).sum();
+        let refused: u64 = record.hosts.iter().map(|host| host.refused()).sum();
         assert_eq!(read, packets as u64);
         assert!(refused > read / 3 && out.0 > read / 10, "{}: {refused} refused, {} left", info.name, out.0);
         assert_eq!(record.still_held, 0, "{}: a second later all have gone", info.name);

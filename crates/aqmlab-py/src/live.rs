@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use aqmlab_live::machine::Machine;
-use aqmlab_live::{LiveError, LiveRun, Options, Progress};
+use aqmlab_live::{LiveError, LiveRun, Options, RunProgress};
 use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, FILE_NAME, PortCapture};
 use aqmlab_recording::{RecordingError as NotWritten, Staged};
 use aqmlab_scenario::Plan;
@@ -54,7 +54,8 @@ pub(crate) fn live_run(
             live["machine"] = machine.facts(before);
         }
         save(&mut run, staged).map_err(|error| not_written(&error))?;
-        Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": run.verdict.to_string()}).to_string())
+        Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": run.faithfulness.to_string()})
+            .to_string())
     });
     match interrupted {
         Some(error) => Err(error),
@@ -116,12 +117,12 @@ fn begin() -> Instant {
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&mut dyn FnMut(&Progress), &AtomicBool) -> Result<T, LiveError> + Send,
+    work: impl FnOnce(&mut dyn FnMut(&RunProgress), &AtomicBool) -> Result<T, LiveError> + Send,
 ) -> (Result<T, LiveError>, Option<PyErr>) {
     let cancel = AtomicBool::new(false);
     let mut raised = None;
     let outcome = py.detach(|| {
-        let mut told = |now: &Progress| {
+        let mut told = |now: &RunProgress| {
             if raised.is_none()
                 && let Err(error) = Python::attach(|py| tell(py, progress, now))
             {
@@ -134,7 +135,7 @@ fn watched<T: Send>(
     (outcome, raised)
 }
 
-fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
+fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyResult<()> {
     py.check_signals()?;
     let Some(callback) = callback else { return Ok(()) };
     let dict = PyDict::new(py);

@@ -93,7 +93,7 @@
 //! # What is where
 //!
 //! - [`Qdisc`], [`Packet`], [`Observer`]: the contract between disciplines and hosts.
-//! - [`law`]: control laws, numbers in and verdict out, which never see a packet.
+//! - [`law`]: control laws, numbers in and decision out, which never see a packet.
 //! - [`disc`]: the queues that ask them; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
 //! - [`Port`]: discipline + link + books, the loop that every host shares. [`DelayStage`]: per-flow delay,

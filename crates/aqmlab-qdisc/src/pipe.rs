@@ -1,7 +1,7 @@
 //! The arithmetic of one flow's path outside the bottleneck: rate, constant delay, loss.
 
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, Rate, Span, Tempo};
+use aqmlab_units::{Bytes, Instant, Rate, Serialiser, Span};
 
 /// What becomes of a packet that enters a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,11 +13,11 @@ pub enum Passage {
 }
 
 /// A link with a rate and an unbounded queue in front of it, as far as arithmetic needs it: when it will be free.
-/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate's tempo is told at each call.
+/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate's serialiser is given at each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
-    /// Of the train of packets under way: see [`Tempo`].
+    /// Of the train of packets under way: see [`Serialiser`].
     remainder: u64,
 }
 
@@ -36,9 +36,9 @@ impl Line {
 
     /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
     #[inline]
-    pub fn pass(&mut self, now: Instant, tempo: &mut Tempo, size: Bytes) -> Instant {
+    pub fn pass(&mut self, now: Instant, serialiser: &mut Serialiser, size: Bytes) -> Instant {
         let Line { free_at, mut remainder } = if self.free_at < now { Line::idle(now) } else { *self };
-        let sent = free_at + tempo.serialise(size, &mut remainder);
+        let sent = free_at + serialiser.serialise(size, &mut remainder);
         *self = Line { free_at: sent, remainder };
         sent
     }
@@ -56,7 +56,7 @@ impl Line {
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
 pub struct Pipe {
-    tempo: Option<Tempo>,
+    serialiser: Option<Serialiser>,
     overhead: Bytes,
     line: Line,
     delay: Span,
@@ -97,7 +97,7 @@ impl Pipe {
     /// A pipe of constant delay.
     pub fn new(delay: Span) -> Self {
         let (overhead, line) = (Bytes::ZERO, Line::default());
-        Pipe { tempo: None, overhead, line, delay, jitter: None, loss: None }
+        Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
     }
 
     /// The same with a rate; each packet occupies it for `overhead` more than its length.
@@ -105,7 +105,7 @@ impl Pipe {
     /// # Panics
     /// If the rate is zero.
     pub fn with_rate(mut self, rate: Rate, overhead: Bytes) -> Self {
-        self.tempo = Some(Tempo::new(rate));
+        self.serialiser = Some(Serialiser::new(rate));
         self.overhead = overhead;
         self
     }
@@ -134,9 +134,9 @@ impl Pipe {
         if self.loss.as_mut().is_some_and(Loss::hits) {
             return Passage::Lost;
         }
-        let sent = match &mut self.tempo {
+        let sent = match &mut self.serialiser {
             None => now,
-            Some(tempo) => self.line.pass(now, tempo, size + self.overhead),
+            Some(serialiser) => self.line.pass(now, serialiser, size + self.overhead),
         };
         let due = sent + self.delay;
         Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))

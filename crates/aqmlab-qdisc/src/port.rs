@@ -301,7 +301,7 @@ impl<P: Classed> Link<P> {
         if lost {
             return None;
         }
-        let sent = self.ahead.pass(now, self.clock.tempo(), size + self.overhead);
+        let sent = self.ahead.pass(now, self.clock.serialiser(), size + self.overhead);
         Some(Prospect { sent, marked })
     }
 
@@ -324,9 +324,9 @@ impl<P: Classed> Link<P> {
     {
         self.books.settle(now, queue.backlog(), self.is_sending());
         self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
-        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
-        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut clerk);
-        (clerk.lost, clerk.marked)
+        let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
+        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut recorder);
+        (recorder.lost, recorder.marked)
     }
 
     /// The transmission under way has ended.
@@ -343,8 +343,8 @@ impl<P: Classed> Link<P> {
     where
         Q: Qdisc<Stamped<P>>,
     {
-        let mut clerk = Clerk { books: &mut self.books, host: obs, lost: false, marked: false };
-        let pkt = queue.dequeue(now, &mut clerk)?;
+        let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
+        let pkt = queue.dequeue(now, &mut recorder)?;
         let (class, size) = (pkt.packet.class(), pkt.wire_len());
         self.ends = now + self.clock.serialise(size + self.overhead);
         self.on_wire = OnWire { class, size };
@@ -354,7 +354,7 @@ impl<P: Classed> Link<P> {
 }
 
 /// Enters each fate into the books and hands it on to the host.
-struct Clerk<'a, P> {
+struct FateRecorder<'a, P> {
     books: &'a mut Books,
     host: &'a mut dyn Observer<P>,
     /// A packet was dropped.
@@ -363,7 +363,7 @@ struct Clerk<'a, P> {
     marked: bool,
 }
 
-impl<P: Classed> Observer<Stamped<P>> for Clerk<'_, P> {
+impl<P: Classed> Observer<Stamped<P>> for FateRecorder<'_, P> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
         self.lost = true;
         self.books.dropped(pkt.packet.class(), pkt.wire_len(), at);

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
-    RedParams, SpacingRule, Verdict, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, Decision, EcnRegion, IdleRule,
+    RedLaw, RedParams, SpacingRule, When,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -82,14 +82,14 @@ fn replay(trace: &str, spacing: SpacingRule, rule: Adaptation) -> (usize, usize,
         let (now, size) = (Instant::from_ns(at.parse().unwrap()), Bytes::new(size.parse().unwrap()));
         let queued = link.waiting(now, &mut law);
         assert_eq!(queued.get(), waiting.parse::<u64>().unwrap(), "{line}");
-        let verdict = law.on_arrival(now, queued.as_f64(), size, || u.parse().expect("ns-2 made this draw"));
+        let decision = law.on_arrival(now, queued.as_f64(), size, || u.parse().expect("ns-2 made this draw"));
         let average = law.red().average().at(now);
         close(average, avg, 0.0, line);
         close(law.red().max_p(), max_p, 0.0, line);
         if !u.is_empty() {
             close(law.red().probability(average), prob, 0.1, line);
         }
-        if matches!(verdict, Verdict::Admit) {
+        if matches!(decision, Decision::Admit) {
             link.admit(now, size);
             assert_eq!(fate, "admitted", "{line}");
         } else {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::disc::{EarlyLaw, EarlyQueue, Leaving};
-use aqmlab_qdisc::law::Verdict;
+use aqmlab_qdisc::law::Decision;
 use aqmlab_qdisc::{Backlog, Discipline, Ecn, LawSamples, LinkContext, Registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -67,8 +67,8 @@ impl<L: EarlyLaw> Port<L> {
     fn arrive(&mut self, now: Instant, pkt: Pkt) {
         self.law.catch_up(now, self.backlog);
         let full = !self.queue.limit.admits(self.backlog, pkt.size);
-        let verdict = self.law.on_arrival(now, self.backlog, pkt.size, || pkt.u.unwrap_or(0.5));
-        let fate = if full { "full" } else { self.fate(verdict, pkt) };
+        let decision = self.law.on_arrival(now, self.backlog, pkt.size, || pkt.u.unwrap_or(0.5));
+        let fate = if full { "full" } else { self.fate(decision, pkt) };
         assert!(full || pkt.u.is_some(), "a draw that ns-2 did not make");
         if matches!(fate, "passed" | "marked") {
             self.waiting.push_back((self.fates.len(), pkt));
@@ -81,11 +81,11 @@ impl<L: EarlyLaw> Port<L> {
         }
     }
 
-    fn fate(&self, verdict: Verdict, pkt: Pkt) -> &'static str {
-        match verdict {
-            Verdict::Notify(notice) if notice.marks(self.queue.ecn, pkt.ecn) => "marked",
-            Verdict::Notify(_) if !self.queue.spares_not_ect || pkt.ecn.is_capable() => "early",
-            Verdict::Notify(_) | Verdict::Admit => "passed",
+    fn fate(&self, decision: Decision, pkt: Pkt) -> &'static str {
+        match decision {
+            Decision::Notify(notice) if notice.marks(self.queue.ecn, pkt.ecn) => "marked",
+            Decision::Notify(_) if !self.queue.spares_not_ect || pkt.ecn.is_capable() => "early",
+            Decision::Notify(_) | Decision::Admit => "passed",
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use aqmlab_qdisc::law::{ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
+use aqmlab_qdisc::law::{ByteMode, Counting, Decision, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule};
 use aqmlab_units::{Bytes, Instant};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -46,8 +46,8 @@ fn replay(name: &str, min_th: f64, weight_log: i32, packets_per_s: f64) -> Repla
             "sent" => waiting -= 1,
             "queued" | "dropped" => {
                 found.after_idle += usize::from(law.average().is_idle() && law.average().at(now) > 0.0);
-                let verdict = law.on_arrival(now, f64::from(waiting) * SIZE.as_f64(), SIZE, || 0.5);
-                let (ours, theirs) = (verdict != Verdict::Admit, event == "dropped");
+                let decision = law.on_arrival(now, f64::from(waiting) * SIZE.as_f64(), SIZE, || 0.5);
+                let (ours, theirs) = (decision != Decision::Admit, event == "dropped");
                 if (law.average().at(now) - min_th).abs() <= 1.0 {
                     found.too_close += 1;
                 } else {

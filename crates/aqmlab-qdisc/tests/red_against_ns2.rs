@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use aqmlab_qdisc::Reason;
-use aqmlab_qdisc::law::{ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule, Verdict};
+use aqmlab_qdisc::law::{ByteMode, Counting, Decision, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule};
 use aqmlab_units::{Bytes, Instant, Span};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -70,7 +70,7 @@ fn replay(name: &str, spacing: SpacingRule, limit: usize) -> (usize, usize, usiz
         let queued = link.waiting(now, &mut law);
         assert_eq!(queued, waiting.parse::<usize>().unwrap(), "{name}: {line}");
         let mut drew = false;
-        let verdict = law.on_arrival(now, queued as f64, SIZE, || {
+        let decision = law.on_arrival(now, queued as f64, SIZE, || {
             drew = true;
             u.parse().unwrap_or_else(|_| panic!("{name}: a draw that ns-2 did not make: {line}"))
         });
@@ -82,18 +82,18 @@ fn replay(name: &str, spacing: SpacingRule, limit: usize) -> (usize, usize, usiz
             // The trace's average has six digits, and the slope magnifies their error near the foot.
             assert!((pb - recorded).abs() <= DIGITS * recorded.max(0.1), "{name}: pb {pb}: {line}");
         }
-        let ours = match verdict {
+        let ours = match decision {
             _ if queued >= limit => {
                 law.on_overflow();
                 overflows += 1;
                 "full"
             }
-            Verdict::Notify(notice) => {
+            Decision::Notify(notice) => {
                 assert_eq!(notice.reason, Reason::Early);
                 early_drops += 1;
                 "early"
             }
-            Verdict::Admit => {
+            Decision::Admit => {
                 link.admit(now);
                 "admitted"
             }

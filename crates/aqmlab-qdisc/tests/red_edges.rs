@@ -6,8 +6,8 @@ use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, Notice, RedLaw,
-    RedParams, SpacingRule, Verdict, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, Decision, EcnRegion, IdleRule,
+    Notice, RedLaw, RedParams, SpacingRule, When,
 };
 use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
@@ -33,8 +33,8 @@ const PARAMS: RedParams = RedParams {
 /// The notice of an arrival that finds `queued` waiting and draws the least number.
 fn notice(queued: f64) -> Notice {
     match RedLaw::new(PARAMS).on_arrival(Instant::ZERO, queued, SIZE, || 0.0) {
-        Verdict::Notify(notice) => notice,
-        Verdict::Admit => panic!("at {queued} the draw 0 is chosen"),
+        Decision::Notify(notice) => notice,
+        Decision::Admit => panic!("at {queued} the draw 0 is chosen"),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use aqmlab_qdisc::law::{
-    ByteMode, Counting, EcnRegion, IdleRule, RedLaw, RedParams, RedPdLaw, RedPdParams, SpacingRule, Verdict,
+    ByteMode, Counting, Decision, EcnRegion, IdleRule, RedLaw, RedParams, RedPdLaw, RedPdParams, SpacingRule,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -93,8 +93,8 @@ fn fate(
     if filter.on_arrival(now, flow, SIZE, above, waiting > 1, || drawn(draws[0], now)) {
         return "filter";
     }
-    let verdict = red.on_arrival(now, waiting as f64, SIZE, || drawn(draws[1], now));
-    let admitted = verdict == Verdict::Admit;
+    let decision = red.on_arrival(now, waiting as f64, SIZE, || drawn(draws[1], now));
+    let admitted = decision == Decision::Admit;
     filter.on_red(flow, SIZE, !admitted);
     if !admitted {
         return "early";

@@ -1,16 +1,16 @@
 //! A flow's own links between its hosts and the network, and its packets on them that are not foreseen.
 
 use aqmlab_qdisc::Line;
-use aqmlab_units::{Bytes, Instant, Span, Tempo};
+use aqmlab_units::{Bytes, Instant, Serialiser, Span};
 
-use crate::hazards::{AccessLink, Hazards};
+use crate::impairments::{AccessLink, Impairments};
 
 /// How fast the access links of a class are, in the order of [`AccessLink`]. All have one rate; each sees packets of
-/// few sizes, so each has a tempo to itself.
-pub type Tempi = [Tempo; 4];
+/// few sizes, so each has a serialiser to itself.
+pub type Serialisers = [Serialiser; 4];
 
 /// A flow's own links: it feeds each alone, and none of them drops for want of room. All have one delay, and the rate of
-/// the flow's class. Packets get lost on them only where the scenario says so: see [`Hazards`], which also knows which
+/// the flow's class. Packets get lost on them only where the scenario says so: see [`Impairments`], which also knows which
 /// links are not there.
 pub struct AccessLinks {
     delay: Span,
@@ -18,24 +18,29 @@ pub struct AccessLinks {
     lines: [Line; 4],
     /// How many packets before the last one came out of each at the same instant.
     turns: [u32; 4],
-    hazards: Option<Box<Hazards>>,
+    impairments: Option<Box<Impairments>>,
 }
 
 impl AccessLinks {
     /// Idle links.
-    pub fn new(delay: Span, hazards: Option<Hazards>) -> Self {
-        AccessLinks { delay, lines: [Line::default(); 4], turns: [0; 4], hazards: hazards.map(Box::new) }
+    pub fn new(delay: Span, impairments: Option<Impairments>) -> Self {
+        AccessLinks {
+            delay,
+            lines: [Line::default(); 4],
+            turns: [0; 4],
+            impairments: impairments.map(Box::new),
+        }
     }
 
     /// Where nothing is lost, a packet's arrival can be foreseen: no packet is pending yet. Elsewhere too many always
     /// are.
     pub fn pending(&self) -> Pending {
-        if self.hazards.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
+        if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
 
     /// Packets lost on them.
     pub fn lost_packets(&self) -> u64 {
-        self.hazards.as_ref().map_or(0, |hazards| hazards.lost_packets)
+        self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
     /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
@@ -43,29 +48,29 @@ impl AccessLinks {
     #[inline(always)]
     pub fn pass(
         &mut self,
-        tempi: &mut Tempi,
+        serialisers: &mut Serialisers,
         which: AccessLink,
         now: Instant,
         size: Bytes,
     ) -> Option<(Instant, u64)> {
-        if self.hazards.is_some() {
-            return self.pass_hazards(tempi, which, now, size);
+        if self.impairments.is_some() {
+            return self.pass_impaired(serialisers, which, now, size);
         }
-        Some(self.pass_line(tempi, which, now, size))
+        Some(self.pass_line(serialisers, which, now, size))
     }
 
     /// The link itself.
     #[inline(always)]
     fn pass_line(
         &mut self,
-        tempi: &mut Tempi,
+        serialisers: &mut Serialisers,
         which: AccessLink,
         now: Instant,
         size: Bytes,
     ) -> (Instant, u64) {
         let line = &mut self.lines[which as usize];
         let before = line.free_at();
-        let sent = line.pass(now, &mut tempi[which as usize], size);
+        let sent = line.pass(now, &mut serialisers[which as usize], size);
         // The delay is constant: what is sent at one instant comes out at one instant.
         let turn = &mut self.turns[which as usize];
         *turn = if sent == before { *turn + 1 } else { 0 };
@@ -74,20 +79,20 @@ impl AccessLinks {
 
     /// The link with what lies in front of it, where the packet comes from the network, or behind it.
     #[inline(never)]
-    fn pass_hazards(
+    fn pass_impaired(
         &mut self,
-        tempi: &mut Tempi,
+        serialisers: &mut Serialisers,
         which: AccessLink,
         now: Instant,
         size: Bytes,
     ) -> Option<(Instant, u64)> {
-        let hazards = self.hazards.as_mut()?;
-        if !hazards.is_linked(which) {
-            return hazards.stage_alone(which, now, size);
+        let impairments = self.impairments.as_mut()?;
+        if !impairments.is_linked(which) {
+            return impairments.stage_alone(which, now, size);
         }
-        let enters_at = hazards.before(which, now, size)?;
-        let (out, turn) = self.pass_line(tempi, which, enters_at, size);
-        self.hazards.as_mut()?.behind(which, out, turn, size)
+        let enters_at = impairments.before(which, now, size)?;
+        let (out, turn) = self.pass_line(serialisers, which, enters_at, size);
+        self.impairments.as_mut()?.behind(which, out, turn, size)
     }
 }
 

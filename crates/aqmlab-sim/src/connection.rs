@@ -1,12 +1,12 @@
 //! A connection: two endpoints, the timer that each waits for, and what the applications do.
 
+use aqmlab_network::End;
 use aqmlab_random::Stream;
 use aqmlab_traffic::{Act, Progress, Session, Step};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
 
 use crate::counts::FlowCounts;
-use crate::packet::End;
 
 /// The two endpoints of a connection and the timer event that each waits for.
 pub struct Connection {
@@ -49,8 +49,8 @@ impl Connection {
     /// Two endpoints that have not begun, and nothing to say but what is told them.
     pub fn new(tcp: &Profile, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
         let last = match &session {
-            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Sender,
-            _ => End::Receiver,
+            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Client,
+            _ => End::Server,
         };
         Connection {
             sender: Endpoint::new(Role::Active, tcp),
@@ -105,10 +105,10 @@ impl Connection {
 
     /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.
     pub fn counts(&self, end: End) -> FlowCounts {
-        let answers = self.last == End::Sender;
+        let answers = self.last == End::Client;
         let (endpoint, counts_sent, counts_received) = match end {
-            End::Sender => (&self.sender, true, answers),
-            End::Receiver => (&self.receiver, answers, true),
+            End::Client => (&self.sender, true, answers),
+            End::Server => (&self.receiver, answers, true),
         };
         let mut counts = FlowCounts::default();
         let c = endpoint.counters();
@@ -135,8 +135,8 @@ impl Connection {
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
-            End::Sender => &self.sender,
-            End::Receiver => &self.receiver,
+            End::Client => &self.sender,
+            End::Server => &self.receiver,
         };
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
@@ -145,8 +145,8 @@ impl Connection {
     #[inline]
     pub fn endpoint(&mut self, end: End) -> &mut Endpoint {
         match end {
-            End::Sender => &mut self.sender,
-            End::Receiver => &mut self.receiver,
+            End::Client => &mut self.sender,
+            End::Server => &mut self.receiver,
         }
     }
 }

@@ -21,9 +21,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use aqmlab_network::End;
 use aqmlab_units::Instant;
 
-use crate::packet::{End, SimPacket};
+use crate::packet::SimPacket;
 
 /// What goes first among events of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,5 +1,6 @@
 //! A flow: its connection or packet source, its access links, its packets in the network.
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Ecn;
 use aqmlab_scenario::DatagramSource;
 use aqmlab_units::{Bytes, Instant, Span};
@@ -7,8 +8,8 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::access::{AccessLinks, Pending};
 use crate::connection::Connection;
 use crate::counts::FlowCounts;
-use crate::looks::{Kept, ReceiverSample, SenderSample};
-use crate::packet::{End, FlowId};
+use crate::packet::FlowId;
+use crate::snapshot::{ReceiverSample, SenderSample, Snapshots};
 
 /// One flow that is alive.
 pub struct Flow {
@@ -32,8 +33,8 @@ pub struct Flow {
     pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
-    /// What it was at instants for which that matters: see `looks.rs`.
-    pub kept: Option<Box<Kept>>,
+    /// What it was at instants for which that matters: see `snapshot.rs`.
+    pub snapshots: Option<Box<Snapshots>>,
 }
 
 /// What a flow is.
@@ -95,14 +96,14 @@ impl Flow {
 
     /// The flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
-        self.counts_of(End::Sender).plus(self.counts_of(End::Receiver))
+        self.counts_of(End::Client).plus(self.counts_of(End::Server))
     }
 
     /// What one end has counted so far.
     pub fn counts_of(&self, end: End) -> FlowCounts {
         let lost_packets = match end {
-            End::Sender => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
-            End::Receiver => 0,
+            End::Client => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
+            End::Server => 0,
         };
         FlowCounts { lost_packets, ..self.body_counts(end) }
     }
@@ -110,12 +111,12 @@ impl Flow {
     fn body_counts(&self, end: End) -> FlowCounts {
         match (&self.body, end) {
             (Body::Tcp(connection), _) => connection.counts(end),
-            (Body::Packets(d), End::Sender) => FlowCounts {
+            (Body::Packets(d), End::Client) => FlowCounts {
                 sent_segments: d.sent_packets,
                 sent_bytes: d.sent_bytes.get(),
                 ..FlowCounts::default()
             },
-            (Body::Packets(d), End::Receiver) => {
+            (Body::Packets(d), End::Server) => {
                 // Every datagram that arrives is new.
                 let (bytes, ce_received) = (d.delivered_bytes.get(), d.ce_received);
                 FlowCounts {
@@ -133,37 +134,41 @@ impl Flow {
     /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
-        self.kept.get_or_insert_default().warmup[end as usize].get_or_insert(counts);
+        self.snapshots.get_or_insert_default().warmup[end as usize].get_or_insert(counts);
     }
 
     /// Keeps one end for the next sample, unless that has been done.
     pub fn keep_for_sample(&mut self, end: End) {
-        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else { return };
-        let kept = kept.get_or_insert_default();
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), snapshots, .. } = self else {
+            return;
+        };
+        let snapshots = snapshots.get_or_insert_default();
         match end {
-            End::Sender => {
-                kept.sender.get_or_insert_with(|| SenderSample::of(sender));
+            End::Client => {
+                snapshots.sender.get_or_insert_with(|| SenderSample::of(sender));
             }
-            End::Receiver => {
-                kept.receiver.get_or_insert_with(|| ReceiverSample::of(receiver));
+            End::Server => {
+                snapshots.receiver.get_or_insert_with(|| ReceiverSample::of(receiver));
             }
         }
     }
 
     /// The flow at the sample of this instant: its sender and its receiver. `None` if it is no connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
-        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), kept, .. } = self else {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), snapshots, .. } = self else {
             return None;
         };
-        let (kept_sender, kept_receiver) =
-            kept.as_mut().map_or((None, None), |kept| (kept.sender.take(), kept.receiver.take()));
+        let (kept_sender, kept_receiver) = snapshots
+            .as_mut()
+            .map_or((None, None), |snapshots| (snapshots.sender.take(), snapshots.receiver.take()));
         let sender = kept_sender.unwrap_or_else(|| SenderSample::of(sender));
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
     /// The counts at the end of the warm-up; none for a flow that started later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
-        let [sender, receiver] = self.kept.as_ref().map(|kept| kept.warmup).unwrap_or_default();
+        let [sender, receiver] =
+            self.snapshots.as_ref().map(|snapshots| snapshots.warmup).unwrap_or_default();
         sender.unwrap_or_default().plus(receiver.unwrap_or_default())
     }
 }

@@ -133,7 +133,7 @@ mod tests {
             base_rtt: Span::ZERO,
             access: None,
             body,
-            kept: None,
+            snapshots: None,
         }
     }
 

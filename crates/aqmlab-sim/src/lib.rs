@@ -8,7 +8,6 @@
 //! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and keeps time.
 
 mod access;
-mod agenda;
 mod capture;
 mod connection;
 mod control;
@@ -16,11 +15,10 @@ mod counts;
 mod event;
 mod flow;
 mod flow_table;
-mod hazards;
+mod flow_trace;
 mod headers;
-mod later;
-mod looks;
-mod moving;
+mod impairments;
+mod in_transit;
 mod network;
 mod options;
 mod packet;
@@ -28,7 +26,9 @@ mod packet_log;
 mod recorder;
 mod routes;
 mod run;
-mod trace;
+mod scheduler;
+mod snapshot;
+mod timer_ring;
 mod watch;
 mod wheel;
 mod world;

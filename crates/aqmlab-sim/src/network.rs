@@ -4,11 +4,11 @@ use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
 use aqmlab_transport::Profile;
-use aqmlab_units::{Instant, Rate, Span, Tempo};
+use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
-use crate::access::{AccessLinks, Tempi};
+use crate::access::{AccessLinks, Serialisers};
 use crate::event::Turns;
-use crate::hazards::Hazards;
+use crate::impairments::Impairments;
 use crate::packet::{Place, PortPacket, SimPacket};
 use crate::watch::Watch;
 
@@ -29,7 +29,7 @@ pub struct Class {
     /// Where its paths begin; [`Toward`](crate::packet::Toward) is the index.
     pub begins: [Place; 2],
     /// How fast its flows' access links are; of no account if they have none.
-    pub tempi: Tempi,
+    pub serialisers: Serialisers,
     /// Propagation delay of both paths together.
     pub propagation: Span,
     /// Until when its applications do nothing between the start of a flow and its end; the end of the run at most.
@@ -116,7 +116,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
             let unattended_until = unattended_until(class).min(Instant::ZERO + plan.stop.at);
             let built = Class {
                 begins,
-                tempi: [Tempo::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
+                serialisers: [Serialiser::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation: plan.propagation(number),
                 unattended_until,
                 served_until: unattended_until,
@@ -154,10 +154,10 @@ pub fn access(
         return (base_rtt(propagation, None, Span::ZERO), None);
     }
     let delay = class.access_delay(index, propagation, seed).unwrap_or(Span::ZERO);
-    let hazards = Hazards::new(plan, number, index, seed);
-    let stages = hazards.as_ref().map_or(Span::ZERO, Hazards::delay);
+    let impairments = Impairments::new(plan, number, index, seed);
+    let stages = impairments.as_ref().map_or(Span::ZERO, Impairments::delay);
     let rtt = base_rtt(propagation, Some((delay, class.access_links())), stages);
-    (rtt, Some(AccessLinks::new(delay, hazards)))
+    (rtt, Some(AccessLinks::new(delay, impairments)))
 }
 
 /// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.

@@ -14,15 +14,6 @@ pub enum Toward {
     Sender = 1,
 }
 
-/// One end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// Opens the connection and sends the data.
-    Sender,
-    /// Accepts it.
-    Receiver,
-}
-
 /// A place on a path: an index into the table of [`Routes`](crate::routes::Routes). The place after it is the next one of its path.
 pub type Place = u16;
 

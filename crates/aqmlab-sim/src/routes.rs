@@ -1,10 +1,11 @@
 //! Where packets go: the places on all paths of a run, in one table.
 
+use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
-use crate::hazards::AccessLink;
+use crate::impairments::AccessLink;
 use crate::network::has_edges;
-use crate::packet::{End, Place};
+use crate::packet::Place;
 use crate::watch::is_watched;
 
 /// Where a packet goes next.
@@ -62,11 +63,11 @@ impl Routes {
         let own = |links: [AccessLink; 2]| {
             has_edges.then(|| links.map(|link| (link, class.has_access(link.end() as usize))))
         };
-        let there = own([AccessLink::SenderOut, AccessLink::ReceiverIn]);
-        let back = own([AccessLink::ReceiverOut, AccessLink::SenderIn]);
+        let there = own([AccessLink::ClientOut, AccessLink::ServerIn]);
+        let back = own([AccessLink::ServerOut, AccessLink::ClientIn]);
         let first = |own: Option<[(AccessLink, bool); 2]>| own.is_none_or(|[(_, linked), _]| linked);
-        let way = path(&class.path, there, last[0], |passed| host(End::Receiver, passed));
-        let way_back = path(&class.return_path, back, last[1], |passed| host(End::Sender, passed));
+        let way = path(&class.path, there, last[0], |passed| host(End::Server, passed));
+        let way_back = path(&class.return_path, back, last[1], |passed| host(End::Client, passed));
         Some([self.add(&way, first(there))?, self.add(&way_back, first(back))?])
     }
 

@@ -111,16 +111,16 @@ fn finish<Q: EventQueue>(
         link.port.check_books().map_err(|source| RunError::PortBooks { queue: queue(), source })?;
     }
     let resident = world.resident();
-    world.moving.fates.check(resident).map_err(RunError::NetworkBooks)?;
+    world.in_transit.fates.check(resident).map_err(RunError::NetworkBooks)?;
     world.check_options().map_err(RunError::OptionBooks)?;
     let mut recorder = world.recorder;
-    for flow in world.moving.flows.drain() {
+    for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow);
     }
     if let Some(watch) = &world.watch {
         watch.finish_capture(t1).map_err(RunError::Capture)?;
     }
-    let run = run_table(t0, t1, &world.moving.fates, resident);
+    let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let mut tables = recorder.finish(&world.links, run);
     tables.extend(world.watch.into_iter().flat_map(|watch| watch.finish()));
     let links = plan.links.iter().map(|l| LinkInfo { name: l.name.clone(), rate: l.rate, delay: l.delay });

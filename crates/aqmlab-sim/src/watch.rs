@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Discipline;
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{RecordingError, Table};
@@ -15,10 +16,10 @@ use aqmlab_units::Instant;
 
 use crate::capture::{CaptureTap, SharedCapture};
 use crate::flow::{Body, Flow};
+use crate::flow_trace::FlowTrace;
 use crate::options::ShownOptions;
-use crate::packet::{End, PortPacket, SimPacket, Toward};
+use crate::packet::{PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog, SharedLog, Tap, note};
-use crate::trace::Trace;
 
 /// What is watched in a run.
 pub struct Watch {
@@ -45,12 +46,12 @@ struct Packets {
 
 struct Traced {
     choices: Vec<FlowChoice>,
-    trace: Trace,
+    trace: FlowTrace,
 }
 
 /// There was a row too many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Full {
+pub struct TableFull {
     /// Of which table.
     pub table: &'static str,
     /// When.
@@ -71,7 +72,7 @@ impl Watch {
             let log = Arc::new(Mutex::new(PacketLog::new(filter, record.limit)));
             Packets { log, links: choice.links.clone(), at_hosts: choice.flows.is_some() }
         });
-        let traced = || Traced { choices: record.trace.clone(), trace: Trace::new() };
+        let traced = || Traced { choices: record.trace.clone(), trace: FlowTrace::new() };
         let trace = (!record.trace.is_empty()).then(traced);
         let capture = capture.map(|PortCapture { links, file }| {
             let options = ShownOptions::default();
@@ -160,7 +161,7 @@ impl Watch {
 
     /// An endpoint of a flow has been served.
     pub fn served(&mut self, now: Instant, flow: &Flow, end: End, profile: &Profile) {
-        if end == End::Sender
+        if end == End::Client
             && let Some(Traced { choices, trace }) = &mut self.trace
             && let Body::Tcp(connection) = &flow.body
             && choices.iter().any(|c| c.holds(usize::from(flow.id.class), u64::from(flow.index)))
@@ -177,13 +178,13 @@ impl Watch {
     }
 
     /// Was there a row too many?
-    pub fn full(&self, now: Instant) -> Option<Full> {
+    pub fn full(&self, now: Instant) -> Option<TableFull> {
         let packets = self.packets.as_ref().and_then(|p| locked(&p.log).full_at());
         if let Some(at) = packets {
-            return Some(Full { table: "packets", at });
+            return Some(TableFull { table: "packets", at });
         }
         let rows = self.trace.as_ref().map_or(0, |t| t.trace.table().rows() as u64);
-        (rows > self.limit).then_some(Full { table: "trace", at: now })
+        (rows > self.limit).then_some(TableFull { table: "trace", at: now })
     }
 
     /// Bytes that the rows take, estimated from their number.

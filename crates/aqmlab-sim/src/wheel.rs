@@ -14,8 +14,8 @@ use std::collections::BinaryHeap;
 use aqmlab_units::{Instant, Span};
 
 use crate::event::{Event, EventQueue, Item, Key, Notice};
-use crate::later::{Later, NEVER, NONE, boxed};
 use crate::packet::SimPacket;
+use crate::timer_ring::{NEVER, NONE, TimerRing, boxed};
 
 /// One event in a slot's list.
 #[derive(Clone, Copy)]
@@ -56,7 +56,7 @@ pub struct Wheel {
     /// it is next looked at.
     filled: Box<[u8; GROUPS]>,
     /// Timers of later coarse slots than the cursor's.
-    later: Later,
+    ring: TimerRing,
     /// Events beyond the horizons.
     far: BinaryHeap<Item>,
     /// The slot with which the first of the later timers or of the far events may be due.
@@ -91,7 +91,7 @@ impl Wheel {
             pool: Vec::new(),
             heads: boxed(NONE),
             filled: boxed(0),
-            later: Later::new(),
+            ring: TimerRing::new(),
             far: BinaryHeap::new(),
             far_slot: NEVER,
             scratch: Vec::new(),
@@ -251,7 +251,7 @@ impl Wheel {
         if self.far_slot == NEVER {
             return false;
         }
-        let coarse = self.later.first();
+        let coarse = self.ring.first();
         if coarse != NEVER && self.far_slot == coarse << COARSE {
             self.bring_near(coarse);
             return self.next_slot();
@@ -268,7 +268,7 @@ impl Wheel {
     /// The timers of a coarse slot, before which nothing is due, come into the wheel.
     fn bring_near(&mut self, coarse: u64) {
         self.cursor = (coarse << COARSE) - 1;
-        while let Some((key, notice)) = self.later.pop(coarse) {
+        while let Some((key, notice)) = self.ring.pop(coarse) {
             self.hang(self.slot_of(&key), key, Event::Other(notice));
         }
         self.look_far();
@@ -286,7 +286,7 @@ impl Wheel {
     /// Works out with which slot later or far events may be due.
     fn look_far(&mut self) {
         let far = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
-        let coarse = self.later.first();
+        let coarse = self.ring.first();
         self.far_slot = if coarse == NEVER { far } else { far.min(coarse << COARSE) };
     }
 
@@ -387,8 +387,8 @@ impl EventQueue for Wheel {
         let (now, coarse) = (self.cursor >> COARSE, slot >> COARSE);
         if coarse <= now {
             self.push_seldom(key, Event::Other(notice));
-        } else if self.later.reaches(now, coarse) {
-            self.later.push(coarse, key, notice);
+        } else if self.ring.reaches(now, coarse) {
+            self.ring.push(coarse, key, notice);
             self.far_slot = self.far_slot.min(coarse << COARSE);
         } else {
             self.push_far(key, Event::Other(notice));
@@ -430,7 +430,7 @@ impl EventQueue for Wheel {
 
     fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>()
-            + self.later.memory_bytes()
+            + self.ring.memory_bytes()
             + self.far.capacity() * size_of::<Item>()
             + self.scratch.capacity() * size_of::<(Key, u32)>()
             + size_of_val(&*self.heads)

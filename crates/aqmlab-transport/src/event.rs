@@ -42,7 +42,7 @@ const ANY_ONCE: u8 = ESTABLISHED | PEER_CLOSED | ENDS;
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum Ending {
     Closed,
     Reset,
     Aborted,
@@ -67,12 +67,12 @@ impl Pending {
         self.once.set(PEER_CLOSED);
     }
 
-    pub(crate) fn ended(&mut self, end: End) {
+    pub(crate) fn ended(&mut self, end: Ending) {
         self.once.clear(ENDS);
         self.once.set(match end {
-            End::Closed => CLOSED,
-            End::Reset => RESET,
-            End::Aborted => ABORTED,
+            Ending::Closed => CLOSED,
+            Ending::Reset => RESET,
+            Ending::Aborted => ABORTED,
         });
     }
 

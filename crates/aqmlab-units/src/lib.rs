@@ -15,7 +15,7 @@ mod size;
 pub mod text;
 mod time;
 
-pub use link_clock::{LinkClock, Tempo};
+pub use link_clock::{LinkClock, Serialiser};
 pub use rate::Rate;
 pub use size::{Bytes, Packets};
 pub use time::{Instant, Span};

@@ -8,7 +8,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 ///
 /// Networks send packets of few sizes, and a division is slow: the quotient of the last size is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tempo {
+pub struct Serialiser {
     rate: Rate,
     size: Bytes,
     /// What the last size takes: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
@@ -16,15 +16,15 @@ pub struct Tempo {
     rest: u64,
 }
 
-impl Tempo {
-    /// The tempo of `rate`.
+impl Serialiser {
+    /// The serialiser of `rate`.
     ///
     /// # Panics
     /// If the rate is zero, or 2^63 bit/s or more.
     pub const fn new(rate: Rate) -> Self {
         assert!(rate.as_bps() > 0, "a link needs a rate above zero");
         assert!(rate.as_bps() < 1 << 63, "a link's rate is below 2^63 bit/s");
-        Tempo { rate, size: Bytes::ZERO, whole: 0, rest: 0 }
+        Serialiser { rate, size: Bytes::ZERO, whole: 0, rest: 0 }
     }
 
     /// The rate.
@@ -68,7 +68,7 @@ impl Tempo {
 /// down: a rate never drifts, however awkward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkClock {
-    tempo: Tempo,
+    serialiser: Serialiser,
     /// Unspent remainder in units of `1 / rate` ns; always below the rate.
     remainder: u64,
 }
@@ -77,14 +77,14 @@ impl LinkClock {
     /// A clock at `rate`.
     ///
     /// # Panics
-    /// As [`Tempo::new`].
+    /// As [`Serialiser::new`].
     pub const fn new(rate: Rate) -> Self {
-        LinkClock { tempo: Tempo::new(rate), remainder: 0 }
+        LinkClock { serialiser: Serialiser::new(rate), remainder: 0 }
     }
 
     /// The current rate.
     pub const fn rate(&self) -> Rate {
-        self.tempo.rate()
+        self.serialiser.rate()
     }
 
     /// What is left of a nanosecond after the last packet, in units of `1 / rate` ns.
@@ -93,10 +93,10 @@ impl LinkClock {
         self.remainder
     }
 
-    /// The tempo of the current rate, for what is reckoned beside the clock.
+    /// The serialiser of the current rate, for what is reckoned beside the clock.
     #[inline]
-    pub const fn tempo(&mut self) -> &mut Tempo {
-        &mut self.tempo
+    pub const fn serialiser(&mut self) -> &mut Serialiser {
+        &mut self.serialiser
     }
 
     /// Changes the rate; the remainder, less than a nanosecond, is dropped.
@@ -112,7 +112,7 @@ impl LinkClock {
     /// The time that the next packet of `size` occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
-        self.tempo.serialise(size, &mut self.remainder)
+        self.serialiser.serialise(size, &mut self.remainder)
     }
 }
 

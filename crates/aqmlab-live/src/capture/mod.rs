@@ -14,7 +14,7 @@ use aqmlab_recording::capture::{PacketAtPort, PortCapture, Reasons};
 use aqmlab_units::{Bytes, Instant};
 
 use crate::error::LiveError;
-use crate::router::{Happening, Room, Router, Tap, What};
+use crate::router::{FrameBudget, Happening, Router, Tap, What};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
@@ -60,25 +60,25 @@ impl PortTap {
     }
 }
 
-/// Starts to capture what `router`, which has so much room, does from now on.
+/// Starts to capture what `router`, which has this frame budget, does from now on.
 pub(crate) fn tap(
     router: &mut Router,
     capture: PortCapture,
-    room: &Room,
+    budget: &FrameBudget,
 ) -> Result<CaptureWriter, LiveError> {
-    let started = start(capture, room);
+    let started = start(capture, budget);
     let (tap, writer) = started.map_err(LiveError::io("start", "the thread that writes captured packets"))?;
     router.listen(Box::new(tap));
     Ok(writer)
 }
 
-/// Starts to capture what a router with so much room tells. The thread that writes is started here, an ordinary one: a data plane that is to be more than that
+/// Starts to capture what a router with this frame budget reports. The thread that writes is started here, an ordinary one: a data plane that is to be more than that
 /// is made so afterwards.
 ///
 /// # Errors
 /// If the system has no thread to spare.
-pub fn start(capture: PortCapture, room: &Room) -> io::Result<(PortTap, CaptureWriter)> {
-    start_with(capture, room.frames, RING)
+pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(PortTap, CaptureWriter)> {
+    start_with(capture, budget.frames, RING)
 }
 
 /// The same for so many slots of frames, with a ring of so many bytes.

@@ -8,7 +8,7 @@ use aqmlab_units::Bytes;
 
 use super::parse::Headers;
 use super::pool::Slot;
-use crate::entry::Entry;
+use crate::host_id::HostId;
 
 /// A packet on its way through the router. Marks are kept here and written into its octets when it leaves.
 #[derive(Debug)]
@@ -19,14 +19,14 @@ pub struct LiveFrame {
     traffic_class: u8,
     /// The traffic class with which it came.
     came_with: u8,
-    /// The number of the door that it came in by.
-    entry: u16,
+    /// The number of the host that it came in by.
+    origin: u16,
     /// Its place in the table of routes.
     pub(crate) place: u16,
     /// The pipe that it is in, or was in last.
     pub(crate) pipe: u32,
-    /// Its lane within its class: its flow's index, or the one behind the last for those of no flow.
-    lane: u32,
+    /// Its row within its class: its flow's index, or the one behind the last for those of no flow.
+    row: u32,
     tuple: u64,
     hosts: [u64; 2],
 }
@@ -34,18 +34,18 @@ pub struct LiveFrame {
 const ECN_BITS: u8 = 0b11;
 
 impl LiveFrame {
-    /// A frame that came in by `entry`, at the beginning of its way.
-    pub(crate) fn new(slot: Slot, headers: &Headers, entry: Entry, lane: u32, place: u16) -> Self {
+    /// A frame that came in by `origin`, at the beginning of its way.
+    pub(crate) fn new(slot: Slot, headers: &Headers, origin: HostId, row: u32, place: u16) -> Self {
         let hosts = [headers.source, headers.destination].map(folded);
         LiveFrame {
             slot,
             len: headers.total_len,
             traffic_class: headers.traffic_class,
             came_with: headers.traffic_class,
-            entry: entry.number() as u16,
+            origin: origin.number() as u16,
             place,
             pipe: 0,
-            lane,
+            row,
             tuple: tuple(headers, hosts),
             hosts,
         }
@@ -56,9 +56,9 @@ impl LiveFrame {
         usize::from(self.len)
     }
 
-    /// The door that it came in by.
-    pub(crate) fn entry(&self) -> Entry {
-        Entry::of_number(usize::from(self.entry))
+    /// The host that it came in by.
+    pub(crate) fn origin(&self) -> HostId {
+        HostId::of_number(usize::from(self.origin))
     }
 
     /// It enters a pipe, and goes on behind it to the next place of its way.
@@ -67,9 +67,9 @@ impl LiveFrame {
         self.place += 1;
     }
 
-    /// Its lane within its class.
-    pub(crate) fn lane(&self) -> u32 {
-        self.lane
+    /// Its row within its class.
+    pub(crate) fn flow_row(&self) -> u32 {
+        self.row
     }
 
     /// Has a queue of ours marked it?
@@ -142,6 +142,6 @@ impl Packet for LiveFrame {
 impl Classed for LiveFrame {
     #[inline]
     fn class(&self) -> usize {
-        self.entry().class
+        self.origin().class
     }
 }

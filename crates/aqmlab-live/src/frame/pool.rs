@@ -1,4 +1,4 @@
-//! Room for frames, all of it taken at the start.
+//! Slots for frames, all of it taken at the start.
 
 /// A frame's place in its [`FramePool`]. It can be neither copied nor forgotten lightly: who has it gives it back.
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use aqmlab_network::End;
 use aqmlab_scenario::IpVersion;
 
-use crate::entry::{End, Entry};
+use crate::host_id::HostId;
 use crate::router::{FIRST_CLIENT_PORT, SERVER_PORT};
 
 /// The port at its client of flow `index` of a class; `None` if there are not so many.
@@ -30,7 +31,7 @@ impl Addresses {
     ///
     /// # Panics
     /// If there are more than [`Addresses::MOST_CLASSES`] classes.
-    pub fn of(self, host: Entry) -> IpAddr {
+    pub fn of(self, host: HostId) -> IpAddr {
         let class = u8::try_from(host.class).expect("the plan has been checked to have no more classes");
         let side = match host.side {
             End::Client => 0,
@@ -44,12 +45,12 @@ impl Addresses {
 
     /// Where the server of a class is reached.
     pub fn server(self, class: usize) -> SocketAddr {
-        SocketAddr::new(self.of(Entry { class, side: End::Server }), SERVER_PORT)
+        SocketAddr::new(self.of(HostId { class, side: End::Server }), SERVER_PORT)
     }
 
     /// Where flow `index` of a class comes from; `None` if the class has no port for it.
     pub fn client(self, class: usize, index: u32) -> Option<SocketAddr> {
-        Some(SocketAddr::new(self.of(Entry { class, side: End::Client }), client_port(index)?))
+        Some(SocketAddr::new(self.of(HostId { class, side: End::Client }), client_port(index)?))
     }
 }
 
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn hosts_have_addresses_of_their_own() {
-        let host = |class, side, version| Addresses(version).of(Entry { class, side }).to_string();
+        let host = |class, side, version| Addresses(version).of(HostId { class, side }).to_string();
         assert_eq!(host(0, End::Client, IpVersion::V4), "198.18.0.1");
         assert_eq!(host(255, End::Server, IpVersion::V4), "198.19.255.1");
         assert_eq!(host(0, End::Client, IpVersion::V6), "2001:2::1");

@@ -13,8 +13,8 @@ use aqmlab_scenario::IpVersion;
 use super::netlink::{Link, Netlink, Request};
 use super::refusal;
 use super::stack::Stack;
+use crate::data_plane::FdDevice;
 use crate::error::LiveError;
-use crate::plane::FdDevice;
 use crate::sys;
 
 /// Our end of a host's interface.

@@ -7,17 +7,17 @@
 mod address;
 mod counters;
 mod interface;
-mod lay;
 mod namespace;
 mod netlink;
 pub(crate) mod refusal;
+mod setup;
 mod stack;
 mod sysctl;
 
 pub use address::{Addresses, client_port, flow_of_port};
 pub use counters::Counters;
 pub use interface::Tun;
-pub use lay::{Host, Hosts, lay};
 pub use namespace::{Namespace, leave_host_namespace};
 pub use refusal::{descriptors as descriptors_refused, too_few_descriptors};
+pub use setup::{Host, Hosts, set_up};
 pub use stack::{Datagrams, Stack, TcpSockets};

@@ -145,7 +145,7 @@ mod tests {
 
     const OPEN: Policy = Policy { apparmor_restricts: false, unprivileged_allowed: true, any_allowed: true };
 
-    fn told(errno: i32, policy: Policy) -> String {
+    fn format_span(errno: i32, policy: Policy) -> String {
         namespaces(&io::Error::from_raw_os_error(errno), policy).to_string()
     }
 
@@ -153,14 +153,14 @@ mod tests {
     fn each_refusal_names_its_own_remedy() {
         let apparmor = Policy { apparmor_restricts: true, ..OPEN };
         for errno in [libc::EPERM, libc::EACCES] {
-            assert!(told(errno, apparmor).contains("`userns,`"), "{}", told(errno, apparmor));
+            assert!(format_span(errno, apparmor).contains("`userns,`"), "{}", format_span(errno, apparmor));
         }
         let clone = Policy { unprivileged_allowed: false, ..OPEN };
-        assert!(told(libc::EPERM, clone).contains("kernel.unprivileged_userns_clone=1"));
+        assert!(format_span(libc::EPERM, clone).contains("kernel.unprivileged_userns_clone=1"));
         let none = Policy { any_allowed: false, ..OPEN };
-        assert!(told(libc::ENOSPC, none).contains("user.max_user_namespaces"));
-        assert!(told(libc::EINVAL, OPEN).contains("process of their own"));
-        assert!(told(libc::EPERM, OPEN).contains("--cap-add"));
+        assert!(format_span(libc::ENOSPC, none).contains("user.max_user_namespaces"));
+        assert!(format_span(libc::EINVAL, OPEN).contains("process of their own"));
+        assert!(format_span(libc::EPERM, OPEN).contains("--cap-add"));
         let error = |errno| io::Error::from_raw_os_error(errno);
         assert!(tun_file(&error(libc::ENOENT)).to_string().contains("modprobe tun"));
         assert!(tun_file(&error(libc::EACCES)).to_string().contains("chmod 666"));

@@ -28,9 +28,9 @@ pub struct Frozen {
     pub fault: Option<LiveError>,
 }
 
-/// The books of one door.
+/// The books of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DoorBooks {
+pub struct HostBooks {
     /// Came in, whatever became of them; lengths as they were read.
     pub read: Tally,
     /// Of these, let in; lengths as their headers have them.
@@ -45,7 +45,7 @@ pub struct DoorBooks {
     pub oversize: u64,
     /// Refused for want of a slot.
     pub no_slot: u64,
-    /// Handed out by this door.
+    /// Handed out by this host.
     pub left: Tally,
     /// Of these, with CE.
     pub left_ce: u64,
@@ -53,7 +53,7 @@ pub struct DoorBooks {
     pub left_marked: u64,
 }
 
-impl DoorBooks {
+impl HostBooks {
     pub(super) fn refuse(&mut self, why: Refused) {
         match why {
             Refused::Malformed(kind) => self.malformed[kind as usize] += 1,
@@ -83,7 +83,7 @@ impl DoorBooks {
 pub struct FlowBooks {
     /// Came in.
     pub sent: Tally,
-    /// Left by the other door.
+    /// Left by the other host.
     pub delivered: Tally,
     /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not, and whole datagrams.
     pub received_bytes: u64,

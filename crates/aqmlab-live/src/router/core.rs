@@ -6,17 +6,17 @@ use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::books::{DoorBooks, FlowBooks, Frozen, Refused, count};
+use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
 use super::conditions::is_reached;
-use super::course::{Course, Mark};
-use super::lanes::Lanes;
-use super::room::Room;
+use super::flow_table::FlowTable;
+use super::frame_budget::FrameBudget;
+use super::frame_store::{FrameSink, FrameStore};
 use super::routes::{Routes, Step};
+use super::schedule::{Milestone, Schedule};
 use super::tap::{Tap, What};
-use super::yard::{Exit, Yard};
-use crate::entry::Entry;
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse};
+use crate::host_id::HostId;
 
 /// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
 /// after slow start has filled a queue. A connection with more takes memory for twice as many.
@@ -29,8 +29,8 @@ pub struct Router {
     pub(super) inside: Stage,
     /// Frames in the last pipe of their way.
     pub(super) leaving: Stage,
-    pub(super) yard: Yard,
-    pub(super) course: Course,
+    pub(super) store: FrameStore,
+    pub(super) schedule: Schedule,
     pub(super) tables: PortTables,
     pub(super) link_names: Vec<String>,
     /// The flows' books at the end of the warm-up.
@@ -54,36 +54,36 @@ impl Router {
     /// If a discipline refuses its parameters, or the plan is too large.
     ///
     /// # Panics
-    /// If `room` has not one largest packet for each class.
+    /// If `budget` has not one largest packet for each class.
     pub fn new(
         plan: &Plan,
         seed: u64,
         registry: &Registry<Stamped<LiveFrame>>,
-        room: &Room,
+        budget: &FrameBudget,
     ) -> Result<Self, LiveError> {
-        assert_eq!(room.largest.len(), plan.classes.len(), "a largest packet for each class");
+        assert_eq!(budget.largest.len(), plan.classes.len(), "a largest packet for each class");
         let too_large = || LiveError::Unsupported("it has too many queues, classes or flows".into());
         let routes = Routes::new(plan).ok_or_else(too_large)?;
-        let (lanes, pipes) = Lanes::new(plan, &routes, seed).ok_or_else(too_large)?;
+        let (flow_table, pipes) = FlowTable::new(plan, &routes, seed).ok_or_else(too_large)?;
         let mut ports = Vec::with_capacity(plan.links.len());
         for (number, link) in plan.links.iter().enumerate() {
             let discipline = link.discipline(seed, registry).map_err(LiveError::Discipline)?;
             let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
-            port.reserve(room.frames, lanes.across(plan, number));
+            port.reserve(budget.frames, flow_table.across(plan, number));
             ports.push(port);
         }
-        let own = |class, which| lanes.least_delay(class, which, &pipes);
+        let own = |class, which| flow_table.least_delay(class, which, &pipes);
         // Half of it, so that there is time to do what has waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
-        // A pipe of a lane leads out or further in, and is used in one of the two stages; those of links have no state.
-        let (inside, leaving) = (stage(pipes.clone(), room), stage(pipes, room));
+        // A pipe of a row leads out or further in, and is used in one of the two stages; those of links have no state.
+        let (inside, leaving) = (stage(pipes.clone(), budget), stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
         let mut tables =
             PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
         tables.reserve(samples_in(plan.stop.at, plan.record.queues), ports.iter());
-        let slot_len = room.largest.iter().copied().max().unwrap_or(0);
+        let slot_len = budget.largest.iter().copied().max().unwrap_or(0);
         let flows: Vec<Vec<[FlowBooks; 2]>> =
-            (0..plan.classes.len()).map(|class| vec![<_>::default(); lanes.count(class)]).collect();
+            (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.count(class)]).collect();
         let streams = |class: &ClassPlan| match class.workload.tcp() {
             Some(_) => (0..class.count).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
             None => Vec::new(),
@@ -93,20 +93,20 @@ impl Router {
             inside,
             leaving,
             slack,
-            course: Course::new(plan),
+            schedule: Schedule::new(plan),
             tables,
             link_names,
             at_warmup: flows.clone(),
             frozen: None,
-            largest: room.largest.clone(),
+            largest: budget.largest.clone(),
             condition: plan.stop.condition.clone(),
             now: Instant::ZERO,
-            yard: Yard {
-                pool: FramePool::new(room.frames, slot_len),
+            store: FrameStore {
+                pool: FramePool::new(budget.frames, slot_len),
                 routes,
-                lanes,
+                flow_table,
                 fates: Fates::default(),
-                doors: vec![DoorBooks::default(); 2 * plan.classes.len()],
+                hosts: vec![HostBooks::default(); 2 * plan.classes.len()],
                 flows,
                 streams: plan.classes.iter().map(streams).collect(),
                 tap: None,
@@ -117,35 +117,35 @@ impl Router {
     /// From now on `tap` hears of every frame at every queue, until [`Router::silence`] or the router ends, with which it is
     /// dropped.
     pub fn listen(&mut self, tap: Box<dyn Tap>) {
-        self.yard.tap = Some(tap);
+        self.store.tap = Some(tap);
     }
 
     /// Nobody listens any more: gives back who did.
     pub fn silence(&mut self) -> Option<Box<dyn Tap>> {
-        self.yard.tap.take()
+        self.store.tap.take()
     }
 
-    /// A packet has come to a door, at `now`, which does not go back. All that is due before happens first.
+    /// A packet has come to a host, at `now`, which does not go back. All that is due before happens first.
     ///
     /// # Errors
-    /// Why it was not let in, which is on the door's books.
+    /// Why it was not let in, which is on the host's books.
     pub fn accept(
         &mut self,
         now: Instant,
-        door: Entry,
+        host: HostId,
         octets: &[u8],
-        out: &mut dyn Exit,
+        out: &mut dyn FrameSink,
     ) -> Result<(), Refused> {
         let now = now.max(self.now);
         // What is sampled at this instant is sampled after all that happens then.
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
-            self.mark_before(at);
+            self.reach_before(at);
             self.happen(at, out);
         }
-        self.mark_before(now);
+        self.reach_before(now);
         self.now = now;
-        let taken = self.take(door, octets);
-        let books = &mut self.yard.doors[door.number()];
+        let taken = self.take(host, octets);
+        let books = &mut self.store.hosts[host.number()];
         count(&mut books.read, Bytes::new(octets.len() as u64));
         match taken {
             Ok(frame) => {
@@ -160,13 +160,13 @@ impl Router {
     }
 
     /// Everything that is due up to `until` happens, each at its own instant.
-    pub fn advance(&mut self, until: Instant, out: &mut dyn Exit) {
+    pub fn advance(&mut self, until: Instant, out: &mut dyn FrameSink) {
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
-            self.mark_before(at);
+            self.reach_before(at);
             self.happen(at, out);
         }
-        while let Some((at, mark)) = self.course.next().filter(|(at, _)| *at <= until) {
-            self.mark(at, mark);
+        while let Some((at, milestone)) = self.schedule.next().filter(|(at, _)| *at <= until) {
+            self.reach(at, milestone);
         }
         self.now = self.now.max(until);
     }
@@ -174,8 +174,8 @@ impl Router {
     /// When something happens next: [`Router::advance`] has nothing to do before. `None` if only a packet can change
     /// anything.
     pub fn next_due(&self) -> Option<Instant> {
-        let mark = self.course.next().map(|(at, _)| at);
-        [self.next_event(), mark].into_iter().flatten().min()
+        let milestone = self.schedule.next().map(|(at, _)| at);
+        [self.next_event(), milestone].into_iter().flatten().min()
     }
 
     /// When a frame leaves next, of those that are on the last part of their way.
@@ -191,50 +191,50 @@ impl Router {
 
     /// Ends the measured interval at `now`, if it has not ended: somebody has stopped the run, or enough flows have
     /// completed. Frames go on.
-    pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn Exit) {
+    pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
-        if self.course.ended.is_none() {
+        if self.schedule.ended.is_none() {
             self.freeze(now, why);
         }
     }
 
     /// When and why the measured interval ended.
     pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
-        self.course.ended
+        self.schedule.ended
     }
 
     /// The end of the warm-up: when measuring began or will begin.
     pub const fn measured_from(&self) -> Instant {
-        self.course.t0
+        self.schedule.t0
     }
 
     /// Frames in the network.
     pub fn held(&self) -> usize {
-        self.yard.pool.taken()
+        self.store.pool.taken()
     }
 
-    /// The books of all doors, by [`Entry::number`].
-    pub fn doors(&self) -> &[DoorBooks] {
-        &self.yard.doors
+    /// The books of all hosts, by [`HostId::number`].
+    pub fn hosts(&self) -> &[HostBooks] {
+        &self.store.hosts
     }
 
     // --- frames ---------------------------------------------------------------------------------------
 
     /// Parses a packet and gives it a slot.
-    fn take(&mut self, door: Entry, octets: &[u8]) -> Result<LiveFrame, Refused> {
+    fn take(&mut self, host: HostId, octets: &[u8]) -> Result<LiveFrame, Refused> {
         let headers = parse(octets).map_err(Refused::Malformed)?;
-        if octets.len() > self.largest[door.class] {
+        if octets.len() > self.largest[host.class] {
             return Err(Refused::Oversize);
         }
-        let yard = &mut self.yard;
-        let slot = yard.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
-        let lane = yard.lanes.lane(door, &headers);
-        let frame = LiveFrame::new(slot, &headers, door, lane, yard.routes.begin(door));
-        yard.fates.sent.count(frame.wire_len());
-        count(&mut yard.books(&frame).sent, frame.wire_len());
-        let of_no_flow = yard.lanes.flow(door.class, lane).is_none();
-        let books = &mut yard.doors[door.number()];
+        let store = &mut self.store;
+        let slot = store.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
+        let row = store.flow_table.row(host, &headers);
+        let frame = LiveFrame::new(slot, &headers, host, row, store.routes.begin(host));
+        store.fates.sent.count(frame.wire_len());
+        count(&mut store.books(&frame).sent, frame.wire_len());
+        let of_no_flow = store.flow_table.flow(host.class, row).is_none();
+        let books = &mut store.hosts[host.number()];
         count(&mut books.accepted, frame.wire_len());
         books.fragments += u64::from(headers.fragment);
         books.of_no_flow += u64::from(of_no_flow);
@@ -242,31 +242,31 @@ impl Router {
     }
 
     /// A frame goes where its place says.
-    fn forward(&mut self, now: Instant, frame: LiveFrame, out: &mut dyn Exit) {
-        match self.yard.routes.step(frame.place) {
+    fn forward(&mut self, now: Instant, frame: LiveFrame, out: &mut dyn FrameSink) {
+        match self.store.routes.step(frame.place) {
             Step::Own(which) => {
-                let pipe = self.yard.lanes.pipe(frame.entry().class, frame.lane(), which);
+                let pipe = self.store.flow_table.pipe(frame.origin().class, frame.flow_row(), which);
                 self.enter(now, frame, pipe);
             }
             Step::Queue(link) => {
                 let link = usize::from(link);
-                self.yard.happens(link, now, &frame, What::Enqueue);
-                let begun = self.ports[link].arrive(now, frame, &mut self.yard.at_queue(link));
+                self.store.happens(link, now, &frame, What::Enqueue);
+                let begun = self.ports[link].arrive(now, frame, &mut self.store.at_queue(link));
                 if begun.is_some() {
                     self.begun(now, link);
                 }
                 self.look_at(now, link);
             }
-            Step::Leave => self.yard.leave(now, frame, self.course.is_measuring(), out),
+            Step::Leave => self.store.leave(now, frame, self.schedule.is_measuring(), out),
         }
     }
 
     /// A frame enters a pipe.
     fn enter(&mut self, now: Instant, mut frame: LiveFrame, pipe: u32) {
         frame.enter(pipe);
-        let is_last = self.yard.routes.step(frame.place) == Step::Leave;
+        let is_last = self.store.routes.step(frame.place) == Step::Leave;
         let stage = if is_last { &mut self.leaving } else { &mut self.inside };
-        stage.accept(now, frame, &mut self.yard.on_the_way());
+        stage.accept(now, frame, &mut self.store.on_the_way());
     }
 
     // --- time -----------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ impl Router {
     }
 
     /// What is due at `at` first happens: departures by their links' numbers, then arrivals by their pipes'.
-    fn happen(&mut self, at: Instant, out: &mut dyn Exit) {
+    fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
         match self.ports.iter().position(|port| port.next_event() == Some(at)) {
             Some(link) => self.serve(at, link),
             None => {
@@ -298,12 +298,12 @@ impl Router {
     fn serve(&mut self, now: Instant, link: usize) {
         let port = &mut self.ports[link];
         if !port.is_sending() {
-            if port.wake(now, &mut self.yard.at_queue(link)).is_some() {
+            if port.wake(now, &mut self.store.at_queue(link)).is_some() {
                 self.begun(now, link);
             }
             return self.look_at(now, link);
         }
-        let departure = port.link_free(now, &mut self.yard.at_queue(link));
+        let departure = port.link_free(now, &mut self.store.at_queue(link));
         if departure.next_end.is_some() {
             self.begun(now, link);
         }
@@ -316,52 +316,52 @@ impl Router {
     fn begun(&mut self, now: Instant, link: usize) {
         if let Some(sending) = self.ports[link].transmission() {
             let queued = now.saturating_since(sending.arrived);
-            self.yard.happens(link, now, &sending.packet, What::Dequeue { queued });
+            self.store.happens(link, now, &sending.packet, What::Dequeue { queued });
         }
     }
 
     /// A queue has changed: does its count end the run?
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| stop.link == link && is_reached(stop, &self.ports[link]);
-        if self.condition.as_ref().is_some_and(reached) && self.course.is_measuring() {
+        if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {
             self.freeze(now, StoppedBy::Condition);
         }
     }
 
     // --- samplers -------------------------------------------------------------------------------------
 
-    /// All that the run's course has before `at`.
-    fn mark_before(&mut self, at: Instant) {
-        while let Some((due, mark)) = self.course.next().filter(|(due, _)| *due < at) {
-            self.mark(due, mark);
+    /// All that the run's schedule has before `at`.
+    fn reach_before(&mut self, at: Instant) {
+        while let Some((due, milestone)) = self.schedule.next().filter(|(due, _)| *due < at) {
+            self.reach(due, milestone);
         }
     }
 
-    fn mark(&mut self, at: Instant, mark: Mark) {
-        match mark {
-            Mark::Sample => {
+    fn reach(&mut self, at: Instant, milestone: Milestone) {
+        match milestone {
+            Milestone::Sample => {
                 self.tables.sample(at, self.ports.iter());
-                self.course.sampled();
+                self.schedule.sampled();
             }
-            Mark::WarmupEnd => {
+            Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));
-                for (then, now) in self.at_warmup.iter_mut().zip(&self.yard.flows) {
+                for (then, now) in self.at_warmup.iter_mut().zip(&self.store.flows) {
                     then.copy_from_slice(now);
                 }
-                self.course.warmed_up();
+                self.schedule.warmed_up();
             }
-            Mark::End => self.freeze(at, StoppedBy::Time),
+            Milestone::End => self.freeze(at, StoppedBy::Time),
         }
     }
 
     /// The run is over: what everything is now is what is recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
-        if at < self.course.t0 {
+        if at < self.schedule.t0 {
             // It was ended in the warm-up: nothing is measured.
-            self.mark(at, Mark::WarmupEnd);
+            self.reach(at, Milestone::WarmupEnd);
         }
-        self.course.end(at, why);
+        self.schedule.end(at, why);
         self.ports.iter_mut().for_each(|port| port.settle(at));
         self.frozen = Some(self.as_it_is());
     }
@@ -389,9 +389,9 @@ impl Router {
 }
 
 /// An empty stage of these pipes with room for all frames that there are.
-fn stage(pipes: Vec<Pipe>, room: &Room) -> Stage {
+fn stage(pipes: Vec<Pipe>, budget: &FrameBudget) -> Stage {
     let mut stage: Stage =
-        DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(room.frames as u64));
-    stage.reserve(room.frames);
+        DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(budget.frames as u64));
+    stage.reserve(budget.frames);
     stage
 }

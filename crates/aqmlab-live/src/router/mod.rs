@@ -1,8 +1,8 @@
 //! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. No socket, no clock.
 //!
-//! Frames come in by an [`Entry`](crate::Entry), the door of their class's client or server, and take the way of the simulator's packets:
+//! Frames come in by the host of their class's client or server ([`HostId`](crate::HostId)), and take the way of the simulator's packets:
 //! over their flow's own link, through its delay stages, through the queues of the class's path, and out by the opposite
-//! door. Ports, pipes, draws and books are the simulator's, and so is the order of what happens at one instant: departures
+//! host. Ports, pipes, draws and books are the simulator's, and so is the order of what happens at one instant: departures
 //! before arrivals, each by the numbers of their links and flows, samplers last.
 //!
 //! DEVIATES from a router (RFC 1812, section 5.3.1): the time to live is left alone. What a plan calls a node is no hop of
@@ -11,18 +11,18 @@
 mod books;
 mod conditions;
 mod core;
-mod course;
-mod lanes;
+mod flow_table;
+mod frame_budget;
+mod frame_store;
 mod record;
-mod room;
 mod routes;
+mod schedule;
 mod tap;
-mod yard;
 
-pub use books::{DoorBooks, FlowBooks, Refused};
+pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;
-pub use lanes::{FIRST_CLIENT_PORT, SERVER_PORT};
+pub use flow_table::{FIRST_CLIENT_PORT, SERVER_PORT};
+pub use frame_budget::FrameBudget;
+pub use frame_store::{FrameSink, OutgoingFrame};
 pub use record::{FlowRecord, RouterRecord};
-pub use room::Room;
 pub use tap::{Happening, Tap, What};
-pub use yard::{Exit, Leaving};

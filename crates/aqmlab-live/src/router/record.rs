@@ -4,7 +4,7 @@ use aqmlab_qdisc::{Books, Port};
 use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
 use aqmlab_units::{Instant, Span};
 
-use super::books::{DoorBooks, FlowBooks, Frozen};
+use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
 use crate::error::LiveError;
 
@@ -23,8 +23,8 @@ pub struct RouterRecord {
     pub run: Table,
     /// Every flow, in the order of their numbers.
     pub flows: Vec<FlowRecord>,
-    /// Every door by its number, from the start to the end of the drain.
-    pub doors: Vec<DoorBooks>,
+    /// Every host by its number, from the start to the end of the drain.
+    pub hosts: Vec<HostBooks>,
     /// Frames in the network at once, at most.
     pub most_held: usize,
     /// Frames in the network when the drain was over.
@@ -55,9 +55,9 @@ impl Router {
     pub(super) fn as_it_is(&self) -> Frozen {
         Frozen {
             books: self.ports.iter().map(|port| port.books().clone()).collect(),
-            fates: self.yard.fates,
+            fates: self.store.fates,
             resident: self.resident(),
-            flows: self.yard.flows.clone(),
+            flows: self.store.flows.clone(),
             fault: self.faulty_port(),
         }
     }
@@ -74,12 +74,12 @@ impl Router {
     /// Ends the run for good. The measured interval ends now, if it has not.
     ///
     /// # Errors
-    /// If any book does not balance: each port's, each door's, those of the pipes, and from end to end: read = refused +
+    /// If any book does not balance: each port's, each host's, those of the pipes, and from end to end: read = refused +
     /// left + dropped + lost + held, in packets and bytes, when the measured interval ended and now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
-        if self.course.ended.is_none() {
-            self.course.end(now, StoppedBy::Time);
+        if self.schedule.ended.is_none() {
+            self.schedule.end(now, StoppedBy::Time);
             self.ports.iter_mut().for_each(|port| port.settle(now));
             self.frozen = Some(self.as_it_is());
         }
@@ -95,32 +95,32 @@ impl Router {
 
     fn check_network(&self) -> Result<(), LiveError> {
         let wrong = |text: String| Err(LiveError::NetworkBooks(text));
-        let (resident, yard) = (self.resident(), &self.yard);
-        yard.fates.check(resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
+        let (resident, store) = (self.resident(), &self.store);
+        store.fates.check(resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
         for stage in [&self.inside, &self.leaving] {
             stage.check_books().map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
         }
-        if yard.pool.taken() as u64 != resident.packets.get() {
+        if store.pool.taken() as u64 != resident.packets.get() {
             return wrong(format!(
                 "{} slots are taken, and {} frames held",
-                yard.pool.taken(),
+                store.pool.taken(),
                 resident.packets
             ));
         }
-        let sum = |of: fn(&DoorBooks) -> u64| yard.doors.iter().map(of).sum::<u64>();
-        let (read, refused) = (sum(|door| door.read.packets), sum(DoorBooks::refused));
-        if read != refused + yard.fates.sent.packets.get() {
+        let sum = |of: fn(&HostBooks) -> u64| store.hosts.iter().map(of).sum::<u64>();
+        let (read, refused) = (sum(|host| host.read.packets), sum(HostBooks::refused));
+        if read != refused + store.fates.sent.packets.get() {
             return wrong(format!(
                 "read {read} is not refused {refused} + let in {}",
-                yard.fates.sent.packets
+                store.fates.sent.packets
             ));
         }
         for (what, left, delivered) in [
-            ("packets", sum(|door| door.left.packets), yard.fates.delivered.packets.get()),
-            ("bytes", sum(|door| door.left.bytes), yard.fates.delivered.bytes.get()),
+            ("packets", sum(|host| host.left.packets), store.fates.delivered.packets.get()),
+            ("bytes", sum(|host| host.left.bytes), store.fates.delivered.bytes.get()),
         ] {
             if left != delivered {
-                return wrong(format!("{left} {what} left by doors, and {delivered} were delivered"));
+                return wrong(format!("{left} {what} left by hosts, and {delivered} were delivered"));
             }
         }
         Ok(())
@@ -133,35 +133,35 @@ impl Router {
         resident: Tally,
         flows: Vec<Vec<[FlowBooks; 2]>>,
     ) -> RouterRecord {
-        let (t1, stopped_by) = self.course.ended.expect("the run has ended");
-        let t0 = self.course.t0;
+        let (t1, stopped_by) = self.schedule.ended.expect("the run has ended");
+        let t0 = self.schedule.t0;
         RouterRecord {
             t0,
             t1,
             stopped_by,
             run: run_table(t0, t1, &fates, resident),
             flows: self.flow_records(&flows),
-            most_held: self.yard.pool.most_taken(),
-            still_held: self.yard.pool.taken() as u64,
+            most_held: self.store.pool.most_taken(),
+            still_held: self.store.pool.taken() as u64,
             ports: self.tables.finish(books.iter()),
-            doors: self.yard.doors,
+            hosts: self.store.hosts,
         }
     }
 
     fn flow_records(&self, at_end: &[Vec<[FlowBooks; 2]>]) -> Vec<FlowRecord> {
         let mut records = Vec::new();
         for (class, all) in at_end.iter().enumerate() {
-            for (index, &all) in all.iter().enumerate().take(self.yard.lanes.count(class) - 1) {
+            for (index, &all) in all.iter().enumerate().take(self.store.flow_table.count(class) - 1) {
                 let before = self.at_warmup[class][index];
-                let lane = index as u32;
+                let row = index as u32;
                 records.push(FlowRecord {
-                    number: self.yard.lanes.number(class, lane),
+                    number: self.store.flow_table.number(class, row),
                     class,
-                    index: lane,
-                    base_rtt: self.yard.lanes.base_rtt(class, lane),
+                    index: row,
+                    base_rtt: self.store.flow_table.base_rtt(class, row),
                     all,
                     measured: [0, 1].map(|direction| all[direction].since(before[direction])),
-                    drained: self.yard.flows[class][index],
+                    drained: self.store.flows[class][index],
                 });
             }
         }

@@ -1,14 +1,15 @@
 //! Where frames go: the steps of all ways of a plan, in one table.
 
+use aqmlab_network::End;
 use aqmlab_scenario::{Edge, Plan};
 use aqmlab_units::Span;
 
-use crate::entry::{End, Entry};
+use crate::host_id::HostId;
 
 /// What a frame does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Through a pipe of its lane: the n-th of those that its class has.
+    /// Through a pipe of its row: the n-th of those that its class has.
     Own(u8),
     /// Into the queue of this link.
     Queue(u16),
@@ -30,9 +31,9 @@ pub struct Routes {
     steps: Vec<Step>,
     /// For each step, how many links a frame has passed that comes there, access links included.
     passed: Vec<u8>,
-    /// Where the way of each door begins, by its number.
+    /// Where the way of each host begins, by its number.
     begins: Vec<u16>,
-    /// The pipes of each lane of each class, in the order in which a frame may meet them.
+    /// The pipes of each row of each class, in the order in which a frame may meet them.
     pipes: Vec<Vec<OwnPipe>>,
 }
 
@@ -44,7 +45,7 @@ impl Routes {
             let mut pipes = Vec::new();
             for side in End::ALL {
                 routes.begins.push(u16::try_from(routes.steps.len()).ok()?);
-                routes.add(plan, Entry { class, side }, &mut pipes);
+                routes.add(plan, HostId { class, side }, &mut pipes);
             }
             routes.pipes.push(pipes);
         }
@@ -52,7 +53,7 @@ impl Routes {
         Some(routes)
     }
 
-    fn add(&mut self, plan: &Plan, from: Entry, pipes: &mut Vec<OwnPipe>) {
+    fn add(&mut self, plan: &Plan, from: HostId, pipes: &mut Vec<OwnPipe>) {
         let class = &plan.classes[from.class];
         let direction = from.side as usize;
         let links = if direction == 0 { &class.path } else { &class.return_path };
@@ -87,9 +88,9 @@ impl Routes {
         step(Step::Leave, 0);
     }
 
-    /// Where the way of a door begins.
-    pub fn begin(&self, door: Entry) -> u16 {
-        self.begins[door.number()]
+    /// Where the way of a host begins.
+    pub fn begin(&self, host: HostId) -> u16 {
+        self.begins[host.number()]
     }
 
     /// What a frame at `place` does next. The place after it is the next one of its way.
@@ -114,7 +115,7 @@ impl Routes {
             for &step in self.steps[usize::from(begin)..end].iter().rev() {
                 match step {
                     Step::Leave => continue,
-                    Step::Own(which) => ahead += own(Entry::of_number(number).class, which),
+                    Step::Own(which) => ahead += own(HostId::of_number(number).class, which),
                     Step::Queue(of) => ahead += link(usize::from(of)),
                 }
                 least = least.min(ahead);
@@ -123,7 +124,7 @@ impl Routes {
         least
     }
 
-    /// The pipes of each lane of a class.
+    /// The pipes of each row of a class.
     pub fn pipes(&self, class: usize) -> &[OwnPipe] {
         &self.pipes[class]
     }

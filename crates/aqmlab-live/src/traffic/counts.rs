@@ -13,7 +13,7 @@ pub struct FlowCounts {
 
 /// What went wrong at sockets, in numbers of flows or datagrams. None of it ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Trouble {
+pub struct SocketErrors {
     /// Connections that could not be opened in as many tries as the stack makes.
     pub timed_out: u64,
     /// Connections that nobody accepted.
@@ -28,7 +28,7 @@ pub struct Trouble {
     pub strays: u64,
 }
 
-impl Trouble {
+impl SocketErrors {
     /// A connection ended with this error of the system.
     pub fn count(&mut self, error: i32) {
         match error {
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn errors_are_the_hosts_doing_unless_packets_were_lost() {
-        let mut trouble = Trouble::default();
+        let mut socket_errors = SocketErrors::default();
         for error in [libc::ETIMEDOUT, libc::ECONNREFUSED, libc::ECONNRESET, libc::EPIPE, libc::ENOBUFS] {
-            trouble.count(error);
+            socket_errors.count(error);
         }
-        trouble.unsent = 3;
-        let of_hosts: Vec<_> = trouble.of_hosts().collect();
+        socket_errors.unsent = 3;
+        let of_hosts: Vec<_> = socket_errors.of_hosts().collect();
         assert_eq!(of_hosts, [("refused", 1), ("reset", 2), ("failed", 1), ("unsent", 3)]);
-        assert_eq!(trouble.timed_out, 1);
+        assert_eq!(socket_errors.timed_out, 1);
     }
 }

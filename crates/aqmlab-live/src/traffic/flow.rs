@@ -2,6 +2,7 @@
 
 use std::io;
 
+use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Workload};
 use aqmlab_traffic::{Act, Progress, Session, Step};
 use aqmlab_units::{Bytes, Instant};
@@ -9,7 +10,6 @@ use aqmlab_units::{Bytes, Instant};
 use super::counts::FlowCounts;
 use super::datagrams::Datagrams;
 use super::stream::Stream;
-use crate::entry::End;
 
 /// A flow that has started and not ended.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::os::fd::OwnedFd;
 
+use aqmlab_network::End;
 use rustix::event::epoll::{self, EventData};
 
 use super::stream::Stream;
-use crate::entry::End;
 
 /// Whose event it is, in the two lowest bits of what the kernel hands back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ mod stream;
 mod tables;
 mod timers;
 
-pub use counts::{FlowCounts, Trouble};
+pub use counts::{FlowCounts, SocketErrors};
 pub use generator::{Generator, Outcome};
 pub use signals::Signals;
 pub use tables::{FlowRow, PathCounts, flow_table};

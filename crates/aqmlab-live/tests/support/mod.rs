@@ -1,11 +1,11 @@
 //! Packets and plans for tests of the router.
 #![allow(dead_code)]
 
-pub mod captured;
+pub mod capture_report;
 
 use aqmlab_live::frame::internet_checksum;
-use aqmlab_live::router::{Exit, FIRST_CLIENT_PORT, Leaving, Room, SERVER_PORT};
-use aqmlab_live::{End, Entry};
+use aqmlab_live::router::{FIRST_CLIENT_PORT, FrameBudget, FrameSink, OutgoingFrame, SERVER_PORT};
+use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::Ecn;
 use aqmlab_scenario::{Plan, parse};
 use aqmlab_units::Instant;
@@ -23,13 +23,13 @@ pub fn plan(text: &str) -> Plan {
     plans(text).remove(0)
 }
 
-/// Room for packets of up to 1500 octets.
-pub fn room(plan: &Plan, frames: usize) -> Room {
-    Room { frames, largest: vec![1500; plan.classes.len()] }
+/// Slots for packets of up to 1500 octets.
+pub fn frame_budget(plan: &Plan, frames: usize) -> FrameBudget {
+    FrameBudget { frames, largest: vec![1500; plan.classes.len()] }
 }
 
 /// A UDP datagram over IPv4 of `len` octets in all, from the host at `from` of flow `index`, or from a port of no flow.
-pub fn datagram(from: Entry, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
+pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[0] = 0x45;
     octets[1] = ecn as u8;
@@ -52,10 +52,10 @@ pub fn datagram(from: Entry, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8
 
 /// Keeps what leaves.
 #[derive(Default)]
-pub struct Kept(pub Vec<(Instant, Entry, Option<u32>, Vec<u8>)>);
+pub struct Kept(pub Vec<(Instant, HostId, Option<u32>, Vec<u8>)>);
 
-impl Exit for Kept {
-    fn leave(&mut self, leaving: Leaving<'_>) {
+impl FrameSink for Kept {
+    fn leave(&mut self, leaving: OutgoingFrame<'_>) {
         self.0.push((leaving.at, leaving.to, leaving.flow, leaving.octets.to_vec()));
     }
 }
@@ -64,8 +64,8 @@ impl Exit for Kept {
 #[derive(Default)]
 pub struct Counted(pub u64);
 
-impl Exit for Counted {
-    fn leave(&mut self, _leaving: Leaving<'_>) {
+impl FrameSink for Counted {
+    fn leave(&mut self, _leaving: OutgoingFrame<'_>) {
         self.0 += 1;
     }
 }

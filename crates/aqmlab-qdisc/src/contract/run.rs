@@ -31,7 +31,7 @@ pub(super) enum Disturbance {
 
 /// What can be seen of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Trace {
+pub(super) struct CallLog {
     /// (when, packet, what became of it)
     pub fates: Vec<(Instant, usize, Fate)>,
     /// Law values after each operation, as bits.
@@ -57,12 +57,12 @@ pub(super) fn run(
     subject: &Subject<'_>,
     script: &[Operation],
     how: Disturbance,
-) -> Result<(Trace, Checks), Violation> {
+) -> Result<(CallLog, Checks), Violation> {
     let mut run = Run::new(subject, how);
     for (index, operation) in script.iter().enumerate() {
         run.operate(*operation).map_err(|(item, what)| Violation { item, operation: index, what })?;
     }
-    Ok((run.witness.trace, run.witness.checks))
+    Ok((run.witness.log, run.witness.checks))
 }
 
 type Checked = Result<(), (Item, String)>;
@@ -94,7 +94,7 @@ struct Witness {
     last_left: Option<usize>,
     dropped: Tally,
     reports: usize,
-    trace: Trace,
+    log: CallLog,
     checks: Checks,
     complaint: Option<(Item, String)>,
 }
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
             let _ = self.law_values();
         }
         let values = self.law_values();
-        self.witness.trace.law.push(values);
+        self.witness.log.law.push(values);
         Ok(())
     }
 
@@ -283,7 +283,7 @@ impl Witness {
             _ => self.complain(Item::Conservation, format!("packet {} came out twice", pkt.number)),
         }
         self.check_field(pkt);
-        self.trace.fates.push((self.now, pkt.number, fate));
+        self.log.fates.push((self.now, pkt.number, fate));
     }
 
     /// CE only on ECT, and reported exactly when it was set here.
@@ -340,6 +340,6 @@ impl Observer<TestPacket> for Witness {
         self.check_settled(pkt.number);
         self.reports += 1;
         self.marked[pkt.number] = true;
-        self.trace.fates.push((now, pkt.number, Fate::Marked(at)));
+        self.log.fates.push((now, pkt.number, Fate::Marked(at)));
     }
 }

@@ -4,7 +4,7 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::{Early, EarlyLaw, Measure};
-use crate::law::{BlueLaw, Verdict};
+use crate::law::{BlueLaw, Decision};
 use crate::{Backlog, LawSamples};
 
 /// BLUE.
@@ -69,10 +69,10 @@ impl EarlyLaw for BlueControl {
         backlog: Backlog,
         _size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let updated = self.law.on_arrival(now, self.measure.of(backlog));
         self.draw_freeze_time(updated);
-        self.law.verdict(Measure::Packets.of(backlog), draw)
+        self.law.decision(Measure::Packets.of(backlog), draw)
     }
 
     fn on_overflow(&mut self, now: Instant) {

@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::table::{ecn, ns2_in, preset, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
-use crate::law::{CodelLaw, CodelParams, Notice, Verdict};
+use crate::law::{CodelLaw, CodelParams, Decision, Notice};
 use crate::registry::{Decides, Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
@@ -32,11 +32,11 @@ impl EarlyLaw for CodelControl {
     }
 
     #[inline]
-    fn on_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Verdict {
+    fn on_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         if self.law.on_departure(now, pkt.sojourn, pkt.backlog.bytes) {
-            Verdict::Notify(Notice::EARLY)
+            Decision::Notify(Notice::EARLY)
         } else {
-            Verdict::Admit
+            Decision::Admit
         }
     }
 

@@ -3,7 +3,7 @@
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use crate::law::{Notice, Verdict};
+use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// A law that decides on single packets, as they arrive or (if it says so) as they leave.
@@ -23,8 +23,8 @@ pub trait EarlyLaw {
         _backlog: Backlog,
         _size: Bytes,
         _draw: impl FnOnce() -> f64,
-    ) -> Verdict {
-        Verdict::Admit
+    ) -> Decision {
+        Decision::Admit
     }
 
     /// A packet is lost, because there is no room for the arrival.
@@ -61,8 +61,8 @@ pub trait EarlyLaw {
     /// A packet is about to leave. If it is to be notified and cannot be marked, it is dropped
     /// ([`EarlyLaw::on_early_drop`]), and the next one is asked about at the same instant.
     #[inline(always)]
-    fn on_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Verdict {
-        Verdict::Admit
+    fn on_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
+        Decision::Admit
     }
 
     /// The link sends at `rate` from now on.
@@ -180,7 +180,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
                 sojourn: now.saturating_since(pkt.arrived()),
                 backlog: self.fifo.backlog(),
             };
-            let Verdict::Notify(notice) = self.law.on_departure(now, leaving, draw) else {
+            let Decision::Notify(notice) = self.law.on_departure(now, leaving, draw) else {
                 return Some(pkt);
             };
             if notice.marks(self.queue.ecn, pkt.ecn()) {
@@ -216,9 +216,9 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         }
         let draw = || unit_from_bits(self.draws.at(number));
         match self.law.on_arrival(now, backlog, size, draw) {
-            Verdict::Admit if !full => self.fifo.push(pkt),
-            Verdict::Admit => self.overflow(now, pkt, None, obs),
-            Verdict::Notify(notice) => self.notify(now, pkt, notice, full, obs),
+            Decision::Admit if !full => self.fifo.push(pkt),
+            Decision::Admit => self.overflow(now, pkt, None, obs),
+            Decision::Notify(notice) => self.notify(now, pkt, notice, full, obs),
         }
     }
 

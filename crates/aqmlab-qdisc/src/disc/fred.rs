@@ -5,7 +5,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::flow_table::FlowTable;
 use crate::keyed::Keyed;
-use crate::law::{FredFlow, FredLaw, Notice, Verdict};
+use crate::law::{Decision, FredFlow, FredLaw, Notice};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// What a FRED queue has besides its law.
@@ -62,7 +62,7 @@ impl<P: Packet> Fred<P> {
     }
 
     #[inline]
-    fn verdict(&mut self, now: Instant, key: u64, size: Bytes) -> Verdict {
+    fn decision(&mut self, now: Instant, key: u64, size: Bytes) -> Decision {
         let number = self.arrivals;
         self.arrivals += 1;
         let draw = || unit_from_bits(self.draws.at(number));
@@ -104,9 +104,9 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
     #[inline]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         let key = pkt.flow_hash(self.salt);
-        match self.verdict(now, key, pkt.wire_len()) {
-            Verdict::Admit => self.accept(now, pkt, key, obs),
-            Verdict::Notify(notice) => self.notify(now, pkt, key, notice, obs),
+        match self.decision(now, key, pkt.wire_len()) {
+            Decision::Admit => self.accept(now, pkt, key, obs),
+            Decision::Notify(notice) => self.notify(now, pkt, key, notice, obs),
         }
     }
 

@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::{Early, EarlyLaw, Measure};
-use crate::law::{PiLaw, Verdict};
+use crate::law::{Decision, PiLaw};
 use crate::{Backlog, LawSamples};
 
 /// PI.
@@ -31,7 +31,7 @@ impl EarlyLaw for PiControl {
         _backlog: Backlog,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.law.on_arrival(size, draw)
     }
 

@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::{Early, EarlyLaw, Measure};
-use crate::law::{AdaptiveRed, RedLaw, Verdict};
+use crate::law::{AdaptiveRed, Decision, RedLaw};
 use crate::{Backlog, LawSamples};
 
 /// RED and Adaptive RED.
@@ -47,7 +47,7 @@ impl EarlyLaw for RedControl {
         backlog: Backlog,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let queued = self.measure.of(backlog);
         let (law, avg) = match &mut self.rule {
             RedRule::Fixed(law) => {

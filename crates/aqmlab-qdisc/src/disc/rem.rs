@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::{Early, EarlyLaw, Leaving, Measure};
-use crate::law::{RemLaw, Verdict};
+use crate::law::{Decision, RemLaw};
 use crate::{Backlog, LawSamples};
 
 /// REM.
@@ -36,12 +36,12 @@ impl EarlyLaw for RemControl {
         _backlog: Backlog,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         self.law.on_arrival(match self.measure {
             Measure::Packets => 1,
             Measure::Bytes => size.get(),
         });
-        if self.at_departure { Verdict::Admit } else { self.law.judge(size, draw) }
+        if self.at_departure { Decision::Admit } else { self.law.judge(size, draw) }
     }
 
     #[inline]
@@ -50,7 +50,7 @@ impl EarlyLaw for RemControl {
     }
 
     #[inline]
-    fn on_departure(&mut self, _now: Instant, pkt: Leaving, draw: impl FnOnce() -> f64) -> Verdict {
+    fn on_departure(&mut self, _now: Instant, pkt: Leaving, draw: impl FnOnce() -> f64) -> Decision {
         self.law.judge(pkt.size, draw)
     }
 

@@ -3,7 +3,7 @@
 
 use aqmlab_units::{Bytes, Instant, Span};
 
-use super::{RedLaw, Verdict};
+use super::{Decision, RedLaw};
 
 /// How `max_p` moves.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -112,7 +112,7 @@ impl AdaptiveRed {
         queued: f64,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let avg = self.update(now, queued);
         self.red.decide(avg, queued, size, draw)
     }

@@ -8,7 +8,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-use super::{Notice, Verdict};
+use super::{Decision, Notice};
 
 /// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,7 +70,7 @@ impl BlueLaw {
     }
 
     /// A packet arrives and finds `queued` waiting. Was the probability updated? It comes before
-    /// [`BlueLaw::verdict`] on the packet.
+    /// [`BlueLaw::decision`] on the packet.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> bool {
         let by_idle = match self.idle_since.take() {
@@ -82,11 +82,11 @@ impl BlueLaw {
 
     /// What happens to an arrival that found so many `packets` waiting. `draw` gives a number in [0, 1).
     #[inline]
-    pub fn verdict(&self, packets: f64, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn decision(&self, packets: f64, draw: impl FnOnce() -> f64) -> Decision {
         if self.p > 0.0 && packets >= self.params.min_backlog && draw() < self.p {
-            Verdict::Notify(Notice::EARLY)
+            Decision::Notify(Notice::EARLY)
         } else {
-            Verdict::Admit
+            Decision::Admit
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn chosen(law: &BlueLaw, queued: f64, draw: f64) -> bool {
-        law.verdict(queued, || draw) != Verdict::Admit
+        law.decision(queued, || draw) != Decision::Admit
     }
 
     #[test]

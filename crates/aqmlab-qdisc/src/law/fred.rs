@@ -6,7 +6,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use super::{Average, ByteMode, IdleRule, Notice, Spacing, SpacingRule, Verdict};
+use super::{Average, ByteMode, Decision, IdleRule, Notice, Spacing, SpacingRule};
 use crate::Reason;
 
 /// Parameters of the law. Queue lengths are in packets.
@@ -86,7 +86,7 @@ impl FredLaw {
         active: u64,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let FredParams { min_th, max_th, min_q, .. } = self.params;
         // Only packets that are queued update the average; what has aged while the link was idle is looked at.
         let avg = self.average.at(now);
@@ -97,18 +97,18 @@ impl FredLaw {
         }
         if avg < min_th {
             self.spacing.leave();
-            return Verdict::Admit;
+            return Decision::Admit;
         }
         if above {
             self.spacing.notified();
-            return if self.allows_two_packets(avg, active) { Verdict::Admit } else { forced() };
+            return if self.allows_two_packets(avg, active) { Decision::Admit } else { forced() };
         }
         self.spacing.step(size);
         let pb = self.probability(avg);
         if waiting >= min_q.max(self.fair_share) && self.spacing.hit(pb, size, draw) {
-            return Verdict::Notify(Notice::EARLY);
+            return Decision::Notify(Notice::EARLY);
         }
-        Verdict::Admit
+        Decision::Admit
     }
 
     /// The figure's "identify and manage non-adaptive flows".
@@ -190,8 +190,8 @@ impl FredLaw {
     }
 }
 
-fn forced() -> Verdict {
-    Verdict::Notify(Notice { reason: Reason::Forced, markable: false })
+fn forced() -> Decision {
+    Decision::Notify(Notice { reason: Reason::Forced, markable: false })
 }
 
 #[cfg(test)]
@@ -221,11 +221,11 @@ mod tests {
     /// What happens to a flow with so many packets waiting and so many strikes; its strikes afterwards.
     fn ask(law: &mut FredLaw, queued: u32, strikes: u32, active: u64, draw: f64) -> (Option<Reason>, u32) {
         let mut flow = FredFlow { queued, strikes };
-        let verdict = law.on_arrival(NOW, &mut flow, active, Bytes::new(1000), || draw);
+        let decision = law.on_arrival(NOW, &mut flow, active, Bytes::new(1000), || draw);
         assert_eq!(flow.queued, queued, "the queue counts packets, not the law");
-        let reason = match verdict {
-            Verdict::Admit => None,
-            Verdict::Notify(notice) => Some(notice.reason),
+        let reason = match decision {
+            Decision::Admit => None,
+            Decision::Notify(notice) => Some(notice.reason),
         };
         (reason, flow.strikes)
     }
@@ -317,8 +317,8 @@ mod tests {
             Bytes::new(1000),
             || 0.0,
         ) {
-            Verdict::Admit => None,
-            Verdict::Notify(notice) => Some(notice.reason),
+            Decision::Admit => None,
+            Decision::Notify(notice) => Some(notice.reason),
         };
         assert_eq!(law.average().at(NOW), 32.0);
         // Arrivals that are lost do not stop the ageing.

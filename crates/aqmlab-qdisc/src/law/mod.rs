@@ -1,4 +1,4 @@
-//! Control laws: numbers in, verdict out. They never see a packet.
+//! Control laws: numbers in, decision out. They never see a packet.
 //!
 //! Queue lengths are plain `f64` in whatever the discipline measures its queue in, packets or bytes;
 //! thresholds are in the same unit. Sizes of single packets are [`aqmlab_units::Bytes`].
@@ -8,6 +8,7 @@ mod average;
 mod blue;
 mod byte_mode;
 mod codel;
+mod decision;
 mod fred;
 mod grid;
 mod low_pass;
@@ -19,13 +20,14 @@ mod red_pd_flow;
 mod rem;
 mod sampling;
 mod spacing;
-mod verdict;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
 pub use blue::{BlueIdle, BlueLaw, BlueParams};
 pub use byte_mode::ByteMode;
 pub use codel::{CodelLaw, CodelParams};
+use decision::chosen;
+pub use decision::{Decision, Notice};
 pub use fred::{FredFlow, FredLaw, FredParams, ManyFlows};
 pub use pi::{PiLaw, PiParams};
 pub use pi_design::TcpLoop;
@@ -34,5 +36,3 @@ pub use red_pd::{RedPdLaw, RedPdParams};
 pub use rem::{RemLaw, RemParams};
 pub use sampling::Sampling;
 pub use spacing::{Spacing, SpacingRule};
-use verdict::chosen;
-pub use verdict::{Notice, Verdict};

@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant};
 
 use super::grid::Grid;
-use super::{ByteMode, Sampling, Verdict, chosen};
+use super::{ByteMode, Decision, Sampling, chosen};
 
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -73,7 +73,7 @@ impl PiLaw {
     /// A packet of `size` arrives; the law has caught up. `draw` gives a number in [0, 1) and is called at
     /// most once.
     #[inline]
-    pub fn on_arrival(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn on_arrival(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
@@ -164,7 +164,7 @@ mod tests {
         law.params.byte_mode = ByteMode::Ns2 { mean: Bytes::new(500) };
         let p = after(&mut law, 1, 60.0 * 500.0);
         assert!((p - 1.0902e-3).abs() < 1e-15);
-        let chosen = |size, u| law.on_arrival(Bytes::new(size), || u) != Verdict::Admit;
+        let chosen = |size, u| law.on_arrival(Bytes::new(size), || u) != Decision::Admit;
         assert!(chosen(1000, 2.0 * p - 1e-9) && !chosen(1000, 2.0 * p + 1e-9));
         assert!(chosen(40, 0.08 * p - 1e-9) && !chosen(40, 0.08 * p + 1e-9));
     }
@@ -172,6 +172,6 @@ mod tests {
     #[test]
     fn probability_zero_needs_no_draw() {
         let law = law(0.0);
-        assert_eq!(law.on_arrival(Bytes::new(500), || panic!("nothing to decide")), Verdict::Admit);
+        assert_eq!(law.on_arrival(Bytes::new(500), || panic!("nothing to decide")), Decision::Admit);
     }
 }

@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant};
 
 use super::low_pass::LowPass;
-use super::{Average, ByteMode, IdleRule, Notice, Spacing, SpacingRule, Verdict};
+use super::{Average, ByteMode, Decision, IdleRule, Notice, Spacing, SpacingRule};
 use crate::Reason;
 
 /// When the count of packets since the last notification runs, and which arrivals are never chosen.
@@ -110,7 +110,7 @@ impl RedLaw {
         queued: f64,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let avg = self.update_average(now, queued);
         self.decide(avg, queued, size, draw)
     }
@@ -121,7 +121,7 @@ impl RedLaw {
         self.average.on_arrival(now, queued)
     }
 
-    /// The second half: the verdict.
+    /// The second half: the decision.
     #[inline]
     pub(crate) fn decide(
         &mut self,
@@ -129,19 +129,19 @@ impl RedLaw {
         queued: f64,
         size: Bytes,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> Decision {
         let pb = if self.low_pass.is_some() {
             match self.filtered(avg, size) {
                 Some(pb) => pb,
-                None => return Verdict::Admit,
+                None => return Decision::Admit,
             }
         } else {
             match self.without_draw(avg, queued, size) {
-                Some(verdict) => return verdict,
+                Some(decision) => return decision,
                 None => self.probability_from_min_th(avg),
             }
         };
-        if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Verdict::Admit }
+        if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Decision::Admit }
     }
 
     /// The filtered probability, which may be anything wherever the average is; `None` where it is zero. (A way of
@@ -159,16 +159,16 @@ impl RedLaw {
         Some(pb)
     }
 
-    /// The verdict where it does not take a draw: outside the range of early notices, and where the range is
+    /// The decision where it does not take a draw: outside the range of early notices, and where the range is
     /// entered.
     #[inline]
-    fn without_draw(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Verdict> {
+    fn without_draw(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         if self.params.counting == Counting::Ns2 {
             return self.without_draw_ns2(avg, queued, size);
         }
         if avg < self.params.min_th {
             self.spacing.leave();
-            return Some(Verdict::Admit);
+            return Some(Decision::Admit);
         }
         if avg >= self.upper_end() {
             match self.params.counting {
@@ -183,12 +183,12 @@ impl RedLaw {
 
     /// ns-2.35 `REDQueue::enque`.
     #[inline]
-    fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Verdict> {
+    fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         self.spacing.step(size);
         // One packet; where the queue is in bytes, one byte.
         if avg < self.params.min_th || queued <= 1.0 {
             self.was_above = false;
-            return Some(Verdict::Admit);
+            return Some(Decision::Admit);
         }
         if avg >= self.upper_end() && !matches!(self.params.ecn_region, EcnRegion::BelowMarkP(_)) {
             self.spacing.notified();
@@ -197,18 +197,18 @@ impl RedLaw {
         if !self.was_above {
             self.was_above = true;
             self.spacing.begin_with(size);
-            return Some(Verdict::Admit);
+            return Some(Decision::Admit);
         }
         None
     }
 
-    fn notice(&self, avg: f64, pb: f64, reason: Reason) -> Verdict {
+    fn notice(&self, avg: f64, pb: f64, reason: Reason) -> Decision {
         let markable = match self.params.ecn_region {
             EcnRegion::BelowMaxTh => avg < self.params.max_th,
             EcnRegion::BelowMarkP(mark_p) => pb < mark_p,
             EcnRegion::Everywhere => true,
         };
-        Verdict::Notify(Notice { reason, markable })
+        Decision::Notify(Notice { reason, markable })
     }
 
     /// The arrival was admitted, but there was no room for it.
@@ -311,11 +311,11 @@ pub(super) mod tests {
     };
     const SIZE: Bytes = Bytes::new(1000);
 
-    /// Verdicts of arrivals that find these queues (the weight is 1: the average is the queue).
-    fn verdicts<const N: usize>(law: &mut RedLaw, queues: [f64; N], u: f64) -> [Option<Reason>; N] {
+    /// Decisions of arrivals that find these queues (the weight is 1: the average is the queue).
+    fn decisions<const N: usize>(law: &mut RedLaw, queues: [f64; N], u: f64) -> [Option<Reason>; N] {
         queues.map(|q| match law.on_arrival(Instant::ZERO, q, SIZE, || u) {
-            Verdict::Admit => None,
-            Verdict::Notify(notice) => Some(notice.reason),
+            Decision::Admit => None,
+            Decision::Notify(notice) => Some(notice.reason),
         })
     }
 
@@ -348,8 +348,8 @@ pub(super) mod tests {
         ] {
             let law = RedLaw::new(RedParams { ecn_region, ..PARAMS });
             let found = notices.map(|(avg, pb, reason)| match law.notice(avg, pb, reason) {
-                Verdict::Notify(notice) => notice.markable,
-                Verdict::Admit => unreachable!("a notice is one"),
+                Decision::Notify(notice) => notice.markable,
+                Decision::Admit => unreachable!("a notice is one"),
             });
             assert_eq!(found, marks, "{ecn_region:?}");
         }
@@ -359,7 +359,7 @@ pub(super) mod tests {
     fn paper_counts_between_the_thresholds_only() {
         let mut law = RedLaw::new(PARAMS);
         let count = |law: &mut RedLaw, q| {
-            let _ = verdicts(law, [q], 0.999);
+            let _ = decisions(law, [q], 0.999);
             law.count()
         };
         assert_eq!(
@@ -371,9 +371,9 @@ pub(super) mod tests {
     #[test]
     fn above_the_upper_end_every_notice_is_forced() {
         let forced = Some(Reason::Forced);
-        assert_eq!(verdicts(&mut RedLaw::new(PARAMS), [14.9, 15.0, 40.0], 0.999), [None, forced, forced]);
+        assert_eq!(decisions(&mut RedLaw::new(PARAMS), [14.9, 15.0, 40.0], 0.999), [None, forced, forced]);
         let mut gentle = RedLaw::new(RedParams { gentle: true, ..PARAMS });
-        assert_eq!(verdicts(&mut gentle, [29.9, 30.0], 0.999), [None, forced]);
+        assert_eq!(decisions(&mut gentle, [29.9, 30.0], 0.999), [None, forced]);
     }
 
     #[test]
@@ -382,7 +382,7 @@ pub(super) mod tests {
         let early = Some(Reason::Early);
         // Draw 0: whatever may be chosen, is. 1 waits: spared; 10: first above; 10: chosen; 1; 10: first again.
         assert_eq!(
-            verdicts(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
+            decisions(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
             [None, None, early, None, None, early]
         );
     }
@@ -391,14 +391,14 @@ pub(super) mod tests {
     fn ns2_with_mark_p_has_no_forced_region() {
         let params = RedParams { counting: Counting::Ns2, ecn_region: EcnRegion::BelowMarkP(0.1), ..PARAMS };
         let mut law = RedLaw::new(params);
-        assert_eq!(verdicts(&mut law, [40.0, 40.0], 0.999), [None, Some(Reason::Early)]);
+        assert_eq!(decisions(&mut law, [40.0, 40.0], 0.999), [None, Some(Reason::Early)]);
     }
 
     #[test]
     fn only_ns2_restarts_the_count_at_an_overflow() {
         for (counting, count) in [(Counting::Paper, 2), (Counting::Linux, 2), (Counting::Ns2, 0)] {
             let mut law = RedLaw::new(RedParams { counting, ..PARAMS });
-            let _ = verdicts(&mut law, [10.0; 3], 0.999);
+            let _ = decisions(&mut law, [10.0; 3], 0.999);
             law.on_overflow();
             assert_eq!(law.count(), count, "{counting:?}");
         }
@@ -414,11 +414,11 @@ pub(super) mod tests {
         let filtered = [0.0, 0.125, 0.1875, 0.593_75, 0.296_875, 0.148_437_5];
         for (queued, p) in queues.into_iter().zip(filtered) {
             let mut other = law;
-            assert_eq!(verdicts(&mut law, [queued], p), [None], "a draw of p misses");
+            assert_eq!(decisions(&mut law, [queued], p), [None], "a draw of p misses");
             assert_eq!(law.probability_in_use(queued), p);
             let hit = (p > 0.0).then_some(Reason::Early);
             assert_eq!(
-                verdicts(&mut other, [queued], p.next_down()),
+                decisions(&mut other, [queued], p.next_down()),
                 [hit],
                 "early, above max_th and below min_th"
             );
@@ -434,7 +434,7 @@ pub(super) mod tests {
     fn a_filter_that_holds_nothing_leaves_the_count_out_of_the_range() {
         let mut law = RedLaw::new(PARAMS).low_passed(0.1);
         let mut count = |q| {
-            let _ = verdicts(&mut law, [q], 0.999_999);
+            let _ = decisions(&mut law, [q], 0.999_999);
             law.count()
         };
         assert_eq!([2.0, 4.0, 10.0, 10.0, 2.0].map(&mut count), [-1, -1, 0, 1, 2]);
@@ -444,10 +444,10 @@ pub(super) mod tests {
     fn linux_leaves_the_cycle_at_a_forced_notice() {
         let mut law =
             RedLaw::new(RedParams { counting: Counting::Linux, spacing: SpacingRule::Linux, ..PARAMS });
-        let _ = verdicts(&mut law, [10.0, 10.0, 40.0], 0.999);
+        let _ = decisions(&mut law, [10.0, 10.0, 40.0], 0.999);
         assert_eq!(law.count(), -1);
         assert_eq!(
-            verdicts(&mut law, [10.0, 10.0], 0.0),
+            decisions(&mut law, [10.0, 10.0], 0.0),
             [None, Some(Reason::Early)],
             "the first only draws"
         );

@@ -217,23 +217,23 @@ mod tests {
 
     #[test]
     fn a_flow_responds_if_its_rate_falls_as_the_root_of_its_drop_rate_rises() {
-        let verdict = |intervals: &[(f64, f64)]| {
+        let decision = |intervals: &[(f64, f64)]| {
             let mut flow = Monitored::new(0.1);
             intervals.iter().for_each(|(rate, drops)| flow.note(*rate, *drops));
             flow.does_not_respond()
         };
         let constant = [(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)];
-        assert!(!verdict(&constant[..2]), "one pair is too little");
-        assert!(verdict(&constant));
-        assert!(!verdict(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
-        assert!(!verdict(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");
+        assert!(!decision(&constant[..2]), "one pair is too little");
+        assert!(decision(&constant));
+        assert!(!decision(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
+        assert!(!decision(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");
         // One pair for it, two or five against.
-        assert!(!verdict(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
-        assert!(verdict(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
+        assert!(!decision(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
+        assert!(decision(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
         // Only the last five count.
         let mut six = [(1e6, 0.01), (0.5e6, 0.04), (1e6, 0.01), (1e6, 0.015), (1e6, 0.02), (1e6, 0.03)];
-        assert!(!verdict(&six));
+        assert!(!decision(&six));
         six[1].0 = 1e6;
-        assert!(verdict(&six));
+        assert!(decision(&six));
     }
 }

@@ -3,7 +3,7 @@
 use aqmlab_units::{Bytes, Instant};
 
 use super::grid::Grid;
-use super::{ByteMode, Sampling, Verdict, chosen};
+use super::{ByteMode, Decision, Sampling, chosen};
 
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -117,7 +117,7 @@ impl RemLaw {
 
     /// Is a packet of `size` chosen? `draw` gives a number in [0, 1) and is called at most once.
     #[inline]
-    pub fn judge(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn judge(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
@@ -205,7 +205,7 @@ mod tests {
         let mut law = law(1.0);
         assert_eq!(after(&mut law, 5, 0.0), 0.0);
         assert_eq!(law.probability(), 0.0);
-        assert_eq!(law.judge(Bytes::new(615), || panic!("nothing to decide")), Verdict::Admit);
+        assert_eq!(law.judge(Bytes::new(615), || panic!("nothing to decide")), Decision::Admit);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Flows: they start, send, wait for their timers and end.
 
+use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
 use aqmlab_traffic::Step;
 use aqmlab_transport::ENDLESS;
@@ -7,20 +8,20 @@ use aqmlab_units::{Bytes, Instant};
 
 use super::{StoppedBy, World};
 use crate::access::AccessLinks;
-use crate::agenda::FlowObject;
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Datagrams, Flow};
-use crate::hazards::AccessLink;
+use crate::impairments::AccessLink;
 use crate::network;
-use crate::packet::{End, FlowId, SimPacket, Toward};
+use crate::packet::{FlowId, SimPacket, Toward};
+use crate::scheduler::FlowObject;
 
 impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn schedule_next_start(&mut self, class: u32) {
         let c = &self.classes[class as usize];
         if let Some(&(at, index)) = c.starts.last() {
             let number = c.first_number + index;
-            self.agenda.timer(at, number, FlowObject::Start, Notice::Start { class });
+            self.scheduler.timer(at, number, FlowObject::Start, Notice::Start { class });
         }
     }
 
@@ -32,7 +33,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let plan = &self.plan.classes[class as usize];
         let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, index, self.seed);
         let body = body(plan, index, self.now, self.seed);
-        let flow = self.moving.flows.insert(|slot| Flow {
+        let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
             index,
             in_flight: 0,
@@ -43,11 +44,11 @@ impl<Q: EventQueue> World<'_, Q> {
             base_rtt,
             access,
             body,
-            kept: None,
+            snapshots: None,
         });
         if let Some(stop_at) = plan.stop_at {
             let at = (Instant::ZERO + stop_at).max(self.now);
-            self.agenda.timer(at, number, FlowObject::Stop, Notice::StopSending { flow });
+            self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopSending { flow });
         }
         self.begin(flow);
         self.schedule_next_start(class);
@@ -55,7 +56,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// The application's first act.
     fn begin(&mut self, flow: FlowRef) {
-        let f = self.moving.flows.of_packet(flow.slot);
+        let f = self.in_transit.flows.of_packet(flow.slot);
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
         match (&mut f.body, workload) {
             (Body::Tcp(connection), Workload::Sessions { tcp, .. }) => {
@@ -63,7 +64,7 @@ impl<Q: EventQueue> World<'_, Q> {
                 connection.act(&step);
                 connection.sender.open(self.now, tcp);
                 self.schedule_wake(flow, &step);
-                self.serve(flow, End::Sender);
+                self.serve(flow, End::Client);
             }
             (Body::Tcp(connection), Workload::Bulk { bytes, tcp, .. }) => {
                 connection.sender.write(bytes.map_or(ENDLESS, Bytes::get));
@@ -71,12 +72,12 @@ impl<Q: EventQueue> World<'_, Q> {
                     connection.sender.close();
                 }
                 connection.sender.open(self.now, tcp);
-                self.serve(flow, End::Sender);
+                self.serve(flow, End::Client);
             }
             (Body::Packets(d), _) => {
                 let number = f.id.number;
                 if let Some(at) = d.source.next_at() {
-                    self.agenda.timer(at, number, FlowObject::Source, Notice::Emit { flow });
+                    self.scheduler.timer(at, number, FlowObject::Source, Notice::Emit { flow });
                 }
             }
             _ => unreachable!("a flow's body is made from its workload"),
@@ -85,24 +86,28 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A source's packet is due.
     pub(super) fn emit(&mut self, flow: FlowRef) {
-        let Some(f) = self.moving.flows.get_mut(flow) else { return };
+        let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
         if d.stopped {
             return;
         }
         let (wire_len, ecn) = d.emit();
         if let Some(at) = d.source.next_at() {
-            self.agenda.timer(at, f.id.number, FlowObject::Source, Notice::Emit { flow });
+            self.scheduler.timer(at, f.id.number, FlowObject::Source, Notice::Emit { flow });
         }
         let class = &mut self.classes[usize::from(f.id.class)];
         let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len, ecn);
         f.in_flight += 1;
-        self.moving.fates.sent.count(wire_len);
+        self.in_transit.fates.sent.count(wire_len);
         let lost = match &mut f.access {
             None => false,
-            Some(access) => {
-                !self.agenda.over_access(access, &mut class.tempi, AccessLink::SenderOut, self.now, packet)
-            }
+            Some(access) => !self.scheduler.over_access(
+                access,
+                &mut class.serialisers,
+                AccessLink::ClientOut,
+                self.now,
+                packet,
+            ),
         };
         let direct = f.access.is_none();
         if let Some(watch) = &mut self.watch {
@@ -117,35 +122,35 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A session's applications act again.
     fn wake_session(&mut self, flow: FlowRef) {
-        let connection = self.moving.flows.of_packet(flow.slot).connection();
+        let connection = self.in_transit.flows.of_packet(flow.slot).connection();
         let Some(session) = &mut connection.session else { return };
         let step = session.on_timer(self.now);
         connection.act(&step);
         self.schedule_wake(flow, &step);
-        self.serve(flow, End::Sender);
+        self.serve(flow, End::Client);
     }
 
     fn schedule_wake(&mut self, flow: FlowRef, step: &Step) {
         if let Some(wake_at) = step.wake_at {
-            let number = self.moving.flows.of_packet(flow.slot).id.number;
-            self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
+            let number = self.in_transit.flows.of_packet(flow.slot).id.number;
+            self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
         }
     }
 
     pub(super) fn stop_sending(&mut self, flow: FlowRef) {
-        let Some(f) = self.moving.flows.get_mut(flow) else { return };
+        let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
                 connection.session = None;
                 connection.sender.close();
-                self.serve(flow, End::Sender);
+                self.serve(flow, End::Client);
             }
         }
     }
 
     pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
-        let Some(f) = self.moving.flows.get_mut(flow) else { return };
+        let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let class = f.id.class;
         let connection = f.connection();
         if connection.armed[end as usize] != self.now {
@@ -157,7 +162,7 @@ impl<Q: EventQueue> World<'_, Q> {
             // The deadline has moved since, and the event moves after it.
             Some(at) if at > self.now => {
                 connection.armed[end as usize] = at;
-                self.agenda.endpoint_timer(at, f.id.number, flow, end);
+                self.scheduler.endpoint_timer(at, f.id.number, flow, end);
             }
             None => {}
             Some(_) => {
@@ -169,7 +174,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// What an end has held back may leave.
     pub(super) fn send_delayed(&mut self, at: FlowRef, end: End) {
-        let Some(flow) = self.moving.flows.get_mut(at) else { return };
+        let Some(flow) = self.in_transit.flows.get_mut(at) else { return };
         let class = usize::from(flow.id.class);
         flow.connection().end_delay(end, self.classes[class].profile());
         self.serve_fully(at, end);

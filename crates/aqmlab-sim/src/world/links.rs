@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use super::{StoppedBy, World};
 use crate::event::{EventQueue, Key, Notice, Rank};
-use crate::hazards::AccessLink;
+use crate::impairments::AccessLink;
 use crate::packet::SimPacket;
 use crate::routes::Next;
 
@@ -16,7 +16,7 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn enqueue(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
         if port.looks_ahead() {
-            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut self.moving) {
+            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut self.in_transit) {
                 let mut packet = packet;
                 if prospect.marked {
                     packet.mark_ce();
@@ -34,14 +34,14 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let port = &mut self.links[link as usize].port;
-        let free_at = port.arrive(self.now, packet, &mut self.moving);
+        let free_at = port.arrive(self.now, packet, &mut self.in_transit);
         self.schedule_link(link, free_at);
     }
 
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let port = &mut self.links[link as usize].port;
-        let departure = port.link_free(self.now, &mut self.moving);
+        let departure = port.link_free(self.now, &mut self.in_transit);
         self.leave(link, self.now, departure.packet);
         self.schedule_link(link, departure.next_end);
     }
@@ -53,15 +53,15 @@ impl<Q: EventQueue> World<'_, Q> {
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
         if self.fused
-            && let Next::Access(last, passed) = self.moving.routes.next(packet.place())
+            && let Next::Access(last, passed) = self.in_transit.routes.next(packet.place())
         {
             match last {
-                AccessLink::ReceiverIn => self.leave_for_receiver(at, packet, passed),
-                _ => self.leave_for_sender(at, packet, passed),
+                AccessLink::ServerIn => self.leave_for_server(at, packet, passed),
+                _ => self.leave_for_client(at, packet, passed),
             }
         } else {
             let turn = l.turns.take(at);
-            self.agenda.arrival_from_link(at, link, turn, packet);
+            self.scheduler.arrival_from_link(at, link, turn, packet);
         }
     }
 
@@ -79,7 +79,7 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         l.deadline = None;
-        let free_at = l.port.wake(self.now, &mut self.moving);
+        let free_at = l.port.wake(self.now, &mut self.in_transit);
         self.schedule_link(link, free_at);
     }
 
@@ -89,7 +89,7 @@ impl<Q: EventQueue> World<'_, Q> {
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {
             let key = Key::new(at, Rank::Departure, u64::from(link), 0);
-            self.agenda.queue.push(key, Notice::LinkFree { link });
+            self.scheduler.queue.push(key, Notice::LinkFree { link });
         } else {
             self.schedule_deadline(link);
         }
@@ -107,7 +107,7 @@ impl<Q: EventQueue> World<'_, Q> {
         {
             l.deadline = Some(at);
             let key = Key::new(at, Rank::Departure, u64::from(link), 1);
-            self.agenda.queue.push(key, Notice::LinkDeadline { link });
+            self.scheduler.queue.push(key, Notice::LinkDeadline { link });
         }
     }
 

@@ -5,23 +5,24 @@ mod links;
 mod packets;
 mod service;
 
+use aqmlab_network::End;
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{Fates, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
-use crate::agenda::Agenda;
 use crate::control::{Control, RunError};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow_table::FlowTable;
-use crate::moving::Moving;
+use crate::in_transit::InTransit;
 use crate::network::{self, Class, Link};
 use crate::options::{OptionImbalance, OptionTable};
-use crate::packet::{End, PortPacket, SimPacket};
+use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
-use crate::watch::{Full, Watch};
+use crate::scheduler::Scheduler;
+use crate::watch::{TableFull, Watch};
 
 /// Events between two looks at the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
@@ -42,7 +43,7 @@ pub struct World<'a, Q: EventQueue> {
     plan: &'a Plan,
     seed: u64,
     now: Instant,
-    agenda: Agenda<Q>,
+    scheduler: Scheduler<Q>,
     /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
     /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
     fused: bool,
@@ -52,7 +53,7 @@ pub struct World<'a, Q: EventQueue> {
     /// Every link with its port.
     pub links: Vec<Link>,
     /// Flows, their packets, and what becomes of them.
-    pub moving: Moving,
+    pub in_transit: InTransit,
     classes: Vec<Class>,
     /// What goes into the recording.
     pub recorder: Recorder,
@@ -66,7 +67,7 @@ pub struct World<'a, Q: EventQueue> {
     pub events: u64,
     /// Events from the last look at the control to the next, and how many of them are still to come.
     stride: u64,
-    until_look: u64,
+    until_poll: u64,
     /// Is the warm-up over?
     measuring: bool,
     /// When it will be; far future once it is.
@@ -74,7 +75,7 @@ pub struct World<'a, Q: EventQueue> {
     /// When flows are sampled next; far future if they are not.
     next_sample: Instant,
     /// The earlier of the two.
-    next_look: Instant,
+    next_snapshot: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
     stopped_by: Option<StoppedBy>,
@@ -101,16 +102,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             look_ahead(plan, &mut links);
         }
         let (routes, begins) = Routes::new(plan).ok_or(RunError::Places)?;
-        let agenda = Agenda::new(queue, links.len());
+        let scheduler = Scheduler::new(queue, links.len());
         let mut world = World {
             plan,
             seed,
             now: Instant::ZERO,
-            agenda,
+            scheduler,
             fused,
             serves_ahead: fused && is_unobserved(plan),
             links,
-            moving: Moving {
+            in_transit: InTransit {
                 flows: FlowTable::default(),
                 routes,
                 options: shown_options.map_or_else(OptionTable::default, OptionTable::showing),
@@ -123,11 +124,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             completed: vec![0; plan.classes.len()],
             events: 0,
             stride: CONTROL_INTERVAL,
-            until_look: CONTROL_INTERVAL,
+            until_poll: CONTROL_INTERVAL,
             measuring: false,
             warmup_ends: Instant::ZERO + plan.warmup,
             next_sample: Instant::FAR_FUTURE,
-            next_look: Instant::ZERO + plan.warmup,
+            next_snapshot: Instant::ZERO + plan.warmup,
             watched: None,
             stopped_by: None,
         };
@@ -155,22 +156,22 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// # Errors
     /// [`RunError::Cancelled`], or [`RunError::Memory`] when the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
-        while let Some(at) = self.agenda.queue.advance() {
+        while let Some(at) = self.scheduler.queue.advance() {
             debug_assert!(at >= self.now, "time ran backwards");
             self.now = at;
-            match *self.agenda.queue.first().1 {
+            match *self.scheduler.queue.first().1 {
                 Event::Arrive(packet) => {
-                    self.agenda.queue.release();
+                    self.scheduler.queue.release();
                     self.forward(packet);
                 }
                 Event::Other(notice) => {
-                    self.agenda.queue.release();
+                    self.scheduler.queue.release();
                     self.handle(notice);
                 }
             }
-            self.until_look -= 1;
-            if self.until_look == 0
-                && let Some(why) = self.look_at(control)?
+            self.until_poll -= 1;
+            if self.until_poll == 0
+                && let Some(why) = self.poll_control(control)?
             {
                 return Ok(why);
             }
@@ -180,9 +181,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// Every [`CONTROL_INTERVAL`] events, and when the run is to stop: why it does, if it does.
     #[cold]
-    fn look_at(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
+    fn poll_control(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
         self.events += self.stride;
-        (self.stride, self.until_look) = (CONTROL_INTERVAL, CONTROL_INTERVAL);
+        (self.stride, self.until_poll) = (CONTROL_INTERVAL, CONTROL_INTERVAL);
         control.report(self.events, self.now.as_ns());
         if self.stopped_by.is_some() {
             return Ok(self.stopped_by);
@@ -209,7 +210,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             watch.finish_capture(self.now).map_err(RunError::Capture)?;
         }
         match self.watch.as_ref().and_then(|watch| watch.full(self.now)) {
-            Some(Full { table, at }) => {
+            Some(TableFull { table, at }) => {
                 Err(RunError::TooManyRows { table, at, limit: self.plan.record.limit })
             }
             None => Ok(()),
@@ -220,8 +221,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     fn stop(&mut self, why: StoppedBy) {
         self.stopped_by = Some(why);
         // The loop need not look at each event whether the run is to stop: this one is the last before it looks.
-        self.stride -= self.until_look - 1;
-        self.until_look = 1;
+        self.stride -= self.until_poll - 1;
+        self.until_poll = 1;
     }
 
     #[inline(never)]
@@ -241,7 +242,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                 self.schedule_sample(notice);
             }
             Notice::SampleFlows => {
-                self.recorder.sample_flows(self.now, &mut self.moving.flows);
+                self.recorder.sample_flows(self.now, &mut self.in_transit.flows);
                 self.schedule_sample(notice);
             }
             Notice::End => self.stop(StoppedBy::Time),
@@ -263,7 +264,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::WarmupEnd => 2,
             _ => 3,
         };
-        self.agenda.queue.push(Key::new(at, Rank::Sampler, 0, turn), notice);
+        self.scheduler.queue.push(Key::new(at, Rank::Sampler, 0, turn), notice);
     }
 
     fn schedule_sample(&mut self, notice: Notice) {
@@ -282,7 +283,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Flows are sampled next at `at`, and then after `interval`: hosts are served ahead of one sample, not of two.
     fn foresee_sample(&mut self, at: Instant, interval: Span) {
         self.next_sample = at;
-        self.next_look = at.min(self.warmup_ends);
+        self.next_snapshot = at.min(self.warmup_ends);
         for class in &mut self.classes {
             class.served_until = class.unattended_until.min(at + interval);
         }
@@ -294,9 +295,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
-        for flow in self.moving.flows.iter_mut() {
-            flow.keep_for_warmup(End::Sender);
-            flow.keep_for_warmup(End::Receiver);
+        for flow in self.in_transit.flows.iter_mut() {
+            flow.keep_for_warmup(End::Client);
+            flow.keep_for_warmup(End::Server);
         }
         self.begin_measuring();
     }
@@ -305,7 +306,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     fn begin_measuring(&mut self) {
         self.measuring = true;
         self.warmup_ends = Instant::FAR_FUTURE;
-        self.next_look = self.next_sample;
+        self.next_snapshot = self.next_sample;
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
@@ -314,7 +315,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// What is still in the network: on links, in access links, in queues and in transmission. A packet at a port
     /// that looks ahead is on its way to the next place already.
     pub fn resident(&self) -> Tally {
-        let mut tally = self.agenda.packets();
+        let mut tally = self.scheduler.packets();
         for link in self.links.iter().filter(|l| !l.port.looks_ahead()) {
             let backlog = link.port.backlog();
             tally.packets += backlog.packets;
@@ -333,19 +334,19 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
-        self.moving.options.check(self.agenda.packets_with_options(), waiting.sum())
+        self.in_transit.options.check(self.scheduler.packets_with_options(), waiting.sum())
     }
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
-        let agenda = self.agenda.queue.memory_bytes();
+        let scheduler = self.scheduler.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
         let queues = waiting as usize * size_of::<PortPacket>();
         let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
-        let options = self.moving.options.memory_bytes();
-        let rest = self.moving.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
-        (agenda + queues + starts + options + rest) as u64
+        let options = self.in_transit.options.memory_bytes();
+        let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
+        (scheduler + queues + starts + options + rest) as u64
     }
 }
 

@@ -1,11 +1,12 @@
 //! Packets on their way: from place to place, to their hosts, or lost.
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Packet;
 
 use super::World;
 use crate::event::EventQueue;
-use crate::hazards::AccessLink;
-use crate::packet::{End, FlowId, SimPacket};
+use crate::impairments::AccessLink;
+use crate::packet::{FlowId, SimPacket};
 use crate::routes::Next;
 
 impl<Q: EventQueue> World<'_, Q> {
@@ -13,10 +14,10 @@ impl<Q: EventQueue> World<'_, Q> {
     /// host.
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: SimPacket) {
-        match self.moving.routes.next(packet.place()) {
+        match self.in_transit.routes.next(packet.place()) {
             Next::Queue(link) => self.enqueue(link, packet),
-            Next::Host(End::Receiver, passed) => self.at_receiver(packet, passed),
-            Next::Host(End::Sender, passed) => self.at_sender(packet, passed),
+            Next::Host(End::Server, passed) => self.at_server(packet, passed),
+            Next::Host(End::Client, passed) => self.at_client(packet, passed),
             seldom => self.forward_elsewhere(seldom, packet),
         }
     }
@@ -34,9 +35,9 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet enters one of its flow's own links with an event of its own, as where hops are not fused.
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
-        let tempi = &mut self.classes[usize::from(class)].tempi;
-        let own = self.moving.flows.of_packet(slot).own_links();
-        if !self.agenda.over_access(own, tempi, link, self.now, packet) {
+        let serialisers = &mut self.classes[usize::from(class)].serialisers;
+        let own = self.in_transit.flows.of_packet(slot).own_links();
+        if !self.scheduler.over_access(own, serialisers, link, self.now, packet) {
             if let Some(watch) = &mut self.watch {
                 watch.lost(self.now, &packet);
             }
@@ -54,14 +55,14 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Takes out flows whose last packet has gone.
     #[inline]
     pub(super) fn reap(&mut self) {
-        if self.moving.flows.has_finished() {
+        if self.in_transit.flows.has_finished() {
             self.record_finished();
         }
     }
 
     #[cold]
     fn record_finished(&mut self) {
-        while let Some(gone) = self.moving.flows.reap() {
+        while let Some(gone) = self.in_transit.flows.reap() {
             self.recorder.flow_ended(&gone);
             if let Some(watch) = &mut self.watch {
                 watch.flow_ended(&gone);
@@ -71,9 +72,9 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet is lost on its flow's own link.
     pub(super) fn lose(&mut self, packet: SimPacket) {
-        self.moving.fates.lost.count(packet.wire_len());
-        self.moving.options.forget(&packet);
-        self.moving.flows.packet_gone(packet.flow().slot);
+        self.in_transit.fates.lost.count(packet.wire_len());
+        self.in_transit.options.forget(&packet);
+        self.in_transit.flows.packet_gone(packet.flow().slot);
     }
 
     /// Packets of flows without access links enter their first queue.

@@ -1,20 +1,21 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
+use aqmlab_network::End;
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::Fates;
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
-use crate::access::{AccessLinks, Tempi};
-use crate::agenda::{Agenda, FlowObject};
+use crate::access::{AccessLinks, Serialisers};
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Flow};
-use crate::hazards::AccessLink;
+use crate::impairments::AccessLink;
 use crate::network::Class;
 use crate::options::OptionTable;
-use crate::packet::{End, FlowId, Place, SimPacket, Toward};
+use crate::packet::{FlowId, Place, SimPacket, Toward};
+use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::Watch;
 
 /// What a service needs of a world besides the flow and its class.
@@ -22,9 +23,9 @@ macro_rules! hosts {
     ($world:ident, $now:expr, $watch:expr) => {
         Hosts {
             now: $now,
-            agenda: &mut $world.agenda,
-            fates: &mut $world.moving.fates,
-            options: &mut $world.moving.options,
+            scheduler: &mut $world.scheduler,
+            fates: &mut $world.in_transit.fates,
+            options: &mut $world.in_transit.options,
             outbox: &mut $world.outbox,
             watch: $watch,
         }
@@ -35,26 +36,26 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
     /// both.)
     #[inline(never)]
-    pub(super) fn at_receiver(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Receiver);
+    pub(super) fn at_server(&mut self, packet: SimPacket, passed: u8) {
+        self.at_host(packet, passed, End::Server);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
-    pub(super) fn at_sender(&mut self, packet: SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Sender);
+    pub(super) fn at_client(&mut self, packet: SimPacket, passed: u8) {
+        self.at_host(packet, passed, End::Client);
     }
 
     #[inline(always)]
     fn at_host(&mut self, packet: SimPacket, passed: u8, end: End) {
         let FlowId { slot, class, .. } = packet.flow();
-        let (generation, flow) = self.moving.flows.tenant(slot);
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         flow.pending.one_less();
         let mut hosts = hosts!(self, self.now, None);
         let outcome =
             hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
-        if outcome != Outcome::default() {
+        if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
     }
@@ -67,7 +68,7 @@ impl<Q: EventQueue> World<'_, Q> {
             watch.arrived(self.now, &packet);
         }
         let FlowId { slot, class, .. } = packet.flow();
-        let (generation, flow) = self.moving.flows.tenant(slot);
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
         let outcome = hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: true });
@@ -76,14 +77,14 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet enters its flow's own link to the host that receives, at `at`.
     #[inline(never)]
-    pub(super) fn leave_for_receiver(&mut self, at: Instant, packet: SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, End::Receiver);
+    pub(super) fn leave_for_server(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, End::Server);
     }
 
     /// A packet enters its flow's own link to the host that sends, at `at`.
     #[inline(never)]
-    pub(super) fn leave_for_sender(&mut self, at: Instant, packet: SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, End::Sender);
+    pub(super) fn leave_for_client(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, End::Client);
     }
 
     /// The packet's arrival becomes an event, or it is dealt with now, as of then, if nothing else can happen at its
@@ -91,32 +92,32 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(always)]
     fn leave_for_host(&mut self, at: Instant, mut packet: SimPacket, passed: u8, end: End) {
         let last = match end {
-            End::Receiver => AccessLink::ReceiverIn,
-            End::Sender => AccessLink::SenderIn,
+            End::Server => AccessLink::ServerIn,
+            End::Client => AccessLink::ClientIn,
         };
         let FlowId { slot, class, .. } = packet.flow();
-        let (generation, flow) = self.moving.flows.tenant(slot);
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
-        let passage = flow.own_links().pass(&mut class.tempi, last, at, packet.wire_len());
+        let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
         let (due, turn) = passage.expect("the last access link does not lose");
         packet.pass();
         if self.serves_ahead {
             let alone = due <= class.served_until && packet.is_ordinary();
             if alone && flow.can_be_served_ahead(end, due) {
-                if due > self.next_look {
+                if due > self.next_snapshot {
                     keep_for_looks(flow, end, due, [self.warmup_ends, self.next_sample]);
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
                     hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
-                if outcome != Outcome::default() {
+                if outcome != Served::default() {
                     self.conclude(slot, outcome);
                 }
                 return;
             }
             flow.pending.one_more();
         }
-        self.agenda.arrival_from_own_link(due, last, turn, packet);
+        self.scheduler.arrival_from_own_link(due, last, turn, packet);
     }
 
     /// After a change of an endpoint that no arrival has made: a timer, or the application.
@@ -130,7 +131,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     fn serve_as(&mut self, at: FlowRef, end: End, sending: Sending) {
-        let flow = self.moving.flows.of_packet(at.slot);
+        let flow = self.in_transit.flows.of_packet(at.slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
         let outcome = hosts.serve(class, flow, at, end, None, sending);
@@ -139,14 +140,14 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// What follows from a service besides what it has done to the flow itself.
     #[cold]
-    fn conclude(&mut self, slot: u32, outcome: Outcome) {
+    fn conclude(&mut self, slot: u32, outcome: Served) {
         if outcome.completed {
-            let class = self.moving.flows.of_packet(slot).id.class;
+            let class = self.in_transit.flows.of_packet(slot).id.class;
             self.count_completed(class);
         }
         // Before its last packets go: if the first queue drops them, the flow is gone with them.
         if outcome.over {
-            self.moving.flows.look_whether_finished(slot);
+            self.in_transit.flows.look_whether_finished(slot);
         }
         if outcome.to_send {
             self.send_outbox();
@@ -170,7 +171,7 @@ fn keep_for_looks(flow: &mut Flow, end: End, due: Instant, [warmup_ends, next_sa
 /// What of the world a service needs besides the flow and its class.
 struct Hosts<'a, Q: EventQueue> {
     now: Instant,
-    agenda: &'a mut Agenda<Q>,
+    scheduler: &'a mut Scheduler<Q>,
     fates: &'a mut Fates,
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
@@ -198,7 +199,7 @@ struct Reached {
 
 /// What a service leaves to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-struct Outcome {
+struct Served {
     /// The receiver has got everything, just now.
     completed: bool,
     /// Both ends have closed.
@@ -217,7 +218,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         generation: u32,
         packet: &SimPacket,
         Reached { end, passed, attended }: Reached,
-    ) -> Outcome {
+    ) -> Served {
         self.fates.delivered.count(packet.wire_len());
         self.fates.packet_hops += u64::from(passed);
         flow.in_flight -= 1;
@@ -225,7 +226,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             let datagrams = flow.datagrams();
             datagrams.delivered_bytes += packet.wire_len();
             datagrams.ce_received += u64::from(packet.ecn() == Ecn::Ce);
-            return Outcome { over: flow.over, ..Outcome::default() };
+            return Served { over: flow.over, ..Served::default() };
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.options() {
@@ -247,7 +248,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         end: End,
         (segment, marked): (Segment, bool),
         place: u32,
-    ) -> Outcome {
+    ) -> Served {
         let options = self.options.take(place);
         let segment = options.complete(segment);
         let number = flow.id.number;
@@ -271,16 +272,16 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         end: End,
         arrival: Option<(Segment, bool)>,
         sending: Sending,
-    ) -> Outcome {
-        let Class { tcp: Some(profile), tempi, begins, .. } = class else {
+    ) -> Served {
+        let Class { tcp: Some(profile), serialisers, begins, .. } = class else {
             unreachable!("a class of connections")
         };
         let Flow { id, in_flight, over, completed, access, body: Body::Tcp(connection), .. } = flow else {
             unreachable!("segments and endpoints' timers belong to connections")
         };
-        let mut desk = Desk {
+        let mut context = SendContext {
             profile,
-            tempi,
+            serialisers,
             begin: begins[sends_toward(end) as usize],
             id,
             in_flight,
@@ -296,16 +297,16 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
         loop {
-            self.send(&mut desk, connection.endpoint(end), end, waits);
+            self.send(&mut context, connection.endpoint(end), end, waits);
             // The receiving application closes when it has been told that its peer has.
-            match news(connection.endpoint(end)) {
-                News::None => break,
-                News::Over => {
+            match stream_change(connection.endpoint(end)) {
+                StreamChange::None => break,
+                StreamChange::Over => {
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
                     break;
                 }
-                News::PeerClosed => connection.endpoint(end).close(),
+                StreamChange::PeerClosed => connection.endpoint(end).close(),
             }
             if end == connection.last && *completed == Instant::FAR_FUTURE {
                 *completed = self.now;
@@ -316,11 +317,11 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             self.delay_sending(connection, id.number, at, end, profile);
         }
         self.see_to_timer(connection, id.number, at, end);
-        let (over, to_send) = (*over, desk.sent_out);
+        let (over, to_send) = (*over, context.sent_out);
         if let Some(watch) = &mut self.watch {
             watch.served(self.now, flow, end, profile);
         }
-        Outcome { completed: complete, over, to_send }
+        Served { completed: complete, over, to_send }
     }
 
     /// The applications look how far their streams have come.
@@ -331,41 +332,46 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let step = session.on_progress(self.now, progress);
         connection.act(&step);
         if let Some(wake_at) = step.wake_at {
-            self.agenda.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
+            self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
         }
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
     /// `waits`, what does not wait for that.
     #[inline(always)]
-    fn send(&mut self, desk: &mut Desk, endpoint: &mut Endpoint, end: End, waits: bool) {
+    fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, waits: bool) {
         let own_link = match end {
-            End::Sender => AccessLink::SenderOut,
-            End::Receiver => AccessLink::ReceiverOut,
+            End::Client => AccessLink::ClientOut,
+            End::Server => AccessLink::ServerOut,
         };
         while let Some(segment) = if waits {
-            endpoint.poll_prompt(self.now, desk.profile)
+            endpoint.poll_prompt(self.now, context.profile)
         } else {
-            endpoint.poll_transmit(self.now, desk.profile)
+            endpoint.poll_transmit(self.now, context.profile)
         } {
-            let mut packet =
-                SimPacket::tcp(*desk.id, sends_toward(end), desk.begin, &segment, desk.profile.header);
+            let mut packet = SimPacket::tcp(
+                *context.id,
+                sends_toward(end),
+                context.begin,
+                &segment,
+                context.profile.header,
+            );
             if segment.has_options() {
-                packet = self.options.put(packet, &segment, endpoint.sack(desk.profile));
+                packet = self.options.put(packet, &segment, endpoint.sack(context.profile));
             }
             self.fates.sent.count(packet.wire_len());
-            *desk.in_flight += 1;
+            *context.in_flight += 1;
             let mut lost = false;
-            match desk.access {
+            match context.access {
                 None => {
                     self.outbox.push(packet);
-                    desk.sent_out = true;
+                    context.sent_out = true;
                 }
                 Some(access) => {
-                    if !self.agenda.over_access(access, desk.tempi, own_link, self.now, packet) {
+                    if !self.scheduler.over_access(access, context.serialisers, own_link, self.now, packet) {
                         self.fates.lost.count(packet.wire_len());
                         self.options.forget(&packet);
-                        *desk.in_flight -= 1;
+                        *context.in_flight -= 1;
                         lost = true;
                     }
                 }
@@ -388,10 +394,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     ) {
         let Some(delay) = connection.begin_delay(end, profile) else { return };
         let object = match end {
-            End::Sender => FlowObject::SenderDelay,
-            End::Receiver => FlowObject::ReceiverDelay,
+            End::Client => FlowObject::ClientDelay,
+            End::Server => FlowObject::ServerDelay,
         };
-        self.agenda.timer(self.now + delay, number, object, Notice::SendDelayed { flow, end });
+        self.scheduler.timer(self.now + delay, number, object, Notice::SendDelayed { flow, end });
     }
 
     /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires
@@ -403,15 +409,15 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             && deadline < connection.armed[end as usize]
         {
             connection.armed[end as usize] = deadline;
-            self.agenda.endpoint_timer(deadline, number, at, end);
+            self.scheduler.endpoint_timer(deadline, number, at, end);
         }
     }
 }
 
 /// What sending needs of a flow and its class.
-struct Desk<'a> {
+struct SendContext<'a> {
     profile: &'a Profile,
-    tempi: &'a mut Tempi,
+    serialisers: &'a mut Serialisers,
     /// Where the packets' path begins.
     begin: Place,
     id: &'a FlowId,
@@ -425,13 +431,13 @@ struct Desk<'a> {
 #[inline]
 const fn sends_toward(end: End) -> Toward {
     match end {
-        End::Sender => Toward::Receiver,
-        End::Receiver => Toward::Sender,
+        End::Client => Toward::Receiver,
+        End::Server => Toward::Sender,
     }
 }
 
 /// What of an endpoint's events concerns the flow.
-enum News {
+enum StreamChange {
     None,
     /// The other side has sent all it will send.
     PeerClosed,
@@ -440,13 +446,13 @@ enum News {
 }
 
 #[inline(always)]
-fn news(endpoint: &mut Endpoint) -> News {
+fn stream_change(endpoint: &mut Endpoint) -> StreamChange {
     while let Some(event) = endpoint.poll_change() {
         match event {
-            StreamEvent::PeerClosed => return News::PeerClosed,
-            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return News::Over,
+            StreamEvent::PeerClosed => return StreamChange::PeerClosed,
+            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return StreamChange::Over,
             _ => {}
         }
     }
-    News::None
+    StreamChange::None
 }

@@ -5,11 +5,11 @@ use aqmlab_units::Instant;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::congestion::Ack;
 use crate::connection::State;
-use crate::event::End;
+use crate::event::Ending;
 use crate::profile::{
     Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe,
 };
-use crate::recovery::Verdict;
+use crate::recovery::AckAction;
 use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
@@ -75,7 +75,7 @@ impl Endpoint {
                 self.ecn.refuse(); // RFC 3168, 6.1.1.1
                 self.flight = 0; // the SYN again
             } else if acks_syn {
-                self.finish(End::Reset);
+                self.finish(Ending::Reset);
             }
             return;
         }
@@ -172,9 +172,9 @@ impl Endpoint {
                 self.advance(ack);
             }
             self.finish(match self.state {
-                State::Closing | State::LastAck if self.fin_is_acked() => End::Closed,
-                State::TimeWait => End::Closed,
-                _ => End::Reset,
+                State::Closing | State::LastAck if self.fin_is_acked() => Ending::Closed,
+                State::TimeWait => Ending::Closed,
+                _ => Ending::Reset,
             });
         } else if from > next && from < next + u64::from(profile.receive_window) {
             self.receiver.ack_now();
@@ -296,11 +296,11 @@ impl Endpoint {
         let acked = (ack - self.una) as u32;
         let bytes = self.advance(ack);
         self.note_activity_on_ack(now, profile);
-        match self.verdict_on_new_ack(ack, scheme, profile) {
-            Verdict::Partial { .. } if scheme == Recovery::Sack => {
+        match self.action_on_new_ack(ack, scheme, profile) {
+            AckAction::Partial { .. } if scheme == Recovery::Sack => {
                 self.on_partial_ack_with_sack(now, ack, profile);
             }
-            Verdict::Partial { restart_timer } => {
+            AckAction::Partial { restart_timer } => {
                 let change = self.troubles.note().recovery.deflate(acked, profile);
                 self.window.deflate(change);
                 if restart_timer {
@@ -310,9 +310,9 @@ impl Endpoint {
                 self.notes.set(RETRANSMISSION);
                 self.burst = profile.recovery_burst;
             }
-            verdict => {
+            action => {
                 let opens =
-                    verdict == Verdict::Advance || self.window.recovered(self.flight, scheme, profile);
+                    action == AckAction::Advance || self.window.recovered(self.flight, scheme, profile);
                 if scheme == Recovery::Sack {
                     self.forget_scoreboard_in_ns2(profile);
                 }
@@ -325,13 +325,13 @@ impl Endpoint {
         }
     }
 
-    fn verdict_on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> Verdict {
+    fn action_on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> AckAction {
         if !self.unsettled {
-            return Verdict::Advance;
+            return AckAction::Advance;
         }
-        let verdict = self.troubles.note().recovery.on_new_ack(ack, scheme, profile);
-        self.unsettled = matches!(verdict, Verdict::Partial { .. });
-        verdict
+        let action = self.troubles.note().recovery.on_new_ack(ack, scheme, profile);
+        self.unsettled = matches!(action, AckAction::Partial { .. });
+        action
     }
 
     /// New data is acknowledged and nothing is missing: `bytes` of the stream, up to `una`.
@@ -400,18 +400,18 @@ impl Endpoint {
         let trouble = self.troubles.note();
         trouble.counts.duplicate_acks += 1;
         self.unsettled = true;
-        let verdict = if by_scoreboard {
+        let action = if by_scoreboard {
             trouble.recovery.on_news(una, sent, first_is_lost, profile)
         } else {
             trouble.recovery.on_duplicate(una, sent, profile)
         };
-        match verdict {
-            Verdict::Early { nth } if profile.limited_transmit && !by_scoreboard => {
+        match action {
+            AckAction::Early { nth } if profile.limited_transmit && !by_scoreboard => {
                 trouble.limited = nth.min(255) as u8;
                 self.notes.set(LIMITED);
             }
-            Verdict::Enter { reduce } => self.enter_recovery(now, reduce, scheme, profile),
-            Verdict::Inflate if scheme != Recovery::Sack => {
+            AckAction::Enter { reduce } => self.enter_recovery(now, reduce, scheme, profile),
+            AckAction::Inflate if scheme != Recovery::Sack => {
                 trouble.recovery.inflate();
                 self.limit_recovery_burst(scheme, profile);
             }

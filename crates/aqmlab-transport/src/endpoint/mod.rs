@@ -16,7 +16,7 @@ use crate::congestion::{Algorithm, Outstanding, Window};
 use crate::connection::State;
 use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
-use crate::event::{End, Pending, StreamEvent};
+use crate::event::{Ending, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::RtoTimer;
@@ -178,7 +178,7 @@ impl Endpoint {
         }
         let unheard = matches!(self.state, State::Listen | State::SynSent | State::TimeWait);
         self.notes.put(RESET, !unheard);
-        self.finish(End::Aborted);
+        self.finish(Ending::Aborted);
     }
 
     /// The next thing that the application should know, until `None`.
@@ -324,7 +324,7 @@ impl Endpoint {
         self.una > self.stream_end
     }
 
-    fn finish(&mut self, end: End) {
+    fn finish(&mut self, end: Ending) {
         self.state = State::Closed;
         self.rto.stop();
         self.receiver.stop(&mut self.troubles);
@@ -338,7 +338,7 @@ impl Endpoint {
         self.state = state;
         match state {
             State::TimeWait => self.rto.arm_for(now, profile.time_wait),
-            State::Closed => self.finish(End::Closed),
+            State::Closed => self.finish(Ending::Closed),
             _ => {}
         }
     }

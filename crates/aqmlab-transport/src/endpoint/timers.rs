@@ -4,7 +4,7 @@ use aqmlab_units::Instant;
 
 use super::{Endpoint, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION, SELECTIVE};
 use crate::connection::State;
-use crate::event::End;
+use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
@@ -16,7 +16,7 @@ impl Endpoint {
         }
         self.burst = NO_BURST_LIMIT;
         match self.state {
-            State::TimeWait => self.finish(End::Closed),
+            State::TimeWait => self.finish(Ending::Closed),
             State::SynSent | State::SynReceived => self.on_syn_timeout(now, profile),
             _ => self.on_data_timeout(now, profile),
         }
@@ -25,7 +25,7 @@ impl Endpoint {
     /// RFC 6298, 5.5 and 5.7 for the SYN.
     fn on_syn_timeout(&mut self, now: Instant, profile: &Profile) {
         if self.troubles.get().counts.syn_retransmissions >= profile.syn_retries {
-            self.finish(End::Aborted);
+            self.finish(Ending::Aborted);
             return;
         }
         self.rto.back_off(profile);
@@ -54,7 +54,7 @@ impl Endpoint {
         let before = if self.rto.has_fired() { self.troubles.get().timeouts_in_a_row } else { 0 };
         if before >= profile.data_retries {
             self.notes.set(RESET);
-            self.finish(End::Aborted);
+            self.finish(Ending::Aborted);
             return;
         }
         let (una, sent) = (self.una, self.sent());

@@ -1,7 +1,7 @@
 //! Fast retransmit and fast recovery: what an acknowledgment means, by Reno (RFC 5681, section 3.2), NewReno
 //! (RFC 6582) and with SACK (RFC 6675).
 
-use super::Verdict;
+use super::AckAction;
 use crate::profile::{FastRetransmitGuard, PartialAck, Profile, Recovery, SackPipe};
 
 /// Why the window was last reduced.
@@ -50,7 +50,7 @@ impl Machine {
 
     /// An acknowledgment of new data up to `ack`.
     #[inline]
-    pub(crate) fn on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> Verdict {
+    pub(crate) fn on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> AckAction {
         self.limited = 0;
         self.timed_out = false;
         if let Phase::Recovery { partials } = self.phase {
@@ -59,7 +59,7 @@ impl Machine {
                 // RFC 6675, section 6: each acknowledgment that advances restarts the timer.
                 let restart_timer =
                     scheme == Recovery::Sack || !partials || profile.partial_ack == PartialAck::SlowButSteady;
-                return Verdict::Partial { restart_timer };
+                return AckAction::Partial { restart_timer };
             }
             self.dup_acks = 0;
             self.inflation = 0;
@@ -67,10 +67,10 @@ impl Machine {
             if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Ns2 {
                 self.recover = 0; // its Sack1 agent forgets where it was
             }
-            return Verdict::Finish;
+            return AckAction::Finish;
         }
         self.dup_acks = 0;
-        Verdict::Advance
+        AckAction::Advance
     }
 
     /// Is an acknowledgment of new data up to `ack` a partial one?
@@ -87,24 +87,24 @@ impl Machine {
     }
 
     /// A duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
-    pub(crate) fn on_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> Verdict {
+    pub(crate) fn on_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         if self.is_recovering() {
-            return Verdict::Inflate;
+            return AckAction::Inflate;
         }
         self.dup_acks = self.dup_acks.saturating_add(1);
         let count = u32::from(self.dup_acks);
         if count < profile.dupthresh {
-            return Verdict::Early { nth: count };
+            return AckAction::Early { nth: count };
         }
         if count > profile.dupthresh || una == sent {
-            return Verdict::Ignore;
+            return AckAction::Ignore;
         }
         self.third_duplicate(una, sent, profile)
     }
 
     /// RFC 6582, 3.2, step 2: only if more than `recover` is covered, so that segments sent twice after a
     /// timeout do not cause another fast retransmit.
-    fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> Verdict {
+    fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
         let marked = self.cause == Cause::Mark;
@@ -116,32 +116,38 @@ impl Machine {
             FastRetransmitGuard::Ns2 => una > self.recover || nothing_acked,
         };
         if !covered && !marked {
-            return Verdict::Ignore;
+            return AckAction::Ignore;
         }
         let moves = covered || guard != FastRetransmitGuard::Ns2;
         self.begin(moves.then_some(sent));
-        Verdict::Enter { reduce: covered }
+        AckAction::Enter { reduce: covered }
     }
 
     /// An acknowledgment of `una` that brings word of further arrivals, where SACK is in use (RFC 6675, section 5):
     /// steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
-    pub(crate) fn on_news(&mut self, una: u64, sent: u64, first_is_lost: bool, profile: &Profile) -> Verdict {
+    pub(crate) fn on_news(
+        &mut self,
+        una: u64,
+        sent: u64,
+        first_is_lost: bool,
+        profile: &Profile,
+    ) -> AckAction {
         if self.is_recovering() {
-            return Verdict::Inflate;
+            return AckAction::Inflate;
         }
         self.dup_acks = self.dup_acks.saturating_add(1);
         let count = u32::from(self.dup_acks);
         if count < profile.dupthresh && !first_is_lost {
-            return Verdict::Early { nth: count };
+            return AckAction::Early { nth: count };
         }
         // RFC 6675, 5.1: after a timeout not before all that was sent is acknowledged. What a mark has reduced
         // the window for already is recovered without another reduction (RFC 3168, 6.1.2).
         let covered = una >= self.recover;
         if !covered && self.cause != Cause::Mark {
-            return Verdict::Ignore;
+            return AckAction::Ignore;
         }
         self.begin(Some(sent));
-        Verdict::Enter { reduce: covered }
+        AckAction::Enter { reduce: covered }
     }
 
     /// Fast recovery begins; RFC 6675, 4.1: RecoveryPoint = HighData.

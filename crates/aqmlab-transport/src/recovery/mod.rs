@@ -1,6 +1,6 @@
 //! Loss recovery: which segment is missing, and what an acknowledgment means for it.
 //!
-//! [`Machine`] turns each acknowledgment into a [`Verdict`], by Reno, NewReno or with SACK; the endpoint carries it
+//! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint carries it
 //! out on the window, the timer and the sequence numbers. Reno and NewReno know of one hole at a time, the one at
 //! the cumulative acknowledgment; with SACK a [`Scoreboard`] knows them all, and says how much is on its way and
 //! what to send next.
@@ -15,7 +15,7 @@ pub(crate) use scoreboard::{Hole, Scoreboard};
 
 /// What to do about an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum AckAction {
     /// New data acknowledged in the ordinary course.
     Advance,
     /// New data acknowledged, fast recovery is over.

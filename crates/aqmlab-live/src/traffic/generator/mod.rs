@@ -2,11 +2,12 @@
 //!
 //! Its loop is here; [`due`] has what it does when an instant comes, [`heard`] what it does when sockets tell of something.
 
-mod due;
-mod heard;
+mod socket_events;
+mod timer_events;
 
 use std::os::fd::OwnedFd;
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::Table;
 use aqmlab_scenario::Plan;
@@ -15,17 +16,17 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 
-use super::counts::Trouble;
+use super::counts::SocketErrors;
 use super::flow::{Body, Flow};
 use super::interest::Whose;
 use super::signals::Signals;
 use super::sockets;
 use super::tables::{FlowRow, series_table};
 use super::timers::{Due, Timers};
-use crate::entry::{End, Entry};
+use crate::data_plane::{Clock, DataPlaneControl};
 use crate::error::LiveError;
 use crate::host::Hosts;
-use crate::plane::{Clock, PlaneControl};
+use crate::host_id::HostId;
 
 /// What the generator leaves behind.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub struct Outcome {
     /// The table `flow_series`.
     pub series: Table,
     /// What went wrong at sockets.
-    pub trouble: Trouble,
+    pub socket_errors: SocketErrors,
     /// How late flows started, datagrams left and sessions were woken, in nanoseconds.
     pub lateness_ns: Histogram,
     /// Processor time that the generator has used, with what the kernel did on its behalf.
@@ -72,11 +73,11 @@ pub struct Generator<'a> {
     flows: Vec<Option<Box<Flow>>>,
     ended: Vec<FlowRow>,
     series: Table,
-    trouble: Trouble,
+    socket_errors: SocketErrors,
     lateness_ns: Histogram,
     measuring: bool,
     /// Who is told at once when enough flows have completed.
-    router: Option<&'a PlaneControl>,
+    router: Option<&'a DataPlaneControl>,
 }
 
 /// The longest that the generator sleeps: so soon it hears that the run has ended.
@@ -110,7 +111,7 @@ impl<'a> Generator<'a> {
             flows: Vec::new(),
             ended: Vec::new(),
             series: series_table(),
-            trouble: Trouble::default(),
+            socket_errors: SocketErrors::default(),
             lateness_ns: Histogram::new(),
             measuring: plan.warmup.is_zero(),
             router: None,
@@ -125,13 +126,13 @@ impl<'a> Generator<'a> {
     }
 
     /// The router whose measured interval ends when enough flows have completed.
-    pub fn with_router(self, router: &'a PlaneControl) -> Self {
+    pub fn with_router(self, router: &'a DataPlaneControl) -> Self {
         Generator { router: Some(router), ..self }
     }
 
     fn add_class(&mut self, number: usize) -> Result<(), LiveError> {
         let (plan, stack) = (&self.plan.classes[number], &self.hosts.stacks[number]);
-        let host = self.hosts.of(Entry { class: number, side: End::Server });
+        let host = self.hosts.of(HostId { class: number, side: End::Server });
         let at = self.hosts.addresses.server(number);
         let server = match &stack.tcp {
             Some(options) => sockets::listener(host, at, options),
@@ -198,7 +199,7 @@ impl<'a> Generator<'a> {
         Outcome {
             rows: self.ended,
             series: self.series,
-            trouble: self.trouble,
+            socket_errors: self.socket_errors,
             lateness_ns: self.lateness_ns,
             processor_time: Clock::thread_time().saturating_sub(used),
             still_open: self.classes.into_iter().map(|class| class.server).collect(),

@@ -1,31 +1,30 @@
 //! What only some flows meet at the edges of the network: losses, the pipes of delay stages, and links of their own that
 //! are not there.
 
+use aqmlab_network::End;
 use aqmlab_qdisc::{Loss, Passage, Pipe};
 use aqmlab_scenario::{Edge, Plan};
 use aqmlab_units::{Bytes, Instant, Span};
-
-use crate::packet::End;
 
 /// Which of a flow's four access links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessLink {
     /// from the sender into the network
-    SenderOut = 0,
+    ClientOut = 0,
     /// from the network to the receiver
-    ReceiverIn = 1,
+    ServerIn = 1,
     /// from the receiver into the network
-    ReceiverOut = 2,
+    ServerOut = 2,
     /// from the network to the sender
-    SenderIn = 3,
+    ClientIn = 3,
 }
 
 impl AccessLink {
     /// The end that it is of.
     pub const fn end(self) -> End {
         match self {
-            AccessLink::SenderOut | AccessLink::SenderIn => End::Sender,
-            AccessLink::ReceiverIn | AccessLink::ReceiverOut => End::Receiver,
+            AccessLink::ClientOut | AccessLink::ClientIn => End::Client,
+            AccessLink::ServerIn | AccessLink::ServerOut => End::Server,
         }
     }
 }
@@ -33,7 +32,7 @@ impl AccessLink {
 /// A flow's losses and delay stages. A stage lies between the flow's own link and the network: behind a link that leads
 /// into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is
 /// arithmetic on the packet's way over the link.
-pub struct Hazards {
+pub struct Impairments {
     /// At the entrance of the sender's outgoing link.
     loss: Option<Loss>,
     /// In the order of [`AccessLink`].
@@ -48,13 +47,13 @@ pub struct Hazards {
 
 /// Where each link lies: direction (0: to the receiver) and edge of the network.
 const PLACES: [(AccessLink, usize, Edge); 4] = [
-    (AccessLink::SenderOut, 0, Edge::Entry),
-    (AccessLink::ReceiverIn, 0, Edge::Exit),
-    (AccessLink::ReceiverOut, 1, Edge::Entry),
-    (AccessLink::SenderIn, 1, Edge::Exit),
+    (AccessLink::ClientOut, 0, Edge::Entry),
+    (AccessLink::ServerIn, 0, Edge::Exit),
+    (AccessLink::ServerOut, 1, Edge::Entry),
+    (AccessLink::ClientIn, 1, Edge::Exit),
 ];
 
-impl Hazards {
+impl Impairments {
     /// Those of flow `index` of class number `class`; `None` if nothing can happen to its packets.
     pub fn new(plan: &Plan, class: usize, index: u64, seed: u64) -> Option<Self> {
         let of = &plan.classes[class];
@@ -65,7 +64,7 @@ impl Hazards {
         });
         let linked = PLACES.map(|(link, ..)| of.has_access(link.end() as usize));
         let any = loss.is_some() || stages.iter().any(Option::is_some) || linked.contains(&false);
-        any.then_some(Hazards { loss, stages, linked, last: [None; 4], lost_packets: 0 })
+        any.then_some(Impairments { loss, stages, linked, last: [None; 4], lost_packets: 0 })
     }
 
     /// What the stages add to the round-trip time.
@@ -75,7 +74,7 @@ impl Hazards {
 
     /// Before a packet enters a link: when it does. `None` if it is lost.
     pub fn before(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
-        if which == AccessLink::SenderOut && self.loss.as_mut().is_some_and(Loss::hits) {
+        if which == AccessLink::ClientOut && self.loss.as_mut().is_some_and(Loss::hits) {
             self.lost_packets += 1;
             return None;
         }
@@ -125,5 +124,5 @@ impl Hazards {
 
 /// Does the link lead into the network?
 fn leads_in(which: AccessLink) -> bool {
-    matches!(which, AccessLink::SenderOut | AccessLink::ReceiverOut)
+    matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }

@@ -1,12 +1,13 @@
 //! What is due: flows start, sessions and datagrams have their turn, flows stop, samples are taken.
 
+use aqmlab_network::End;
 use aqmlab_scenario::FlowSource;
 use aqmlab_traffic::Session;
 use aqmlab_units::Instant;
 
 use super::{Generator, PER_PASS, socket_error};
-use crate::entry::{End, Entry};
 use crate::error::LiveError;
+use crate::host_id::HostId;
 use crate::sys;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::flow::{Body, Connection, Flow};
@@ -65,7 +66,7 @@ impl Generator<'_> {
 
     fn body(&self, class: usize, index: u32, at: Instant) -> std::io::Result<Body> {
         let (addresses, stack) = (self.hosts.addresses, &self.hosts.stacks[class]);
-        let host = self.hosts.of(Entry { class, side: End::Client });
+        let host = self.hosts.of(HostId { class, side: End::Client });
         let from = addresses.client(class, index).expect("the plan has been checked for ports");
         let to = addresses.server(class);
         let session = match self.plan.classes[class].source(index, at, self.seed) {
@@ -116,7 +117,7 @@ impl Generator<'_> {
             Body::Tcp(connection) => connection.wake(at),
             Body::Packets(datagrams) => {
                 if datagrams.next_at().is_some() && !datagrams.emit() {
-                    self.trouble.unsent += 1;
+                    self.socket_errors.unsent += 1;
                 }
                 datagrams.next_at()
             }

@@ -5,20 +5,20 @@ use aqmlab_recording::Fates;
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::Instant;
 
-use super::books::{DoorBooks, FlowBooks, count};
-use super::lanes::Lanes;
+use super::books::{FlowBooks, HostBooks, count};
+use super::flow_table::FlowTable;
 use super::routes::Routes;
 use super::tap::{Happening, Tap, What};
-use crate::entry::Entry;
 use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
+use crate::host_id::HostId;
 
 /// A frame that leaves the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaving<'a> {
+pub struct OutgoingFrame<'a> {
     /// When it leaves, ideally.
     pub at: Instant,
-    /// By which door.
-    pub to: Entry,
+    /// By which host.
+    pub to: HostId,
     /// The index of its flow within the class, if it is of one.
     pub flow: Option<u32>,
     /// Its ECN field as it leaves.
@@ -30,63 +30,63 @@ pub struct Leaving<'a> {
 }
 
 /// Takes the frames that leave the network, in the order of time.
-pub trait Exit {
+pub trait FrameSink {
     /// A frame leaves.
-    fn leave(&mut self, leaving: Leaving<'_>);
+    fn leave(&mut self, leaving: OutgoingFrame<'_>);
 }
 
 /// All that a frame leaves traces in.
-pub struct Yard {
+pub struct FrameStore {
     pub pool: FramePool,
     pub routes: Routes,
-    pub lanes: Lanes,
+    pub flow_table: FlowTable,
     pub fates: Fates,
-    pub doors: Vec<DoorBooks>,
-    /// Of each class, by lane and direction.
+    pub hosts: Vec<HostBooks>,
+    /// Of each class, by row and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
     /// What has left of each connection, likewise; empty for classes of datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     pub tap: Option<Box<dyn Tap>>,
 }
 
-impl Yard {
+impl FrameStore {
     /// The books of a frame's flow in its direction.
     pub fn books(&mut self, frame: &LiveFrame) -> &mut FlowBooks {
-        let door = frame.entry();
-        &mut self.flows[door.class][frame.lane() as usize][door.side as usize]
+        let host = frame.origin();
+        &mut self.flows[host.class][frame.flow_row() as usize][host.side as usize]
     }
 
     /// A frame leaves the network.
-    pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: bool, out: &mut dyn Exit) {
+    pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: bool, out: &mut dyn FrameSink) {
         let size = frame.wire_len();
         self.fates.delivered.count(size);
         self.fates.packet_hops += u64::from(self.routes.passed(frame.place));
-        let to = frame.entry().opposite();
+        let to = frame.origin().opposite();
         let (ecn, marked) = (frame.ecn(), frame.is_marked());
         let new_bytes = self.new_bytes(&frame);
         let books = self.books(&frame);
         count(&mut books.delivered, size);
         books.received_bytes += new_bytes;
         books.delivered_ce += u64::from(ecn == Ecn::Ce);
-        let door = &mut self.doors[to.number()];
-        count(&mut door.left, size);
-        door.left_ce += u64::from(ecn == Ecn::Ce);
-        door.left_marked += u64::from(marked);
+        let host = &mut self.hosts[to.number()];
+        count(&mut host.left, size);
+        host.left_ce += u64::from(ecn == Ecn::Ce);
+        host.left_marked += u64::from(marked);
         self.write_header(&frame);
-        let flow = self.lanes.flow(to.class, frame.lane());
+        let flow = self.flow_table.flow(to.class, frame.flow_row());
         let octets = self.pool.frame(&frame.slot, frame.len());
-        out.leave(Leaving { at, to, flow, ecn, measured, octets });
+        out.leave(OutgoingFrame { at, to, flow, ecn, measured, octets });
         self.pool.free(frame.slot);
     }
 
     /// How many bytes of a leaving frame its receiver has not had before.
     fn new_bytes(&mut self, frame: &LiveFrame) -> u64 {
-        let door = frame.entry();
-        let Some(streams) = self.streams[door.class].get_mut(frame.lane() as usize) else {
+        let host = frame.origin();
+        let Some(streams) = self.streams[host.class].get_mut(frame.flow_row() as usize) else {
             return frame.wire_len().get();
         };
         match tcp_payload(self.pool.frame(&frame.slot, frame.len())) {
-            Some(segment) => streams[door.side as usize].pass(segment.seq, segment.syn, segment.len).into(),
+            Some(segment) => streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into(),
             None => 0,
         }
     }
@@ -117,46 +117,46 @@ impl Yard {
 
     /// What becomes of frames at the queue of `link`.
     pub const fn at_queue(&mut self, link: usize) -> AtQueue<'_> {
-        AtQueue { yard: self, link }
+        AtQueue { store: self, link }
     }
 
     /// What becomes of frames between queues.
     pub const fn on_the_way(&mut self) -> OnTheWay<'_> {
-        OnTheWay { yard: self }
+        OnTheWay { store: self }
     }
 }
 
 /// Hears of frames at one queue.
 pub struct AtQueue<'a> {
-    yard: &'a mut Yard,
+    store: &'a mut FrameStore,
     link: usize,
 }
 
 impl Observer<LiveFrame> for AtQueue<'_> {
     fn dropped(&mut self, now: Instant, frame: LiveFrame, at: Cause) {
-        let yard = &mut *self.yard;
-        yard.happens(self.link, now, &frame, What::Drop { reason: at.reason });
-        yard.fates.dropped.count(frame.wire_len());
-        yard.fates.packet_hops += u64::from(yard.routes.passed(frame.place));
-        yard.books(&frame).dropped += 1;
-        yard.pool.free(frame.slot);
+        let store = &mut *self.store;
+        store.happens(self.link, now, &frame, What::Drop { reason: at.reason });
+        store.fates.dropped.count(frame.wire_len());
+        store.fates.packet_hops += u64::from(store.routes.passed(frame.place));
+        store.books(&frame).dropped += 1;
+        store.pool.free(frame.slot);
     }
 
     fn marked(&mut self, now: Instant, frame: &LiveFrame, at: Cause) {
-        self.yard.happens(self.link, now, frame, What::Mark { reason: at.reason });
+        self.store.happens(self.link, now, frame, What::Mark { reason: at.reason });
     }
 }
 
 /// Hears of frames in pipes.
 pub struct OnTheWay<'a> {
-    yard: &'a mut Yard,
+    store: &'a mut FrameStore,
 }
 
 impl Observer<LiveFrame> for OnTheWay<'_> {
     fn dropped(&mut self, _now: Instant, frame: LiveFrame, _at: Cause) {
-        self.yard.fates.lost.count(frame.wire_len());
-        self.yard.books(&frame).lost += 1;
-        self.yard.pool.free(frame.slot);
+        self.store.fates.lost.count(frame.wire_len());
+        self.store.books(&frame).lost += 1;
+        self.store.pool.free(frame.slot);
     }
 
     fn marked(&mut self, _now: Instant, _frame: &LiveFrame, _at: Cause) {

@@ -1,16 +1,17 @@
 //! Events to come, and how they are named.
 
+use aqmlab_network::End;
 use aqmlab_qdisc::Packet;
 use aqmlab_recording::Tally;
 use aqmlab_units::Instant;
 
-use crate::access::{AccessLinks, Tempi};
+use crate::access::{AccessLinks, Serialisers};
 use crate::event::{EventQueue, FlowRef, Key, Notice, Rank};
-use crate::hazards::AccessLink;
-use crate::packet::{End, SimPacket};
+use crate::impairments::AccessLink;
+use crate::packet::SimPacket;
 
 /// Events to come.
-pub struct Agenda<Q: EventQueue> {
+pub struct Scheduler<Q: EventQueue> {
     /// The events.
     pub queue: Q,
     /// The number of links: flows' objects are numbered behind them.
@@ -24,9 +25,9 @@ pub struct Agenda<Q: EventQueue> {
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint
-    Sender = 0,
+    Client = 0,
     /// the receiving endpoint
-    Receiver = 1,
+    Server = 1,
     /// a packet source
     Source = 2,
     /// the start of the flow
@@ -34,17 +35,17 @@ pub enum FlowObject {
     /// the end of its sending
     Stop = 4,
     /// the delay of what the sending endpoint sends
-    SenderDelay = 5,
+    ClientDelay = 5,
     /// the delay of what the receiving endpoint sends
-    ReceiverDelay = 6,
+    ServerDelay = 6,
 }
 
 const OBJECTS_PER_FLOW: u64 = 8;
 
-impl<Q: EventQueue> Agenda<Q> {
+impl<Q: EventQueue> Scheduler<Q> {
     /// Nothing to come yet, in a network of so many links.
     pub fn new(queue: Q, links: usize) -> Self {
-        Agenda { queue, links: links as u64, own_arrivals: Key::order(Rank::Arrival, links as u64) }
+        Scheduler { queue, links: links as u64, own_arrivals: Key::order(Rank::Arrival, links as u64) }
     }
 
     #[inline]
@@ -69,7 +70,7 @@ impl<Q: EventQueue> Agenda<Q> {
     /// The one valid timer event of an endpoint.
     #[inline]
     pub fn endpoint_timer(&mut self, at: Instant, number: u32, flow: FlowRef, end: End) {
-        let object = if end == End::Sender { FlowObject::Sender } else { FlowObject::Receiver };
+        let object = if end == End::Client { FlowObject::Client } else { FlowObject::Server };
         self.timer(at, number, object, Notice::EndpointTimer { flow, end });
     }
 
@@ -79,12 +80,12 @@ impl<Q: EventQueue> Agenda<Q> {
     pub fn over_access(
         &mut self,
         access: &mut AccessLinks,
-        tempi: &mut Tempi,
+        serialisers: &mut Serialisers,
         which: AccessLink,
         at: Instant,
         mut packet: SimPacket,
     ) -> bool {
-        let Some((due, turn)) = access.pass(tempi, which, at, packet.wire_len()) else { return false };
+        let Some((due, turn)) = access.pass(serialisers, which, at, packet.wire_len()) else { return false };
         packet.pass();
         self.arrival_from_own_link(due, which, turn, packet);
         true

@@ -12,13 +12,13 @@ use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Plan, parse};
 use aqmlab_units::{Instant, Span};
 
-use super::control::PlaneControl;
+use super::control::DataPlaneControl;
 use super::device::Device;
-use super::looping::{Loop, Parts};
-use super::pulse::Pulse;
+use super::event_loop::{EventLoop, Parts};
+use super::poller::Poller;
 use crate::error::LiveError;
 use crate::frame::internet_checksum;
-use crate::router::{FIRST_CLIENT_PORT, Room, Router, SERVER_PORT};
+use crate::router::{FIRST_CLIENT_PORT, FrameBudget, Router, SERVER_PORT};
 
 /// A clock that moves when somebody waits, or when something takes its time.
 struct Time {
@@ -35,7 +35,7 @@ struct Time {
     /// When the next packet comes, by device.
     next: RefCell<Vec<Instant>>,
     ends: Instant,
-    control: PlaneControl,
+    control: DataPlaneControl,
     spun: Cell<bool>,
 }
 
@@ -50,13 +50,13 @@ impl Time {
             suspended_from: Instant::FAR_FUTURE,
             next: RefCell::new(vec![Instant::FAR_FUTURE; 2]),
             ends,
-            control: PlaneControl::default(),
+            control: DataPlaneControl::default(),
             spun: Cell::new(false),
         }
     }
 }
 
-impl Pulse for Rc<Time> {
+impl Poller for Rc<Time> {
     fn now(&self) -> Instant {
         self.now.get()
     }
@@ -196,16 +196,17 @@ fn devices(time: &Rc<Time>, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Vec<Scrip
     vec![Scripted::new(0, time, arrivals), Scripted::new(1, time, VecDeque::new())]
 }
 
-fn looping(plan: &Plan, time: &Rc<Time>, devices: Vec<Scripted>) -> Loop<Scripted, Rc<Time>> {
+fn event_loop(plan: &Plan, time: &Rc<Time>, devices: Vec<Scripted>) -> EventLoop<Scripted, Rc<Time>> {
     let router =
-        Router::new(plan, 1, &Registry::builtin(), &Room { frames: 8192, largest: vec![1500] }).unwrap();
-    Loop::new(router, devices, Rc::clone(time), Span::us(30))
+        Router::new(plan, 1, &Registry::builtin(), &FrameBudget { frames: 8192, largest: vec![1500] })
+            .unwrap();
+    EventLoop::new(router, devices, Rc::clone(time), Span::us(30))
 }
 
 fn run(queue: &str, time: Time, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Parts<Scripted> {
     let (plan, time) = (plan(queue), Rc::new(time));
     let devices = devices(&time, arrivals);
-    looping(&plan, &time, devices).run(&time.control).unwrap()
+    event_loop(&plan, &time, devices).run(&time.control).unwrap()
 }
 
 const fn at(ms: u64) -> Instant {
@@ -218,7 +219,7 @@ fn a_punctual_machine_is_never_late() {
     assert_eq!(report.lateness_max, Span::ZERO);
     assert!(report.lateness.total() > 1000);
     assert_eq!((report.stalls, report.write_errors, report.duty), (0, 0, 0.0));
-    assert_eq!(devices[1].written.len() as u64, router.doors()[1].left.packets);
+    assert_eq!(devices[1].written.len() as u64, router.hosts()[1].left.packets);
     assert_eq!(router.held(), 0);
     router.finish().unwrap();
 }
@@ -231,7 +232,7 @@ fn a_late_machine_writes_late_and_decides_alike() {
         let (mut plan, time) = (plan(red), Rc::new(Time { oversleep, ..Time::new(at(3000)) }));
         plan.stop.at = Span::ms(1100);
         let devices = devices(&time, stream(2000, Span::us(600)));
-        looping(&plan, &time, devices).run(&time.control).unwrap()
+        event_loop(&plan, &time, devices).run(&time.control).unwrap()
     };
     let (punctual, late) = (route(Span::ZERO), route(Span::us(700)));
     assert!(
@@ -242,7 +243,7 @@ fn a_late_machine_writes_late_and_decides_alike() {
     let sizes = |devices: &[Scripted]| devices[1].written.iter().map(|(_, len)| *len).collect::<Vec<_>>();
     assert_eq!(sizes(&punctual.1), sizes(&late.1));
     let (punctual, late) = (punctual.0.finish().unwrap(), late.0.finish().unwrap());
-    assert!(punctual.doors[1].left_marked > 50);
+    assert!(punctual.hosts[1].left_marked > 50);
     assert_eq!(punctual.ports.summary.digest(), late.ports.summary.digest());
     assert_eq!(punctual.ports.histograms.digest(), late.ports.histograms.digest());
     assert_eq!(punctual.flows, late.flows);
@@ -273,7 +274,7 @@ fn a_flood_keeps_no_link_waiting() {
     // All of them wait from the beginning; to read them takes longer than the test.
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
-    let (router, devices, report) = looping(&plan, &time, devices).run(&time.control).unwrap();
+    let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     assert!(time.now.get() < at(1201), "and it hears that it is to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
     // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
@@ -286,7 +287,7 @@ fn a_flood_keeps_no_link_waiting() {
 fn a_suspended_machine_voids_the_run() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time { suspended_from: at(700), ..Time::new(at(3000)) }));
     let devices = devices(&time, stream(100, Span::ms(5)));
-    let error = looping(&plan, &time, devices).run(&time.control).err().unwrap();
+    let error = event_loop(&plan, &time, devices).run(&time.control).err().unwrap();
     let LiveError::Suspended { at: noticed, lost } = error else { panic!("{error}") };
     assert_eq!(lost, Span::s(3));
     assert!(noticed >= at(700) && noticed <= at(900), "{noticed:?}");
@@ -297,14 +298,14 @@ fn what_a_device_refuses_is_counted_and_a_broken_one_is_named() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time::new(at(500))));
     let mut pair = devices(&time, stream(10, Span::ms(5)));
     pair[1].refuses = true;
-    let (router, _, report) = looping(&plan, &time, pair).run(&time.control).unwrap();
-    assert_eq!((report.write_errors, router.doors()[1].left.packets), (10, 10));
+    let (router, _, report) = event_loop(&plan, &time, pair).run(&time.control).unwrap();
+    assert_eq!((report.write_errors, router.hosts()[1].left.packets), (10, 10));
     router.finish().unwrap();
 
     let time = Rc::new(Time::new(at(500)));
     let mut pair = devices(&time, stream(10, Span::ms(5)));
     pair[1].breaks = true;
-    let error = looping(&plan, &time, pair).run(&time.control).err().unwrap().to_string();
+    let error = event_loop(&plan, &time, pair).run(&time.control).err().unwrap().to_string();
     assert!(error.starts_with("cannot read from the server of class 1: "), "{error}");
 }
 
@@ -313,9 +314,9 @@ fn a_thread_that_is_too_busy_does_not_spin() {
     for (busy, spins) in [(50, true), (90, false)] {
         let (plan, time) = (plan(DROPTAIL), Rc::new(Time { busy, ..Time::new(at(3000)) }));
         let devices = devices(&time, stream(1000, Span::ms(2)));
-        let looping = looping(&plan, &time, devices);
+        let event_loop = event_loop(&plan, &time, devices);
         // It is known to be busy after the first window.
-        let (.., report) = looping.run(&time.control).unwrap();
+        let (.., report) = event_loop.run(&time.control).unwrap();
         assert!(time.spun.get(), "at first there is nothing against it");
         assert_eq!(report.without_spin.is_zero(), spins, "{busy} %: {}", report.without_spin);
         assert!((report.duty - busy as f64 / 100.0).abs() < 0.01, "{}", report.duty);
@@ -327,7 +328,7 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time::new(at(2000))));
     time.control.end_at(at(1000), StoppedBy::Completed);
     let devices = devices(&time, stream(1000, Span::ms(2)));
-    let (router, _, report) = looping(&plan, &time, devices).run(&time.control).unwrap();
+    let (router, _, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     let (ended, why) = time.control.ended().unwrap();
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
@@ -361,14 +362,14 @@ fn a_running_loop_allocates_nothing() {
         let plan = plan_of(flows, queue);
         let time = Rc::new(Time { oversleep: Span::us(50), ..Time::new(at(8000)) });
         let devices = devices(&time, stream_of(flows, 8_000_000 / gap_us, Span::us(gap_us)));
-        let looping = looping(&plan, &time, devices);
+        let event_loop = event_loop(&plan, &time, devices);
         let mut parts = None;
-        let counted = allocation_counter::measure(|| parts = Some(looping.run(&time.control).unwrap()));
+        let counted = allocation_counter::measure(|| parts = Some(event_loop.run(&time.control).unwrap()));
         let (router, devices, _) = parts.unwrap();
         assert_eq!(counted.count_total, 0, "{flows} flows: {queue}");
         let left = devices[1].written.len() as u64;
         assert!(
-            left > 5_000 && left < router.doors()[0].read.packets - 50,
+            left > 5_000 && left < router.hosts()[0].read.packets - 50,
             "{queue}: {left} left, and the queue was full"
         );
         router.finish().unwrap();

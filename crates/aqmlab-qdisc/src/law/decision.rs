@@ -27,21 +27,21 @@ impl Notice {
 
 /// What a law says of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum Decision {
     /// It passes, as far as the law is concerned.
     Admit,
     /// It is to be marked or dropped.
     Notify(Notice),
 }
 
-/// The verdict of a law without memory of single packets: notified early with probability `p`, scaled by size.
+/// The decision of a law without memory of single packets: notified early with probability `p`, scaled by size.
 #[inline]
-pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce() -> f64) -> Verdict {
+pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
     // DEVIATES from ns-2: `u < p`, not `u <= p`, so that probability 0 never hits.
     if p > 0.0 && draw() < byte_mode.scaled(p, size) {
-        Verdict::Notify(Notice::EARLY)
+        Decision::Notify(Notice::EARLY)
     } else {
-        Verdict::Admit
+        Decision::Admit
     }
 }
 

@@ -36,15 +36,15 @@ impl Sender {
 }
 
 /// Traced connections: their state at the last look, and the rows so far.
-pub struct Trace {
+pub struct FlowTrace {
     last: BTreeMap<u32, Sender>,
     table: Table,
 }
 
-impl Trace {
+impl FlowTrace {
     /// Nothing seen yet.
     pub fn new() -> Self {
-        Trace { last: BTreeMap::new(), table: Table::new(&schema::TRACE) }
+        FlowTrace { last: BTreeMap::new(), table: Table::new(&schema::TRACE) }
     }
 
     /// The sender of flow `number` has been served: a row for each named event, or one if anything else changed.

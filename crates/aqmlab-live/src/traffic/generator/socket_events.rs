@@ -1,12 +1,12 @@
 //! What sockets tell: connections and datagrams reach servers, streams can be read and written, flows complete and end.
 
+use aqmlab_network::End;
 use aqmlab_recording::StoppedBy;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
 
 use super::{Generator, socket_error};
-use crate::entry::End;
 use crate::error::LiveError;
 use crate::host::flow_of_port;
 use crate::traffic::flow::{Body, Flow};
@@ -53,7 +53,7 @@ impl Generator<'_> {
                     connection.accepted(Stream::new(socket, false, window));
                     self.see_to(number);
                 }
-                _ => self.trouble.strays += 1,
+                _ => self.socket_errors.strays += 1,
             }
         }
         Ok(())
@@ -76,7 +76,7 @@ impl Generator<'_> {
             let flow = number.and_then(|number| self.flows[number as usize].as_mut());
             match flow.map(|flow| &mut flow.body) {
                 Some(Body::Packets(datagrams)) => datagrams.delivered(length),
-                _ => self.trouble.strays += 1,
+                _ => self.socket_errors.strays += 1,
             }
         }
     }
@@ -150,7 +150,7 @@ impl Generator<'_> {
 
     /// A connection has ended with an error. That is counted; a run goes on.
     fn fail(&mut self, number: u32, error: i32) {
-        self.trouble.count(error);
+        self.socket_errors.count(error);
         self.end_flow(number);
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use aqmlab_network::End;
 use aqmlab_scenario::{IpVersion, Plan};
 
 use super::address::Addresses;
@@ -11,8 +12,8 @@ use super::namespace::Namespace;
 use super::refusal;
 use super::stack::Stack;
 use super::sysctl::{self, Applied, Sysctl};
-use crate::entry::{End, Entry};
 use crate::error::LiveError;
+use crate::host_id::HostId;
 
 /// A host: a namespace of its own, and how it has been set up.
 #[derive(Debug)]
@@ -30,21 +31,21 @@ pub struct Hosts {
     pub addresses: Addresses,
     /// Where the process itself is: an empty namespace.
     pub home: Namespace,
-    /// In the order of [`Entry::number`].
+    /// In the order of [`HostId::number`].
     pub hosts: Vec<Host>,
     /// By class.
     pub stacks: Vec<Stack>,
 }
 
 /// Makes a namespace for each end of each class, with an interface, an address and a route; and returns our ends of the
-/// interfaces in the order of [`Entry::number`]. The process must have left the namespace that it was started in.
+/// interfaces in the order of [`HostId::number`]. The process must have left the namespace that it was started in.
 ///
 /// # Errors
 /// If the plan cannot be laid out, or the machine refuses.
 ///
 /// # Panics
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
-pub fn lay(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
+pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
     let ip = plan.live.ip;
     let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
     let mut hosts =
@@ -53,7 +54,7 @@ pub fn lay(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
     for (class, plan) in plan.classes.iter().enumerate() {
         hosts.check_congestion_control(class, &plan.name)?;
         for side in End::ALL {
-            let (host, tun) = hosts.one(Entry { class, side }, ip)?;
+            let (host, tun) = hosts.one(HostId { class, side }, ip)?;
             hosts.hosts.push(host);
             tuns.push(tun);
         }
@@ -64,8 +65,8 @@ pub fn lay(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
 
 impl Hosts {
     /// A host.
-    pub fn of(&self, entry: Entry) -> &Host {
-        &self.hosts[entry.number()]
+    pub fn of(&self, id: HostId) -> &Host {
+        &self.hosts[id.number()]
     }
 
     /// What the plan asks for and the kernel cannot be told: a sentence each, none twice.
@@ -81,7 +82,7 @@ impl Hosts {
         remarks
     }
 
-    /// What each host's kernel has counted, in the order of [`Entry::number`]. Its namespace is as old as the run.
+    /// What each host's kernel has counted, in the order of [`HostId::number`]. Its namespace is as old as the run.
     ///
     /// # Errors
     /// What the system said.
@@ -95,13 +96,13 @@ impl Hosts {
         Ok(counters)
     }
 
-    fn one(&self, entry: Entry, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
+    fn one(&self, id: HostId, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
         let namespace = Namespace::new()?;
-        let stack = &self.stacks[entry.class];
+        let stack = &self.stacks[id.class];
         let settings: Vec<Sysctl> =
             of_every_host(ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
         let applied = sysctl::apply(&settings)?;
-        let tun = interface::make(self.addresses.of(entry), stack, ip)?;
+        let tun = interface::make(self.addresses.of(id), stack, ip)?;
         Ok((Host { namespace, applied }, tun))
     }
 

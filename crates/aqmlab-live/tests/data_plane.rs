@@ -7,16 +7,16 @@ use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Duration;
 
-use aqmlab_live::plane::{Clock, FdDevice, Plane, PlaneControl, PlaneSettings};
+use aqmlab_live::data_plane::{Clock, DataPlane, DataPlaneControl, DataPlaneSettings, FdDevice};
 use aqmlab_live::router::Router;
-use aqmlab_live::{End, Entry};
+use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Ecn, Registry};
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::Wait;
 use aqmlab_units::{Instant, Span};
-use support::{datagram, plan, room};
+use support::{datagram, frame_budget, plan};
 
-const CLIENT: Entry = Entry { class: 0, side: End::Client };
+const CLIENT: HostId = HostId { class: 0, side: End::Client };
 
 fn pair() -> (FdDevice<UnixDatagram>, UnixDatagram) {
     let (ours, theirs) = UnixDatagram::pair().unwrap();
@@ -43,14 +43,14 @@ fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
         access_rate = "none"
         "#,
     );
-    let router = Router::new(&plan, 1, &Registry::builtin(), &room(&plan, 1000)).unwrap();
+    let router = Router::new(&plan, 1, &Registry::builtin(), &frame_budget(&plan, 1000)).unwrap();
     let ((near, client), (far, server)) = (pair(), pair());
     let clock = Clock::start();
-    let settings = PlaneSettings { wait, spin: Span::us(30), realtime };
-    let plane = Plane::new(router, vec![near, far], clock, settings).unwrap();
-    let control = PlaneControl::default();
+    let settings = DataPlaneSettings { wait, spin: Span::us(30), realtime };
+    let data_plane = DataPlane::new(router, vec![near, far], clock, settings).unwrap();
+    let control = DataPlaneControl::default();
     let (times, outcome) = thread::scope(|scope| {
-        let plane = scope.spawn(|| plane.run(&control));
+        let data_plane = scope.spawn(|| data_plane.run(&control));
         while !control.is_ready() {
             thread::yield_now();
         }
@@ -75,15 +75,15 @@ fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
         }
         thread::sleep(Duration::from_millis(20));
         control.finish();
-        (times, plane.join().unwrap().unwrap())
+        (times, data_plane.join().unwrap().unwrap())
     });
     assert!(control.is_gone());
     let (record, report) = (&outcome.router, &outcome.report);
     assert_eq!(record.stopped_by, StoppedBy::Interrupted);
-    assert_eq!(record.doors[0].read.packets, u64::from(packets) + 1);
-    assert_eq!((record.doors[0].refused(), record.doors[1].refused()), (1, 0));
+    assert_eq!(record.hosts[0].read.packets, u64::from(packets) + 1);
+    assert_eq!((record.hosts[0].refused(), record.hosts[1].refused()), (1, 0));
     assert_eq!(
-        (record.doors[0].left.packets, record.doors[1].left.packets),
+        (record.hosts[0].left.packets, record.hosts[1].left.packets),
         (packets.into(), packets.into())
     );
     assert_eq!((report.write_errors, record.still_held), (0, 0));

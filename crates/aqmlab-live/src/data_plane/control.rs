@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 use aqmlab_recording::StoppedBy;
 use aqmlab_units::{Instant, Span};
 
-/// Between a data plane and those who watch it. The plane looks at it every few milliseconds.
+/// Between a data plane and those who watch it. The data plane looks at it every few milliseconds.
 #[derive(Debug)]
-pub struct PlaneControl {
+pub struct DataPlaneControl {
     ready: AtomicBool,
     gone: AtomicBool,
     finish: AtomicBool,
@@ -19,9 +19,9 @@ pub struct PlaneControl {
     priority: AtomicI32,
 }
 
-impl Default for PlaneControl {
+impl Default for DataPlaneControl {
     fn default() -> Self {
-        PlaneControl {
+        DataPlaneControl {
             ready: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             finish: AtomicBool::new(false),
@@ -34,10 +34,10 @@ impl Default for PlaneControl {
     }
 }
 
-impl PlaneControl {
+impl DataPlaneControl {
     // --- for those who watch --------------------------------------------------------------------------
 
-    /// Is the plane at work?
+    /// Is the data plane at work?
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
@@ -47,7 +47,7 @@ impl PlaneControl {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// The measured interval shall end at `at`, or as soon after as the plane looks, if it has not by then. The first
+    /// The measured interval shall end at `at`, or as soon after as the data plane looks, if it has not by then. The first
     /// wish counts.
     pub fn end_at(&self, at: Instant, why: StoppedBy) {
         self.wanted.set(at, why);
@@ -68,17 +68,17 @@ impl PlaneControl {
         Span::ns(self.lateness_max.load(Ordering::Relaxed))
     }
 
-    /// The real-time priority of a plane that is at work, if it has one.
+    /// The real-time priority of a data plane that is at work, if it has one.
     pub fn priority(&self) -> Option<i32> {
         Some(self.priority.load(Ordering::Acquire)).filter(|&priority| priority > 0)
     }
 
-    /// The plane shall close its books and end.
+    /// The data plane shall close its books and end.
     pub fn finish(&self) {
         self.finish.store(true, Ordering::Release);
     }
 
-    // --- for the plane --------------------------------------------------------------------------------
+    // --- for the data plane --------------------------------------------------------------------------------
 
     pub(super) fn set_ready(&self) {
         self.ready.store(true, Ordering::Release);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_first_wish_counts_from_its_instant_on() {
-        let control = PlaneControl::default();
+        let control = DataPlaneControl::default();
         let at = |ms| Instant::ZERO + Span::ms(ms);
         assert_eq!(control.wanted(at(1000)), None);
         control.end_at(at(20), StoppedBy::Completed);

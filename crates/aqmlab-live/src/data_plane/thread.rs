@@ -8,18 +8,18 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::set_current_timer_slack;
 
 use super::clock::Clock;
-use super::control::PlaneControl;
+use super::control::DataPlaneControl;
 use super::device::Device;
-use super::looping::Loop;
-use super::pulse::SystemPulse;
-use super::report::PlaneReport;
+use super::event_loop::EventLoop;
+use super::poller::SystemPoller;
+use super::report::DataPlaneReport;
 use crate::error::LiveError;
 use crate::priority;
 use crate::router::{Router, RouterRecord};
 
-/// How a plane waits and how it is scheduled.
+/// How a data plane waits and how it is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PlaneSettings {
+pub struct DataPlaneSettings {
     /// How it waits for the next departure.
     pub wait: Wait,
     /// For how long before a departure [`Wait::Hybrid`] does not sleep.
@@ -29,24 +29,24 @@ pub struct PlaneSettings {
 }
 
 /// A router between devices, on this machine's clock.
-pub struct Plane<D> {
-    looping: Loop<D, SystemPulse>,
+pub struct DataPlane<D> {
+    event_loop: EventLoop<D, SystemPoller>,
     realtime: bool,
 }
 
-/// What a plane leaves behind.
+/// What a data plane leaves behind.
 #[derive(Debug)]
-pub struct PlaneOutcome<D> {
+pub struct DataPlaneOutcome<D> {
     /// Tables and books of the network.
     pub router: RouterRecord,
     /// How punctual it was.
-    pub report: PlaneReport,
+    pub report: DataPlaneReport,
     /// The devices.
     pub devices: Vec<D>,
 }
 
-impl<D: Device> Plane<D> {
-    /// A plane whose devices are the router's doors, by [`crate::Entry::number`]. Takes all the memory that it will
+impl<D: Device> DataPlane<D> {
+    /// A data plane whose devices are the router's hosts, by [`crate::HostId::number`]. Takes all the memory that it will
     /// need while the measured interval lasts.
     ///
     /// # Errors
@@ -55,33 +55,36 @@ impl<D: Device> Plane<D> {
         router: Router,
         devices: Vec<D>,
         clock: Clock,
-        settings: PlaneSettings,
+        settings: DataPlaneSettings,
     ) -> Result<Self, LiveError> {
-        assert_eq!(devices.len(), router.doors().len(), "a device for each door");
-        let pulse = SystemPulse::new(clock, &devices).map_err(LiveError::io("wait for", "the devices"))?;
+        assert_eq!(devices.len(), router.hosts().len(), "a device for each host");
+        let poller = SystemPoller::new(clock, &devices).map_err(LiveError::io("wait for", "the devices"))?;
         let spin = match settings.wait {
             Wait::Hybrid => settings.spin,
             Wait::Epoll => Span::ZERO,
         };
-        Ok(Plane { looping: Loop::new(router, devices, pulse, spin), realtime: settings.realtime })
+        Ok(DataPlane {
+            event_loop: EventLoop::new(router, devices, poller, spin),
+            realtime: settings.realtime,
+        })
     }
 
-    /// Runs on the calling thread, which from then on is the plane's, until [`PlaneControl::finish`].
+    /// Runs on the calling thread, which from then on is the data plane's, until [`DataPlaneControl::finish`].
     ///
     /// # Errors
     /// If the machine was suspended, a device fails, or a book does not balance.
-    pub fn run(mut self, control: &PlaneControl) -> Result<PlaneOutcome<D>, LiveError> {
+    pub fn run(mut self, control: &DataPlaneControl) -> Result<DataPlaneOutcome<D>, LiveError> {
         // Whoever watches learns that it has ended, whatever ends it.
         let _gone = Gone(control);
         self.prepare_thread(control);
-        let (router, devices, report) = self.looping.run(control)?;
-        Ok(PlaneOutcome { router: router.finish()?, report, devices })
+        let (router, devices, report) = self.event_loop.run(control)?;
+        Ok(DataPlaneOutcome { router: router.finish()?, report, devices })
     }
 
-    fn prepare_thread(&mut self, control: &PlaneControl) {
+    fn prepare_thread(&mut self, control: &DataPlaneControl) {
         // Without it the kernel lets timers of ordinary threads come 50 us late, to save wake-ups. It is no privilege.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let report = self.looping.report_mut();
+        let report = self.event_loop.report_mut();
         if self.realtime {
             let priority = priority::favour_router();
             report.realtime = priority.is_some();
@@ -91,7 +94,7 @@ impl<D: Device> Plane<D> {
     }
 }
 
-struct Gone<'a>(&'a PlaneControl);
+struct Gone<'a>(&'a DataPlaneControl);
 
 impl Drop for Gone<'_> {
     fn drop(&mut self) {

@@ -5,7 +5,7 @@ use aqmlab_units::{Instant, Span};
 
 /// What was measured of a data plane, from the end of the warm-up to the end of the measured interval.
 #[derive(Clone, PartialEq, Debug)]
-pub struct PlaneReport {
+pub struct DataPlaneReport {
     /// Of each frame written, how late: the time just before the write minus the ideal instant, in ns.
     pub lateness: Histogram,
     /// The greatest of these.
@@ -40,12 +40,12 @@ pub struct Stall {
 /// So many stalls are listed; all are counted.
 const LISTED: usize = 64;
 
-impl PlaneReport {
+impl DataPlaneReport {
     /// Nothing yet, and room for all that may come.
     pub(super) fn new() -> Self {
         let mut lateness = Histogram::new();
         lateness.reserve();
-        PlaneReport {
+        DataPlaneReport {
             lateness,
             lateness_max: Span::ZERO,
             stalls: 0,

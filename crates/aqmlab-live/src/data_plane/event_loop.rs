@@ -4,15 +4,15 @@ use std::io;
 
 use aqmlab_units::{Instant, Span};
 
-use super::control::PlaneControl;
+use super::control::DataPlaneControl;
 use super::device::Device;
 use super::duty::{Duty, Reading};
-use super::pulse::Pulse;
-use super::report::{PlaneReport, Stall};
-use crate::entry::Entry;
+use super::poller::Poller;
+use super::report::{DataPlaneReport, Stall};
 use crate::error::LiveError;
-use crate::router::{Exit, Leaving, Router};
-use crate::verdict::LONGEST_SILENCE;
+use crate::faithfulness::LONGEST_SILENCE;
+use crate::host_id::HostId;
+use crate::router::{FrameSink, OutgoingFrame, Router};
 
 /// Frames read from one device before others are looked at and the clock is: a sender that never pauses must not keep the
 /// router from its links.
@@ -25,9 +25,9 @@ const SCRATCH: usize = 1 << 16;
 const ASLEEP: Span = Span::ms(100);
 
 /// The loop's state.
-pub struct Loop<D, P> {
+pub struct EventLoop<D, P> {
     router: Router,
-    pulse: P,
+    poller: P,
     spin: Span,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
@@ -36,27 +36,27 @@ pub struct Loop<D, P> {
     last_pass: Instant,
     /// Does the measured interval last?
     measuring: bool,
-    gate: Gate<D>,
+    sink: DeviceSink<D>,
 }
 
 /// Where frames leave: the devices, and how late they do.
-struct Gate<D> {
+struct DeviceSink<D> {
     devices: Vec<D>,
-    report: PlaneReport,
+    report: DataPlaneReport,
 }
 
-/// The gate with the time at hand.
-struct OpenGate<'a, D, P> {
-    gate: &'a mut Gate<D>,
-    pulse: &'a P,
+/// The devices with the clock at hand.
+struct TimedSink<'a, D, P> {
+    sink: &'a mut DeviceSink<D>,
+    poller: &'a P,
 }
 
-impl<D: Device, P: Pulse> Exit for OpenGate<'_, D, P> {
-    fn leave(&mut self, leaving: Leaving<'_>) {
-        let Gate { devices, report } = &mut *self.gate;
+impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
+    fn leave(&mut self, leaving: OutgoingFrame<'_>) {
+        let DeviceSink { devices, report } = &mut *self.sink;
         // To keep what everything was at the end of the run takes a moment, which is no lateness of the run's.
         if leaving.measured {
-            report.late(self.pulse.now().saturating_since(leaving.at));
+            report.late(self.poller.now().saturating_since(leaving.at));
         }
         if devices[leaving.to.number()].write(leaving.octets).is_err() {
             report.write_errors += 1;
@@ -65,52 +65,52 @@ impl<D: Device, P: Pulse> Exit for OpenGate<'_, D, P> {
 }
 
 /// What a loop leaves behind.
-pub type Parts<D> = (Router, Vec<D>, PlaneReport);
+pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
-impl<D: Device, P: Pulse> Loop<D, P> {
-    /// Between these devices, which are the router's doors by their numbers. Takes all the memory that it will need.
-    pub fn new(router: Router, devices: Vec<D>, pulse: P, spin: Span) -> Self {
-        let reading = Reading { now: pulse.now(), used: pulse.thread_time() };
+impl<D: Device, P: Poller> EventLoop<D, P> {
+    /// Between these devices, which are the router's hosts by their numbers. Takes all the memory that it will need.
+    pub fn new(router: Router, devices: Vec<D>, poller: P, spin: Span) -> Self {
+        let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len()];
         // Not zero: pages of zeros are not there before they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
-        let gate = Gate { devices, report: PlaneReport::new() };
-        Loop {
+        let sink = DeviceSink { devices, report: DataPlaneReport::new() };
+        EventLoop {
             router,
-            pulse,
+            poller,
             spin,
             scratch,
             ready,
             duty: Duty::new(reading),
             last_pass: reading.now,
             measuring: false,
-            gate,
+            sink,
         }
     }
 
     /// What is to be told of the thread that runs it.
-    pub fn report_mut(&mut self) -> &mut PlaneReport {
-        &mut self.gate.report
+    pub fn report_mut(&mut self) -> &mut DataPlaneReport {
+        &mut self.sink.report
     }
 
     /// Runs until the control says that it is enough.
     ///
     /// # Errors
     /// If the machine was suspended, or a device or the wait fails.
-    pub fn run(mut self, control: &PlaneControl) -> Result<Parts<D>, LiveError> {
+    pub fn run(mut self, control: &DataPlaneControl) -> Result<Parts<D>, LiveError> {
         self.begin();
         control.set_ready();
         while !control.is_finished() {
             let now = self.pass(control)?;
             self.wait(now)?;
         }
-        let now = self.pulse.now();
-        self.router.advance(now, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+        let now = self.poller.now();
+        self.router.advance(now, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
         self.settle_measuring(now);
         if self.measuring {
-            self.gate.report.duty = self.duty.measured(self.reading());
+            self.sink.report.duty = self.duty.measured(self.reading());
         }
-        Ok((self.router, self.gate.devices, self.gate.report))
+        Ok((self.router, self.sink.devices, self.sink.report))
     }
 
     /// Time that has passed before the loop began is no stall of it.
@@ -122,20 +122,20 @@ impl<D: Device, P: Pulse> Loop<D, P> {
     }
 
     /// Once round: the time at which it is done.
-    fn pass(&mut self, control: &PlaneControl) -> Result<Instant, LiveError> {
-        let begun = self.pulse.now();
+    fn pass(&mut self, control: &DataPlaneControl) -> Result<Instant, LiveError> {
+        let begun = self.poller.now();
         self.look_for_a_stall(begun);
         self.read_all()?;
-        let now = self.pulse.now();
-        self.router.advance(now, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+        let now = self.poller.now();
+        self.router.advance(now, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
         if let Some(why) = control.wanted(now) {
-            self.router.end(now, why, &mut OpenGate { gate: &mut self.gate, pulse: &self.pulse });
+            self.router.end(now, why, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
         }
         self.settle_measuring(now);
         if self.duty.is_due(now) {
             self.end_window(now)?;
         }
-        let report = &self.gate.report;
+        let report = &self.sink.report;
         control.report(self.router.ended(), self.router.held(), report.lateness_max);
         Ok(now)
     }
@@ -146,7 +146,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
             let mut reads = 0;
             while self.ready[number] && reads < READS {
                 self.ready[number] =
-                    self.read(number).map_err(|error| LiveError::io("read from", door(number))(error))?;
+                    self.read(number).map_err(|error| LiveError::io("read from", host(number))(error))?;
                 reads += 1;
             }
         }
@@ -155,11 +155,11 @@ impl<D: Device, P: Pulse> Loop<D, P> {
 
     /// Reads one frame: was there one?
     fn read(&mut self, number: usize) -> io::Result<bool> {
-        let Some(length) = self.gate.devices[number].read(&mut self.scratch)? else { return Ok(false) };
-        let now = self.pulse.now();
-        let mut out = OpenGate { gate: &mut self.gate, pulse: &self.pulse };
-        // Why a frame is refused is on the door's books.
-        let _ = self.router.accept(now, Entry::of_number(number), &self.scratch[..length], &mut out);
+        let Some(length) = self.sink.devices[number].read(&mut self.scratch)? else { return Ok(false) };
+        let now = self.poller.now();
+        let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
+        // Why a frame is refused is on the host's books.
+        let _ = self.router.accept(now, HostId::of_number(number), &self.scratch[..length], &mut out);
         Ok(true)
     }
 
@@ -173,7 +173,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         let until = if self.ready.contains(&true) { now } else { due };
         // Where nothing leaves, nothing is late.
         let spin = if due == leaving && self.duty.may_spin() { self.spin } else { Span::ZERO };
-        let waited = self.pulse.wait(until, spin, &mut self.ready);
+        let waited = self.poller.wait(until, spin, &mut self.ready);
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
@@ -184,7 +184,7 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         // What the state was before the silence does not tell whether the measured interval has begun in it.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
-            self.gate.report.stalled(Stall { at: self.last_pass, length });
+            self.sink.report.stalled(Stall { at: self.last_pass, length });
         }
         self.last_pass = now;
     }
@@ -200,13 +200,13 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         if measuring {
             self.duty.measure(reading);
         } else {
-            self.gate.report.duty = self.duty.measured(reading);
+            self.sink.report.duty = self.duty.measured(reading);
         }
     }
 
     /// Every tenth of a second: how busy, and has the machine slept?
     fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
-        let lost = self.pulse.suspended();
+        let lost = self.poller.suspended();
         if lost > ASLEEP {
             return Err(LiveError::Suspended { at: now, lost });
         }
@@ -214,18 +214,18 @@ impl<D: Device, P: Pulse> Loop<D, P> {
         let reading = self.reading();
         let length = self.duty.next_window(reading);
         if !spun && self.measuring {
-            self.gate.report.without_spin += length;
+            self.sink.report.without_spin += length;
         }
         Ok(())
     }
 
     fn reading(&self) -> Reading {
-        Reading { now: self.pulse.now(), used: self.pulse.thread_time() }
+        Reading { now: self.poller.now(), used: self.poller.thread_time() }
     }
 }
 
-/// A device by the name of its door.
-fn door(number: usize) -> String {
-    let Entry { class, side } = Entry::of_number(number);
+/// A device by the name of its host.
+fn host(number: usize) -> String {
+    let HostId { class, side } = HostId::of_number(number);
     format!("the {} of class {}", side.name(), class + 1)
 }

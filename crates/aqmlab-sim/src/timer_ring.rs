@@ -25,7 +25,7 @@ struct Node {
 const _: () = assert!(size_of::<Node>() == 32, "a timer that waits is half a cache line");
 
 /// Notices by slot of time, numbered from time zero; all lie within one turn of the ring.
-pub(crate) struct Later {
+pub(crate) struct TimerRing {
     pool: Vec<Node>,
     /// The first free node.
     free: u32,
@@ -37,9 +37,9 @@ pub(crate) struct Later {
     first: u64,
 }
 
-impl Later {
+impl TimerRing {
     pub(crate) fn new() -> Self {
-        Later { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
+        TimerRing { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
     }
 
     /// Does the ring reach from slot `from` to `slot`?

@@ -1,4 +1,4 @@
-//! How much room a router needs.
+//! How many frames a router has memory for.
 
 use aqmlab_params::Value;
 use aqmlab_scenario::{Edge, LinkPlan, Plan};
@@ -7,16 +7,16 @@ use aqmlab_units::text::Size;
 
 use crate::error::LiveError;
 
-/// How much room a router has for frames.
+/// How many frames a router has memory for, and how long they may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Room {
+pub struct FrameBudget {
     /// Most frames in the network at once.
     pub frames: usize,
     /// The largest packet of each class, in octets.
     pub largest: Vec<usize>,
 }
 
-/// Room for frames where their size allows it, and the most that is taken: 96 MiB of packets of 1500 octets.
+/// Slots for frames where their size allows it, and the most that is taken: 96 MiB of packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
 /// Memory for frames that nobody misses. All of it is touched and locked: more is taken only for what a plan needs.
@@ -24,8 +24,8 @@ const AMPLE: u64 = 256 << 20;
 /// Memory for frames that is not taken even then.
 const MOST: u64 = 1 << 30;
 
-impl Room {
-    /// Room for what the queues of a plan hold and twice what its links carry in the longest mean round-trip time, in
+impl FrameBudget {
+    /// Slots for what the queues of a plan hold and twice what its links carry in the longest mean round-trip time, in
     /// packets of the mean size; at least 8,192 frames and at most 65,536. Where that takes more than 256 MiB, as with an MTU
     /// of 65,535, there are fewer, but never fewer than the queues hold and the links carry once. Whether it was enough is on
     /// the books.
@@ -44,7 +44,7 @@ impl Room {
                 MOST >> 20
             )));
         }
-        Ok(Room { frames: frames as usize, largest })
+        Ok(FrameBudget { frames: frames as usize, largest })
     }
 }
 
@@ -87,11 +87,11 @@ mod tests {
 
     /// A thousand data packets of 1500 bytes a second there, and as many acknowledgments of 40 bytes back: 125 under way each
     /// in 124 ms of the flow and 1 ms of the link. Queues of `limit` and 10 packets.
-    fn room(limit: u64, largest: usize) -> Result<Room, LiveError> {
+    fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }
 
-    fn room_with(limit: u64, largest: usize, delays: &str) -> Result<Room, LiveError> {
+    fn room_with(limit: u64, largest: usize, delays: &str) -> Result<FrameBudget, LiveError> {
         let text = format!(
             "title = \"t\"\nduration = \"1s\"\n\
              [topology]\nkind = \"dumbbell\"\nrate = \"12Mbit\"\nreverse_rate = \"320kbit\"\ndelay = \"1ms\"\n\
@@ -100,7 +100,7 @@ mod tests {
              [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ntcp = {{ mss = \"1460B\" }}\n{delays}\n"
         );
         let plan = aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
-        Room::of(&plan, vec![576, largest])
+        FrameBudget::of(&plan, vec![576, largest])
     }
 
     fn frames(limit: u64, largest: usize) -> usize {

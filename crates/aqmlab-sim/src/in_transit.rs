@@ -11,7 +11,7 @@ use crate::routes::Routes;
 
 /// Flows, their packets' paths and options, and the end-to-end books. It hears of drops at queues: enters them into the
 /// books and tells the flow that its packet is gone.
-pub struct Moving {
+pub struct InTransit {
     /// Every living flow.
     pub flows: FlowTable,
     /// The paths of packets.
@@ -22,7 +22,7 @@ pub struct Moving {
     pub fates: Fates,
 }
 
-impl Observer<SimPacket> for Moving {
+impl Observer<SimPacket> for InTransit {
     fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
         self.fates.dropped.count(pkt.wire_len());
         self.fates.packet_hops += u64::from(self.routes.passed(pkt.place()));

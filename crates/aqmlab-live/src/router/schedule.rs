@@ -1,4 +1,4 @@
-//! The course of a run: samples, the end of the warm-up, the end.
+//! The schedule of a run: samples, the end of the warm-up, the end.
 
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::Plan;
@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 /// What a router does at an instant by itself. Of one instant they go in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
+pub enum Milestone {
     /// Its ports are sampled.
     Sample,
     /// The warm-up is over.
@@ -16,7 +16,7 @@ pub enum Mark {
 }
 
 /// When these come.
-pub struct Course {
+pub struct Schedule {
     interval: Span,
     /// Far future where there is none to come.
     next_sample: Instant,
@@ -28,12 +28,12 @@ pub struct Course {
     pub ended: Option<(Instant, StoppedBy)>,
 }
 
-impl Course {
+impl Schedule {
     /// That of a plan's run.
     pub fn new(plan: &Plan) -> Self {
         let interval = plan.record.queues;
         let at = |span: Span| if span.is_zero() { Instant::FAR_FUTURE } else { Instant::ZERO + span };
-        Course {
+        Schedule {
             interval,
             next_sample: at(interval),
             warmup_ends: at(plan.warmup),
@@ -45,18 +45,18 @@ impl Course {
 
     /// What comes next, and when; `None` once the run is over.
     #[inline]
-    pub fn next(&self) -> Option<(Instant, Mark)> {
+    pub fn next(&self) -> Option<(Instant, Milestone)> {
         if self.ended.is_some() {
             return None;
         }
-        let (mut at, mut mark) = (self.next_sample, Mark::Sample);
+        let (mut at, mut milestone) = (self.next_sample, Milestone::Sample);
         if self.warmup_ends < at {
-            (at, mark) = (self.warmup_ends, Mark::WarmupEnd);
+            (at, milestone) = (self.warmup_ends, Milestone::WarmupEnd);
         }
         if self.ends < at {
-            (at, mark) = (self.ends, Mark::End);
+            (at, milestone) = (self.ends, Milestone::End);
         }
-        Some((at, mark))
+        Some((at, milestone))
     }
 
     /// A sample has been taken.

@@ -10,7 +10,7 @@ use crate::counts::FlowCounts;
 
 /// What has been kept of a flow for looks to come.
 #[derive(Default)]
-pub struct Kept {
+pub struct Snapshots {
     /// Counts of each end at the end of the warm-up, also when that has passed.
     pub warmup: [Option<FlowCounts>; 2],
     /// The sender at the next sample.

@@ -13,7 +13,7 @@ use super::clock::Clock;
 use super::device::Device;
 
 /// What tells the time, and waits.
-pub trait Pulse {
+pub trait Poller {
     /// The time.
     fn now(&self) -> Instant;
 
@@ -32,7 +32,7 @@ pub trait Pulse {
 }
 
 /// This machine's clock, and its devices behind one epoll.
-pub struct SystemPulse {
+pub struct SystemPoller {
     clock: Clock,
     epoll: OwnedFd,
 }
@@ -40,7 +40,7 @@ pub struct SystemPulse {
 /// Devices that are told ready at once; more are told when next asked.
 const AT_ONCE: usize = 32;
 
-impl SystemPulse {
+impl SystemPoller {
     /// Waits for these devices.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl SystemPulse {
             let data = epoll::EventData::new_u64(number as u64);
             epoll::add(&epoll, device.fd(), data, epoll::EventFlags::IN)?;
         }
-        Ok(SystemPulse { clock, epoll })
+        Ok(SystemPoller { clock, epoll })
     }
 
     /// Asks once, waiting at most so long: is any device ready?
@@ -73,7 +73,7 @@ impl SystemPulse {
     }
 }
 
-impl Pulse for SystemPulse {
+impl Poller for SystemPoller {
     #[inline]
     fn now(&self) -> Instant {
         self.clock.now()

@@ -30,7 +30,7 @@ pub struct Check {
 
 /// What became of a live run's trustworthiness.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Verdict {
+pub struct Faithfulness {
     /// All that was looked at.
     pub checks: Vec<Check>,
     /// A person ended the run before its time. What there is of it may be faithful all the same.
@@ -70,7 +70,7 @@ pub struct Observed {
 
 /// What lateness is compared with.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Pace {
+pub struct TimeScales {
     /// The least time that a packet with data takes at a link of its path.
     pub packet_time: Span,
     /// The name of that link.
@@ -82,7 +82,7 @@ pub struct Pace {
 /// A longer silence of the router is a stall: what arrives meanwhile gets the wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
-impl Pace {
+impl TimeScales {
     /// That of a plan whose flows have this base round-trip time at least. Packets are those that carry data, and their links
     /// those on which their classes have data: acknowledgments are small, and nobody waits for each of them.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
@@ -92,7 +92,7 @@ impl Pace {
         });
         let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
         let link = plan.links.get(link).map(|link| link.name.clone()).unwrap_or_default();
-        Pace { packet_time, link, least_rtt }
+        TimeScales { packet_time, link, least_rtt }
     }
 
     /// The most that the 99th percentile of lateness may be, and why.
@@ -118,12 +118,12 @@ fn packet_of(workload: &Workload) -> Bytes {
     }
 }
 
-impl Verdict {
-    /// On a run of this pace.
-    pub fn of(observed: &Observed, pace: &Pace, interrupted: bool) -> Self {
+impl Faithfulness {
+    /// Whether a run with these time scales is to be trusted.
+    pub fn of(observed: &Observed, time_scales: &TimeScales, interrupted: bool) -> Self {
         let mut checks = vec![
             carried(observed),
-            lateness(observed, pace),
+            lateness(observed, time_scales),
             stalls(observed),
             duty(observed),
             none("write_errors", observed.write_errors, "refused by the host it was meant for"),
@@ -139,7 +139,7 @@ impl Verdict {
         checks.push(at_sockets(observed));
         checks.push(handed_over(observed));
         checks.push(marks(observed));
-        Verdict { checks, interrupted }
+        Faithfulness { checks, interrupted }
     }
 
     /// Does everything hold?
@@ -173,7 +173,7 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Faithfulness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_faithful() {
             f.write_str("faithful")?;
@@ -195,15 +195,15 @@ fn carried(observed: &Observed) -> Check {
     Check { name: "carried", passed, sentence, value: observed.left as f64, limit: 1.0, unit: "packets" }
 }
 
-fn lateness(observed: &Observed, pace: &Pace) -> Check {
+fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     let p99 = observed.lateness_p99;
-    let (limit, why) = pace.limit();
+    let (limit, why) = time_scales.limit();
     let passed = p99 < limit;
     let than = if passed { "limit" } else { "above" };
     Check {
         name: "lateness",
         passed,
-        sentence: format!("p99 lateness {}, {than} {} ({why})", told(p99), told(limit)),
+        sentence: format!("p99 lateness {}, {than} {} ({why})", format_span(p99), format_span(limit)),
         value: p99.as_secs_f64(),
         limit: limit.as_secs_f64(),
         unit: "s",
@@ -215,7 +215,8 @@ fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;
     let than = if passed { "limit" } else { "above" };
-    let sentence = format!("p99 lateness of sources {}, {than} {}", told(p99), told(LONGEST_SILENCE));
+    let sentence =
+        format!("p99 lateness of sources {}, {than} {}", format_span(p99), format_span(LONGEST_SILENCE));
     let (value, limit) = (p99.as_secs_f64(), LONGEST_SILENCE.as_secs_f64());
     Some(Check { name: "traffic", passed, sentence, value, limit, unit: "s" })
 }
@@ -223,13 +224,13 @@ fn traffic(observed: &Observed) -> Option<Check> {
 fn stalls(observed: &Observed) -> Check {
     let passed = observed.stalls == 0;
     let sentence = if passed {
-        format!("no stall, longest silence allowed {}", told(LONGEST_SILENCE))
+        format!("no stall, longest silence allowed {}", format_span(LONGEST_SILENCE))
     } else {
         format!(
             "{} above {}, the longest {}",
             counted(observed.stalls, "stall"),
-            told(LONGEST_SILENCE),
-            told(observed.longest_stall)
+            format_span(LONGEST_SILENCE),
+            format_span(observed.longest_stall)
         )
     };
     Check {
@@ -320,7 +321,7 @@ fn marks(observed: &Observed) -> Check {
 }
 
 /// A time as people read it: three digits, in the unit that fits.
-pub(crate) fn told(span: Span) -> String {
+pub(crate) fn format_span(span: Span) -> String {
     let ns = span.as_ns() as f64;
     let (value, unit) = match span.as_ns() {
         0..1_000 => return format!("{ns} ns"),
@@ -339,8 +340,8 @@ pub(crate) fn told(span: Span) -> String {
 mod tests {
     use super::*;
 
-    fn pace() -> Pace {
-        Pace { packet_time: Span::us(1200), link: "bottleneck".into(), least_rtt: Span::ms(40) }
+    fn time_scales() -> TimeScales {
+        TimeScales { packet_time: Span::us(1200), link: "bottleneck".into(), least_rtt: Span::ms(40) }
     }
 
     fn good() -> Observed {
@@ -353,18 +354,18 @@ mod tests {
         }
     }
 
-    fn verdict(change: impl FnOnce(&mut Observed)) -> Verdict {
+    fn faithfulness(change: impl FnOnce(&mut Observed)) -> Faithfulness {
         let mut observed = good();
         change(&mut observed);
-        Verdict::of(&observed, &pace(), false)
+        Faithfulness::of(&observed, &time_scales(), false)
     }
 
     #[test]
     fn a_good_run_is_faithful() {
-        let verdict = verdict(|_| ());
-        assert!(verdict.is_faithful());
-        assert_eq!(verdict.to_string(), "faithful");
-        assert_eq!(verdict.to_json()["reasons"], json!([]));
+        let faithfulness = faithfulness(|_| ());
+        assert!(faithfulness.is_faithful());
+        assert_eq!(faithfulness.to_string(), "faithful");
+        assert_eq!(faithfulness.to_json()["reasons"], json!([]));
     }
 
     #[test]
@@ -387,17 +388,17 @@ mod tests {
             ("marks", "30 counted", |o| o.marks[1].1 = 30),
         ];
         for (name, figure, defect) in defects {
-            let verdict = verdict(defect);
-            let failed: Vec<_> = verdict.checks.iter().filter(|check| !check.passed).collect();
+            let faithfulness = faithfulness(defect);
+            let failed: Vec<_> = faithfulness.checks.iter().filter(|check| !check.passed).collect();
             assert_eq!(failed.iter().map(|check| check.name).collect::<Vec<_>>(), [name]);
             assert!(failed[0].sentence.contains(figure), "{}", failed[0].sentence);
-            assert!(verdict.to_string().starts_with("NOT FAITHFUL: "), "{verdict}");
+            assert!(faithfulness.to_string().starts_with("NOT FAITHFUL: "), "{faithfulness}");
         }
     }
 
     #[test]
     fn one_is_not_many() {
-        let stalls = |n| verdict(|o| (o.stalls, o.longest_stall) = (n, Span::ms(31))).to_string();
+        let stalls = |n| faithfulness(|o| (o.stalls, o.longest_stall) = (n, Span::ms(31))).to_string();
         assert_eq!(stalls(1), "NOT FAITHFUL: 1 stall above 10.0 ms, the longest 31.0 ms");
         assert_eq!(stalls(2), "NOT FAITHFUL: 2 stalls above 10.0 ms, the longest 31.0 ms");
     }
@@ -405,12 +406,12 @@ mod tests {
     #[test]
     fn lateness_is_compared_with_the_milder_of_both_limits() {
         // 1 % of 200 ms is more than half of 1.2 ms.
-        let pace = Pace { least_rtt: Span::ms(200), ..pace() };
+        let time_scales = TimeScales { least_rtt: Span::ms(200), ..time_scales() };
         let late = |us| Observed { lateness_p99: Span::us(us), ..good() };
-        assert!(Verdict::of(&late(1999), &pace, false).is_faithful());
-        let verdict = Verdict::of(&late(2000), &pace, true);
+        assert!(Faithfulness::of(&late(1999), &time_scales, false).is_faithful());
+        let faithfulness = Faithfulness::of(&late(2000), &time_scales, true);
         assert_eq!(
-            verdict.to_string(),
+            faithfulness.to_string(),
             "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the least base RTT) (interrupted)"
         );
     }
@@ -422,25 +423,25 @@ mod tests {
                     [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ntcp = { profile = \"linux\" }\n\
                     [[traffic]]\nname = \"b\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"500B\"\n";
         let plan = aqmlab_scenario::parse(text, "test").unwrap().arms.remove(0);
-        let pace = Pace::of(&plan, Span::ms(2));
+        let time_scales = TimeScales::of(&plan, Span::ms(2));
         // 500 bytes at 10 Mbit/s.
         assert_eq!(
-            (pace.packet_time, pace.link.as_str()),
+            (time_scales.packet_time, time_scales.link.as_str()),
             (Span::us(400), plan.links[plan.classes[0].path[0]].name.as_str())
         );
     }
 
     #[test]
     fn marks_are_compared_host_by_host() {
-        let verdict = verdict(|o| o.marks = vec![(1, 0), (30, 31)]);
-        assert!(!verdict.is_faithful());
-        assert_eq!(verdict.checks.iter().find(|check| check.name == "marks").unwrap().value, 2.0);
+        let faithfulness = faithfulness(|o| o.marks = vec![(1, 0), (30, 31)]);
+        assert!(!faithfulness.is_faithful());
+        assert_eq!(faithfulness.checks.iter().find(|check| check.name == "marks").unwrap().value, 2.0);
     }
 
     #[test]
     fn all_that_is_wrong_is_told() {
-        let verdict = verdict(|o| (o.duty, o.write_errors) = (0.95, 1));
-        assert_eq!(verdict.reasons().count(), 2);
-        assert!(verdict.to_string().contains("; "));
+        let faithfulness = faithfulness(|o| (o.duty, o.write_errors) = (0.95, 1));
+        assert_eq!(faithfulness.reasons().count(), 2);
+        assert!(faithfulness.to_string().contains("; "));
     }
 }
