@@ -223,8 +223,9 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
 
     aqm_show(name)  # complains of a name that there is not
     if name not in possible:
+        curves, responses = (", ".join(f"`{p}`" for p in names) for names in (CURVES, RESPONSES))
         raise UsageError(
-            f"`{name}` has no law of this kind to draw; there are {', '.join(f'`{p}`' for p in possible)}"
+            f"`{name}` has no law of this kind to draw; by average queue there are {curves}, over time {responses}"
         )
 
 

@@ -154,7 +154,11 @@ def test_values_of_set_are_toml_or_text():
     ("words", "code", "message"),
     [
         (["rde"], 2, "there is no discipline `rde`; there are `red`"),
-        (["fred"], 2, "`fred` has no law of this kind to draw"),
+        (
+            ["fred"],
+            2,
+            "`fred` has no law of this kind to draw; by average queue there are `red`, `ared`, `scred`, over time `pi`",
+        ),
         (["red", "--set", "mint=5p"], 2, 'red: unknown key "mint"; did you mean "min_th"?'),
         (["red", "--set", "min_th=30p", "--set", "max_th=10p"], 2, "min_th `30p` exceeds max_th `10p`"),
         (["red", "--set", "max_p=2"], 2, "max_p"),
