@@ -225,7 +225,8 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
     if name not in possible:
         curves, responses = (", ".join(f"`{p}`" for p in names) for names in (CURVES, RESPONSES))
         raise UsageError(
-            f"`{name}` has no law of this kind to draw; by average queue there are {curves}, over time {responses}"
+            f"`{name}` has no law of this kind to draw; by average queue there are {curves},"
+            f" over time {responses}"
         )
 
 

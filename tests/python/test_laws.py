@@ -157,7 +157,7 @@ def test_values_of_set_are_toml_or_text():
         (
             ["fred"],
             2,
-            "`fred` has no law of this kind to draw; by average queue there are `red`, `ared`, `scred`, over time `pi`",
+            "`fred` has no law of this kind to draw; by average queue there are `red`, `ared`",
         ),
         (["red", "--set", "mint=5p"], 2, 'red: unknown key "mint"; did you mean "min_th"?'),
         (["red", "--set", "min_th=30p", "--set", "max_th=10p"], 2, "min_th `30p` exceeds max_th `10p`"),
