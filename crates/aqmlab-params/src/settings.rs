@@ -56,10 +56,21 @@ pub struct Settings {
 /// A value that does not fit: which parameter, what it is, what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
+    /// Where its table is, from the outermost on: empty for a parameter of the table itself.
+    pub within: Vec<Place>,
     /// The parameter that is wrong.
     pub name: &'static str,
     /// The reason, a sentence without a full stop: ``min_th `30p` exceeds max_th `10p` ``.
     pub message: String,
+}
+
+/// A parameter that holds a table, or a list of tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its name.
+    pub name: &'static str,
+    /// Which item of the list, from 0.
+    pub item: Option<usize>,
 }
 
 impl fmt::Display for ParamError {
@@ -73,7 +84,19 @@ impl core::error::Error for ParamError {}
 impl ParamError {
     /// An error about the parameter `name`.
     pub fn new(name: &'static str, message: impl Into<String>) -> Self {
-        ParamError { name, message: message.into() }
+        ParamError { within: Vec::new(), name, message: message.into() }
+    }
+
+    /// `word` is none of the `words` of the choice `name`.
+    pub fn no_such_word(name: &'static str, word: &str, words: &[&str]) -> Self {
+        ParamError::new(name, format!("{name} `{word}` is none of {words:?}"))
+    }
+
+    /// The same error of a table that the parameter `name` holds, or its list as this item.
+    #[must_use]
+    pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
+        self.within.insert(0, Place { name, item });
+        self
     }
 }
 
@@ -158,6 +181,47 @@ impl Settings {
             Some(Value::Unlimited) => Ok(None),
             Some(Value::Integer(v)) => Ok(Some(*v)),
             other => Err(mismatch(name, "a whole number or unlimited", other)),
+        }
+    }
+}
+
+impl Settings {
+    /// The values of the list `name`; none where it holds nothing.
+    ///
+    /// # Errors
+    /// If it is missing, still automatic or of another kind.
+    pub fn list(&self, name: &'static str) -> Result<&[Value], ParamError> {
+        match self.get(name) {
+            Some(Value::List(items)) => Ok(items),
+            Some(Value::Nothing) => Ok(&[]),
+            other => Err(mismatch(name, "a list", other)),
+        }
+    }
+
+    /// The tables of the list `name`; none where it holds nothing.
+    ///
+    /// # Errors
+    /// If it is missing, still automatic or of another kind.
+    pub fn tables(&self, name: &'static str) -> Result<Vec<&Settings>, ParamError> {
+        let mut tables = Vec::new();
+        for item in self.list(name)? {
+            match item {
+                Value::Table(settings) => tables.push(settings),
+                other => return Err(mismatch(name, "a list of tables", Some(other))),
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The discipline `name` with its parameters; `None` where it holds nothing.
+    ///
+    /// # Errors
+    /// If it is missing, still automatic or of another kind.
+    pub fn discipline(&self, name: &'static str) -> Result<Option<(&'static str, &Settings)>, ParamError> {
+        match self.get(name) {
+            Some(Value::Discipline { kind, settings }) => Ok(Some((*kind, settings))),
+            Some(Value::Nothing) => Ok(None),
+            other => Err(mismatch(name, "a queue discipline", other)),
         }
     }
 }

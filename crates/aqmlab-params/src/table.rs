@@ -158,6 +158,16 @@ pub enum Kind {
     Open(&'static [&'static str]),
     /// Free text.
     Text,
+    /// A code point of differentiated services: a number from 0 to 63, or a name such as `EF`.
+    Dscp,
+    /// The name of a traffic class of the scenario.
+    TrafficClass,
+    /// Several values of one kind, at least one.
+    List(&'static Kind),
+    /// A table of these parameters.
+    Table(&'static [Param]),
+    /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.
+    Discipline,
 }
 
 /// What a parameter is when it is not given.
@@ -186,6 +196,8 @@ pub enum Default {
     Bdp(f64),
     /// This word.
     Choice(&'static str),
+    /// Nothing; what that means is told here.
+    Nothing(&'static str),
     /// Computed from the context by the rule told here.
     Auto(&'static str),
 }
@@ -207,6 +219,7 @@ impl Default {
             Default::Bytes(v) => Value::Size(Size::Bytes(Bytes::new(v))),
             Default::Bdp(v) => Value::Size(Size::Bdp(v)),
             Default::Choice(v) => Value::Choice(v),
+            Default::Nothing(_) => Value::Nothing,
             Default::Auto(_) => Value::Auto,
         })
     }

@@ -1,60 +1,94 @@
-//! The enum of all built-in disciplines.
+//! The built-in disciplines: one list, from which follow the enum of them all, the catalogue and how each is made.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
+use aqmlab_params::{ParamError, Settings};
+use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{Blue, Codel, DropTail, Fred, Pi, Red, RedPd, Rem};
-use crate::{Arrived, Backlog, LawSamples, Observer, Packet, Qdisc};
+use crate::disc::{self, Blue, Codel, DropTail, Fred, Pi, Red, RedPd, Rem};
+use crate::info::Info;
+use crate::{Arrived, Backlog, LawSamples, LinkContext, Observer, Packet, Qdisc};
 
-/// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
-/// call and no box; [`Discipline::Custom`] takes a user's own.
-// A tag of its own is quicker to test than one hidden in a field of the largest variant.
-#[repr(u8)]
-#[non_exhaustive]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "one per port, on the hot path: a box would cost an indirection a packet"
-)]
-pub enum Discipline<P: Packet> {
-    /// [`DropTail`]
-    DropTail(DropTail<P>),
-    /// [`Red`], with a fixed or an adaptive law
-    Red(Red<P>),
-    /// [`Blue`]
-    Blue(Blue<P>),
-    /// [`Codel`]
-    Codel(Codel<P>),
-    /// [`Fred`]
-    Fred(Fred<P>),
-    /// [`Pi`]
-    Pi(Pi<P>),
-    /// [`Rem`]
-    Rem(Rem<P>),
-    /// [`RedPd`]
-    RedPd(RedPd<P>),
-    /// Anything else.
-    Custom(Box<dyn Qdisc<P> + Send>),
-}
+/// Makes a built-in discipline from *effective* parameters and its own stream of draws.
+pub(crate) type Builder<P> = fn(&Settings, &LinkContext, Stream) -> Result<Discipline<P>, ParamError>;
 
-/// Does `$call` with the discipline inside, by its own type.
-macro_rules! each {
-    ($discipline:expr, $inner:ident => $call:expr) => {
-        match $discipline {
-            Discipline::DropTail($inner) => $call,
-            Discipline::Red($inner) => $call,
-            Discipline::Pi($inner) => $call,
-            Discipline::Rem($inner) => $call,
-            Discipline::Blue($inner) => $call,
-            Discipline::Codel($inner) => $call,
-            Discipline::Fred($inner) => $call,
-            Discipline::RedPd($inner) => $call,
-            Discipline::Custom($inner) => $call,
+/// From the list of the built-in disciplines: the enum, its dispatch, the catalogue, the builders. `$d` is a dollar sign,
+/// for the macro within.
+macro_rules! disciplines {
+    ($d:tt $($(#[$doc:meta])* $variant:ident($queue:ty) { $($info:expr => $build:expr),+ $(,)? })+) => {
+        /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
+        /// call and no box; [`Discipline::Custom`] takes a user's own.
+        // A tag of its own is quicker to test than one hidden in a field of the largest variant.
+        #[repr(u8)]
+        #[non_exhaustive]
+        #[allow(
+            clippy::large_enum_variant,
+            reason = "one per port, on the hot path: a box would cost an indirection a packet"
+        )]
+        pub enum Discipline<P: Packet> {
+            $($(#[$doc])* $variant($queue),)+
+            /// Anything else.
+            Custom(Box<dyn Qdisc<P> + Send>),
+        }
+
+        /// Does `$call` with the discipline inside, by its own type.
+        macro_rules! each_discipline {
+            ($d discipline:expr, $d inner:ident => $d call:expr) => {
+                match $d discipline {
+                    $(Discipline::$variant($d inner) => $d call,)+
+                    Discipline::Custom($d inner) => $d call,
+                }
+            };
+        }
+
+        /// The built-in disciplines.
+        pub fn catalogue() -> &'static [Info] {
+            static ALL: &[Info] = &[$($($info),+),+];
+            ALL
+        }
+
+        /// How each of the [`catalogue`] is made, in its order.
+        pub(crate) fn builders<P: Packet>() -> impl Iterator<Item = (Info, Builder<P>)> {
+            let builders: Vec<Builder<P>> = alloc::vec![
+                $($(|s, link, draws| Ok(Discipline::$variant($build(s, link, draws)?))),+),+
+            ];
+            catalogue().iter().copied().zip(builders)
         }
     };
 }
 
-pub(crate) use each;
+// One entry a discipline: the queue, and all that it is called, with the parameters that make it so.
+disciplines! { $
+    /// [`DropTail`]
+    DropTail(DropTail<P>) { disc::DROPTAIL_INFO => disc::build_droptail }
+    /// [`Red`], with a fixed or an adaptive law
+    Red(Red<P>) {
+        disc::RED_INFO => disc::build_red,
+        disc::ARED_INFO => disc::build_ared,
+        disc::SCRED_INFO => disc::build_scred,
+    }
+    /// [`Pi`]
+    Pi(Pi<P>) { disc::PI_INFO => disc::build_pi }
+    /// [`Rem`]
+    Rem(Rem<P>) { disc::REM_INFO => disc::build_rem }
+    /// [`Blue`]
+    Blue(Blue<P>) { disc::BLUE_INFO => disc::build_blue }
+    /// [`Fred`]
+    Fred(Fred<P>) { disc::FRED_INFO => disc::build_fred }
+    /// [`RedPd`]
+    RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
+    /// [`Codel`]
+    Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+}
+
+pub(crate) use each_discipline as each;
+
+/// The built-in discipline called `name`.
+pub fn info(name: &str) -> Option<&'static Info> {
+    catalogue().iter().find(|i| i.name == name)
+}
 
 impl<P: Arrived> Qdisc<P> for Discipline<P> {
     #[inline(always)]

@@ -12,31 +12,10 @@ use alloc::vec::Vec;
 use aqmlab_params::{ParamError, Settings};
 use aqmlab_random::Stream;
 
-use crate::disc::{self, DropTail};
+use crate::discipline::builders;
+pub use crate::discipline::{catalogue, info};
 pub use crate::info::{Decides, Info, Maturity, Preset, Resolve};
 use crate::{Discipline, LinkContext, Packet};
-
-/// The built-in disciplines.
-pub fn catalogue() -> &'static [Info] {
-    static ALL: &[Info] = &[
-        disc::DROPTAIL,
-        disc::RED_INFO,
-        disc::ARED_INFO,
-        disc::SCRED_INFO,
-        disc::PI_INFO,
-        disc::REM_INFO,
-        disc::BLUE_INFO,
-        disc::FRED_INFO,
-        disc::RED_PD_INFO,
-        disc::CODEL_INFO,
-    ];
-    ALL
-}
-
-/// The built-in discipline called `name`.
-pub fn info(name: &str) -> Option<&'static Info> {
-    catalogue().iter().find(|i| i.name == name)
-}
 
 /// Makes a discipline from *effective* parameters and its own stream of draws.
 pub type Build<P> =
@@ -69,50 +48,12 @@ pub struct Registry<P: Packet> {
 
 impl<P: Packet> Registry<P> {
     /// The built-in disciplines.
-    pub fn builtin() -> Self {
-        let entries = alloc::vec![
-            Entry {
-                info: disc::DROPTAIL,
-                build: Box::new(|s, _, _| Ok(Discipline::DropTail(DropTail::build(s)?))),
-            },
-            Entry {
-                info: disc::RED_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_red(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::ARED_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_ared(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::SCRED_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::Red(disc::build_scred(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::PI_INFO,
-                build: Box::new(|s, _, draws| Ok(Discipline::Pi(disc::build_pi(s, draws)?))),
-            },
-            Entry {
-                info: disc::REM_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::Rem(disc::build_rem(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::BLUE_INFO,
-                build: Box::new(|s, _, draws| Ok(Discipline::Blue(disc::build_blue(s, draws)?))),
-            },
-            Entry {
-                info: disc::FRED_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::Fred(disc::build_fred(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::RED_PD_INFO,
-                build: Box::new(|s, link, draws| Ok(Discipline::RedPd(disc::build_red_pd(s, link, draws)?))),
-            },
-            Entry {
-                info: disc::CODEL_INFO,
-                build: Box::new(|s, _, draws| Ok(Discipline::Codel(disc::build_codel(s, draws)?))),
-            },
-        ];
-        Registry { entries }
+    pub fn builtin() -> Self
+    where
+        P: 'static,
+    {
+        let entry = |(info, build)| Entry { info, build: Box::new(build) };
+        Registry { entries: builders().map(entry).collect() }
     }
 
     /// Adds a discipline.

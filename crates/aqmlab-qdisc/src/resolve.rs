@@ -3,8 +3,9 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Setting, Settings, Value};
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Setting, Settings, Value, words};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
@@ -12,13 +13,18 @@ use crate::disc::Measure;
 use crate::registry::Preset;
 use crate::{Limit, LinkContext};
 
-/// When a byte buffer is full.
-pub(crate) const LIMIT_RULES: &[&str] = &["fits", "reached"];
+words! {
+    /// When a buffer is full.
+    pub(crate) enum LimitRule { Fits = "fits", Reached = "reached", Below = "below" }
+}
+
+/// Those of disciplines that do not count as ns-2's DropTail and REM do.
+const WITHOUT_BELOW: &[&str] = &[LimitRule::Fits.word(), LimitRule::Reached.word()];
 
 /// The parameter of every discipline with a buffer limit.
 pub(crate) const LIMIT_RULE: Param = Param {
     name: "limit_rule",
-    kind: Kind::Choice(LIMIT_RULES),
+    kind: Kind::Choice(WITHOUT_BELOW),
     default: Default::Choice("fits"),
     aliases: &[],
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes",
@@ -28,7 +34,7 @@ pub(crate) const LIMIT_RULE: Param = Param {
 
 /// The same where ns-2 counts the packet that arrives: DropTail and REM.
 pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
-    kind: Kind::Choice(&["fits", "reached", "below"]),
+    kind: Kind::Choice(LimitRule::WORDS),
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
     help: "`below` refuses a packet that would bring the backlog up to the limit, so that the buffer holds one less; \
            byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
@@ -45,9 +51,25 @@ pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
     all
 }
 
+/// The same, and the preset's values wherever the scenario gave none.
+pub(crate) fn with_preset(
+    table: &'static [Param],
+    presets: &'static [Preset],
+    given: &Settings,
+) -> Result<Settings, ParamError> {
+    let mut all = completed(table, given);
+    let name = all.choice("preset")?;
+    let preset = presets.iter().find(|p| p.name == name).ok_or_else(|| {
+        let names: Vec<_> = presets.iter().map(|p| p.name).collect();
+        ParamError::no_such_word("preset", name, &names)
+    })?;
+    apply_preset(&mut all, preset);
+    Ok(all)
+}
+
 /// Puts the preset's values wherever the scenario gave none. What an earlier resolution has derived from a value that
 /// was given (packets from bandwidth-delay products) stays.
-pub(crate) fn apply_preset(settings: &mut Settings, preset: &Preset) {
+fn apply_preset(settings: &mut Settings, preset: &Preset) {
     for (name, value) in preset.values {
         let untouched = |s: &Setting| match s.origin {
             Origin::Given => false,
@@ -147,7 +169,7 @@ pub(crate) fn check_order(
 /// A buffer must hold at least one packet of mean size.
 pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
     let limit = effective.size("limit")?;
-    let below = effective.choice("limit_rule") == Ok("below");
+    let below = LimitRule::read(effective, "limit_rule") == Ok(LimitRule::Below);
     let too_small = match limit {
         Size::Packets(n) => n.get() <= u64::from(below),
         Size::Bytes(n) => n < mean_packet + Bytes::new(u64::from(below)),
@@ -168,18 +190,18 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
     // ns-2 with its queue in bytes takes a limit in packets for so many mean packets.
     let mean_packets = |n: Packets| Ok(bytes(effective, "mean_packet")? * n.get());
-    let in_bytes = effective.choice("measure") == Ok("bytes");
+    let in_bytes = Measure::read(effective, "measure") == Ok(Measure::Bytes);
     let one_less = |n: u64| n.saturating_sub(1);
-    match (effective.size("limit")?, effective.choice("limit_rule")?) {
-        (Size::Packets(n), "reached") if in_bytes => Ok(Limit::BytesReached(mean_packets(n)?)),
-        (Size::Packets(n), "below") if in_bytes => {
+    match (effective.size("limit")?, LimitRule::read(effective, "limit_rule")?) {
+        (Size::Packets(n), LimitRule::Reached) if in_bytes => Ok(Limit::BytesReached(mean_packets(n)?)),
+        (Size::Packets(n), LimitRule::Below) if in_bytes => {
             Ok(Limit::Bytes(Bytes::new(one_less(mean_packets(n)?.get()))))
         }
-        (Size::Packets(n), "below") => Ok(Limit::Packets(Packets::new(one_less(n.get())))),
-        (Size::Packets(n), _) => Ok(Limit::Packets(n)),
-        (Size::Bytes(n), "reached") => Ok(Limit::BytesReached(n)),
-        (Size::Bytes(n), "below") => Ok(Limit::Bytes(Bytes::new(one_less(n.get())))),
-        (Size::Bytes(n), _) => Ok(Limit::Bytes(n)),
+        (Size::Packets(n), LimitRule::Below) => Ok(Limit::Packets(Packets::new(one_less(n.get())))),
+        (Size::Packets(n), LimitRule::Fits | LimitRule::Reached) => Ok(Limit::Packets(n)),
+        (Size::Bytes(n), LimitRule::Reached) => Ok(Limit::BytesReached(n)),
+        (Size::Bytes(n), LimitRule::Below) => Ok(Limit::Bytes(Bytes::new(one_less(n.get())))),
+        (Size::Bytes(n), LimitRule::Fits) => Ok(Limit::Bytes(n)),
         (size @ (Size::Bdp(_) | Size::Time(_)), _) => {
             Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))
         }

@@ -78,10 +78,7 @@ fn the_plain_default_is_the_paper_with_five_and_fifteen() {
 #[test]
 fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
     for info in registry::catalogue() {
-        for preset in info.presets.iter().map(|p| p.name).chain(["paper"]) {
-            if info.name == "droptail" {
-                continue;
-            }
+        for preset in info.presets.iter().map(|p| p.name) {
             let once = effective(info.name, &[("preset", Value::Choice(preset))]);
             for s in once.iter() {
                 assert_ne!(s.value, Value::Auto, "{} {preset} {}", info.name, s.name);

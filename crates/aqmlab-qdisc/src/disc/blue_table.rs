@@ -7,7 +7,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Packets, Span};
 
-use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, preset, word};
+use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, names, preset, word};
+use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Blue, BlueControl, EarlyQueue, Measure};
 use crate::law::{BlueIdle, BlueLaw, BlueParams};
 use crate::registry::{Decides, Info, Maturity, Preset};
@@ -31,7 +32,7 @@ const fn ns3(name: &'static str) -> Alias {
 }
 
 static BLUE: &[Param] = &[
-    preset(&["paper", "ns3", "altq"]),
+    preset(const { &names::<3>(PRESETS) }),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
@@ -67,7 +68,7 @@ static BLUE: &[Param] = &[
     },
     Param {
         name: "freeze",
-        kind: Kind::Choice(&["fixed", "random"]),
+        kind: Kind::Choice(Freeze::WORDS),
         default: Default::Choice("fixed"),
         aliases: &[],
         source: "Feng et al. 2002, section 3: fixed there, to be randomised against synchronisation; the distribution is ours",
@@ -75,7 +76,7 @@ static BLUE: &[Param] = &[
     },
     Param {
         name: "gate",
-        kind: Kind::Choice(&["after", "at"]),
+        kind: Kind::Choice(Gate::WORDS),
         default: Default::Choice("after"),
         aliases: &[],
         source: "Feng et al. 2002, figure 2, ALTQ and ns-3: `after`",
@@ -93,7 +94,7 @@ static BLUE: &[Param] = &[
     MEAN_PACKET,
     Param {
         name: "loss",
-        kind: Kind::Choice(&["overflow", "any_drop"]),
+        kind: Kind::Choice(Loss::WORDS),
         default: Default::Choice("overflow"),
         aliases: &[],
         source: "overflow: Feng et al. 2002, ALTQ; any_drop: first state of the port to ns-3",
@@ -101,7 +102,7 @@ static BLUE: &[Param] = &[
     },
     Param {
         name: "idle",
-        kind: Kind::Choice(&["emptied", "periods", "altq"]),
+        kind: Kind::Choice(BlueIdle::WORDS),
         default: Default::Choice("emptied"),
         aliases: &[],
         source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
@@ -127,7 +128,7 @@ static BLUE: &[Param] = &[
     },
     Param {
         name: "precedence",
-        kind: Kind::Choice(&["law", "limit"]),
+        kind: Kind::Choice(Precedence::WORDS),
         default: Default::Choice("law"),
         aliases: &[],
         source: "law: ALTQ; limit: ns-3; the paper does not say",
@@ -136,7 +137,7 @@ static BLUE: &[Param] = &[
     },
     Param {
         name: "victim",
-        kind: Kind::Choice(&["arrival", "random"]),
+        kind: Kind::Choice(Victim::WORDS),
         default: Default::Choice("arrival"),
         aliases: &[],
         source: "arrival: Feng et al. 2002; random: ALTQ",
@@ -148,7 +149,7 @@ static BLUE: &[Param] = &[
     ),
 ];
 
-static PRESETS: &[Preset] = &[
+const PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Feng et al. 2002 with the constants of the author's code", values: &[] },
     Preset {
         name: "ns3",
@@ -176,11 +177,7 @@ static PRESETS: &[Preset] = &[
 ];
 
 fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(BLUE, given);
-    let preset = all.choice("preset")?;
-    if let Some(preset) = PRESETS.iter().find(|p| p.name == preset) {
-        resolve::apply_preset(&mut all, preset);
-    }
+    let mut all = resolve::with_preset(BLUE, PRESETS, given)?;
     let mean = resolve::mean_packet(&mut all, link)?;
     resolve::absolute_size(&mut all, "limit", link)?;
     if all.is_auto("threshold") {
@@ -192,7 +189,8 @@ fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError>
     resolve::check_buffer(&all, link.mean_packet.max(mean))?;
     resolve::check_order(&all, "threshold", "limit", mean)?;
     check_steps(&all)?;
-    if all.choice("victim")? == "random" && !matches!(resolve::limit(&all)?, Limit::Packets(_)) {
+    if Victim::read(&all, "victim")? == Victim::Random && !matches!(resolve::limit(&all)?, Limit::Packets(_))
+    {
         let limit = all.size("limit")?;
         let message = format!(
             "victim `random` needs a limit in packets, it is `{limit}`; a smaller victim makes no room"
@@ -217,9 +215,12 @@ fn check_steps(all: &Settings) -> Result<(), ParamError> {
 }
 
 /// A BLUE queue with effective parameters.
-pub(crate) fn build_blue<P: Packet>(effective: &Settings, draws: Stream) -> Result<Blue<P>, ParamError> {
-    let s = effective;
-    let measure = Measure::from_settings(s)?;
+pub(crate) fn build_blue<P: Packet>(
+    s: &Settings,
+    _: &LinkContext,
+    draws: Stream,
+) -> Result<Blue<P>, ParamError> {
+    let measure = Measure::read(s, "measure")?;
     let unit = match measure {
         Measure::Packets => resolve::bytes(s, "mean_packet")?.as_f64(),
         Measure::Bytes => 1.0,
@@ -230,24 +231,21 @@ pub(crate) fn build_blue<P: Packet>(effective: &Settings, draws: Stream) -> Resu
         increment: s.number("d1")?,
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
-        at_freeze_time: s.choice("gate")? == "at",
+        at_freeze_time: Gate::read(s, "gate")? == Gate::At,
         // The backlog of a limit in other units may come out above the threshold that stands for the limit.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
-        early_drops_count: s.choice("loss")? == "any_drop",
-        idle: match s.choice("idle")? {
-            "periods" => BlueIdle::Periods,
-            "altq" => BlueIdle::Altq,
-            _ => BlueIdle::Emptied,
-        },
+        early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
+        idle: BlueIdle::read(s, "idle")?,
         min_backlog: s.integer("min_backlog")? as f64,
         steps: Some(s.integer("steps")? as f64).filter(|steps| *steps > 0.0),
     };
-    let (random_freeze, random_victim) = (s.choice("freeze")? == "random", s.choice("victim")? == "random");
+    let random_freeze = Freeze::read(s, "freeze")? == Freeze::Random;
+    let random_victim = Victim::read(s, "victim")? == Victim::Random;
     let control = BlueControl::new(BlueLaw::new(params), measure, random_freeze, random_victim, draws);
     let queue = EarlyQueue {
         limit,
         ecn: s.flag("ecn")?,
-        overflow_first: s.choice("precedence")? == "limit",
+        overflow_first: Precedence::read(s, "precedence")? == Precedence::Limit,
         spares_not_ect: false,
     };
     Ok(Blue::new(control, queue, draws))

@@ -8,7 +8,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::table::{ecn, ns2_in, preset, tc};
+use super::table::{ecn, names, ns2_in, preset, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
 use crate::law::{CodelLaw, CodelParams, Decision, Notice};
 use crate::registry::{Decides, Info, Maturity, Preset};
@@ -79,7 +79,7 @@ const fn ns3(name: &'static str) -> Alias {
 }
 
 static CODEL: &[Param] = &[
-    Param { default: Default::Choice("rfc8289"), ..preset(&["rfc8289", "linux"]) },
+    Param { default: Default::Choice("rfc8289"), ..preset(const { &names::<2>(PRESETS) }) },
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
@@ -120,7 +120,7 @@ static CODEL: &[Param] = &[
     },
 ];
 
-static PRESETS: &[Preset] = &[
+const PRESETS: &[Preset] = &[
     Preset { name: "rfc8289", title: RFC, values: &[] },
     Preset {
         name: "linux",
@@ -130,11 +130,7 @@ static PRESETS: &[Preset] = &[
 ];
 
 fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(CODEL, given);
-    let preset = all.choice("preset")?;
-    if let Some(preset) = PRESETS.iter().find(|p| p.name == preset) {
-        resolve::apply_preset(&mut all, preset);
-    }
+    let mut all = resolve::with_preset(CODEL, PRESETS, given)?;
     resolve::absolute_size(&mut all, "limit", link)?;
     resolve::check_buffer(&all, link.mean_packet)?;
     let (target, interval) = (all.span("target")?, all.span("interval")?);
@@ -147,7 +143,11 @@ fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError>
 }
 
 /// A CoDel queue with effective parameters.
-pub(crate) fn build_codel<P: Packet>(s: &Settings, draws: Stream) -> Result<Codel<P>, ParamError> {
+pub(crate) fn build_codel<P: Packet>(
+    s: &Settings,
+    _: &LinkContext,
+    draws: Stream,
+) -> Result<Codel<P>, ParamError> {
     let law = CodelLaw::new(CodelParams {
         target: s.span("target")?,
         interval: s.span("interval")?,

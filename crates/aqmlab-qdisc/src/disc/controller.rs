@@ -9,6 +9,7 @@ use aqmlab_units::{Bytes, Packets};
 
 use super::Measure;
 use super::table::{MAX_PACKET, MEASURE, ns2, ns2_in};
+use super::words::ByteScale;
 use crate::LinkContext;
 use crate::law::ByteMode;
 use crate::registry::Preset;
@@ -31,7 +32,7 @@ pub(super) const UNIT: Param = Param {
 
 pub(super) const BYTE_MODE: Param = Param {
     name: "byte_mode",
-    kind: Kind::Choice(&["off", "mean", "max"]),
+    kind: Kind::Choice(ByteScale::WORDS),
     default: Default::Choice("off"),
     aliases: &[ns2("bytes_").reads(Reading::Words("mean", "off"))],
     source: "off: RFC 7141; mean: ns-2.35; Le et al. 2003 say \"average (or maximum)\"",
@@ -68,12 +69,8 @@ impl<'a> Controller<'a> {
         given: &Settings,
         link: &'a LinkContext,
     ) -> Result<Self, ParamError> {
-        let mut all = resolve::completed(table, given);
-        let preset = all.choice("preset")?;
-        if let Some(preset) = presets.iter().find(|p| p.name == preset) {
-            resolve::apply_preset(&mut all, preset);
-        }
-        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::from_settings(&all)?);
+        let mut all = resolve::with_preset(table, presets, given)?;
+        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::read(&all, "measure")?);
         Ok(Controller { all, link, mean, measure })
     }
 
@@ -148,7 +145,7 @@ pub(super) struct Gauge {
 
 impl Gauge {
     pub(super) fn new(s: &Settings) -> Result<Self, ParamError> {
-        let (measure, mean) = (Measure::from_settings(s)?, resolve::bytes(s, "mean_packet")?);
+        let (measure, mean) = (Measure::read(s, "measure")?, resolve::bytes(s, "mean_packet")?);
         Ok(Gauge {
             measure,
             mean,
@@ -157,10 +154,10 @@ impl Gauge {
                 Measure::Bytes => mean.as_f64(),
             },
             q_ref: in_bytes(s.size("q_ref")?, mean) / mean.as_f64(),
-            byte_mode: match s.choice("byte_mode")? {
-                "mean" => ByteMode::Ns2 { mean },
-                "max" => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
-                _ => ByteMode::Off,
+            byte_mode: match ByteScale::read(s, "byte_mode")? {
+                ByteScale::Off => ByteMode::Off,
+                ByteScale::Mean => ByteMode::Ns2 { mean },
+                ByteScale::Max => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
             },
         })
     }

@@ -1,6 +1,7 @@
 //! DropTail: one queue, and the packet that finds it full is lost.
 
 use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
+use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Packets, Rate};
 
 use super::table::ns2_in;
@@ -20,14 +21,15 @@ impl<P: Packet> DropTail<P> {
     pub fn new(limit: Limit) -> Self {
         DropTail { limit, queue: Fifo::for_limit(limit) }
     }
+}
 
-    /// A queue with effective parameters, as [`Info::resolve`] returns them.
-    ///
-    /// # Errors
-    /// If a parameter is missing or still automatic.
-    pub fn build(effective: &Settings) -> Result<Self, ParamError> {
-        Ok(DropTail::new(resolve::limit(effective)?))
-    }
+/// A queue with effective parameters.
+pub(crate) fn build_droptail<P: Packet>(
+    effective: &Settings,
+    _: &LinkContext,
+    _: Stream,
+) -> Result<DropTail<P>, ParamError> {
+    Ok(DropTail::new(resolve::limit(effective)?))
 }
 
 impl<P: Packet> Qdisc<P> for DropTail<P> {
@@ -69,7 +71,7 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
 }
 
 /// DropTail's entry in the catalogue.
-pub(crate) const INFO: Info = Info {
+pub(crate) const DROPTAIL_INFO: Info = Info {
     name: "droptail",
     title: "DropTail",
     summary: "one first-in first-out queue; the packet that finds it full is lost",

@@ -7,7 +7,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
-use super::table::{MEAN_PACKET, PROBABILITY, ecn, preset};
+use super::table::{MEAN_PACKET, PROBABILITY, ecn, names, preset};
+use super::words::ManyFlowsRule;
 use super::{Fred, FredQueue};
 use crate::law::{FredLaw, FredParams, ManyFlows};
 use crate::registry::{Decides, Info, Maturity, Preset};
@@ -26,12 +27,12 @@ pub(crate) const FRED_INFO: Info = Info {
     resolve,
 };
 
-static PRESETS: &[Preset] = &[Preset { name: "paper", title: "Lin and Morris 1997", values: &[] }];
+const PRESETS: &[Preset] = &[Preset { name: "paper", title: "Lin and Morris 1997", values: &[] }];
 
 const FIGURE: &str = "Lin and Morris 1997, figure 6";
 
 static FRED: &[Param] = &[
-    preset(&["paper"]),
+    preset(const { &names::<1>(PRESETS) }),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
@@ -91,7 +92,7 @@ static FRED: &[Param] = &[
     },
     Param {
         name: "many_flows",
-        kind: Kind::Choice(&["off", "average", "count"]),
+        kind: Kind::Choice(ManyFlowsRule::WORDS),
         default: Default::Choice("off"),
         aliases: &[],
         source: "Lin and Morris 1997, section 6 (recalled); J-Sim 1.3 has `average`, but keeps the drops above max_th",
@@ -191,10 +192,10 @@ pub(crate) fn build_fred<P: Packet>(
         weight: effective.number("w_q")?,
         min_q: effective.integer("min_q")? as f64,
         max_q: packets("max_q")?,
-        many_flows: match effective.choice("many_flows")? {
-            "average" => ManyFlows::Average,
-            "count" => ManyFlows::Count(effective.integer("many_flows_from")?),
-            _ => ManyFlows::Off,
+        many_flows: match ManyFlowsRule::read(effective, "many_flows")? {
+            ManyFlowsRule::Off => ManyFlows::Off,
+            ManyFlowsRule::Average => ManyFlows::Average,
+            ManyFlowsRule::Count => ManyFlows::Count(effective.integer("many_flows_from")?),
         },
         packets_per_s: link.rate.packets_per_s(mean_packet),
     };

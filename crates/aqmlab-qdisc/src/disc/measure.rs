@@ -1,7 +1,5 @@
 //! In what the length of a queue is measured.
 
-use aqmlab_params::{ParamError, Settings};
-
 use crate::Backlog;
 
 /// In what a queue's length is measured.
@@ -14,11 +12,6 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What a parameter `measure` says.
-    pub(crate) fn from_settings(settings: &Settings) -> Result<Self, ParamError> {
-        Ok(if settings.choice("measure")? == "bytes" { Measure::Bytes } else { Measure::Packets })
-    }
-
     /// The length of `backlog`.
     #[inline]
     pub fn of(self, backlog: Backlog) -> f64 {

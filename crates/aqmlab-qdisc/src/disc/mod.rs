@@ -23,13 +23,14 @@ mod rem_resolve;
 mod rem_table;
 mod scred_table;
 mod table;
+mod words;
 
 pub use blue::{Blue, BlueControl};
 pub(crate) use blue_table::{BLUE_INFO, build_blue};
 pub(crate) use codel::{CODEL_INFO, build_codel};
 pub use codel::{Codel, CodelControl};
 pub use droptail::DropTail;
-pub(crate) use droptail::INFO as DROPTAIL;
+pub(crate) use droptail::{DROPTAIL_INFO, build_droptail};
 pub use early::{Early, EarlyLaw, EarlyQueue, Leaving};
 pub use fred::{Fred, FredQueue};
 pub(crate) use fred_table::{FRED_INFO, build_fred};

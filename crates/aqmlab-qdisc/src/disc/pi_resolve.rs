@@ -8,6 +8,7 @@ use aqmlab_units::Span;
 
 use super::controller::{Controller, Gauge, Target};
 use super::pi_table::{PI, PI_PRESETS};
+use super::words::{Gains, OldQueue};
 use super::{EarlyQueue, Pi, PiControl};
 use crate::law::{PiLaw, PiParams, Sampling, TcpLoop};
 use crate::registry::{Decides, Info, Maturity};
@@ -38,7 +39,7 @@ const CAUTIOUS: f64 = 0.4;
 fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
     let mut pi = Controller::new(PI, PI_PRESETS, given, link)?;
     pi.sizes(TARGET)?;
-    let designed = pi.all.choice("gains")? == "auto";
+    let designed = Gains::read(&pi.all, "gains")? == Gains::Auto;
     the_loop(&mut pi, designed)?;
     frequencies(&mut pi, designed)?;
     gains(&mut pi, designed)?;
@@ -169,13 +170,16 @@ pub fn pi_phase_margin(
 }
 
 /// A PI queue with effective parameters.
-pub(crate) fn build_pi<P: Packet>(s: &Settings, draws: Stream) -> Result<Pi<P>, ParamError> {
+pub(crate) fn build_pi<P: Packet>(s: &Settings, _: &LinkContext, draws: Stream) -> Result<Pi<P>, ParamError> {
     let gauge = Gauge::new(s)?;
     let law = PiLaw::new(PiParams {
         a: s.number("a")?,
         b: s.number("b")?,
         q_ref: gauge.q_ref,
-        q_old: if s.choice("q_old")? == "q_ref" { gauge.q_ref } else { 0.0 },
+        q_old: match OldQueue::read(s, "q_old")? {
+            OldQueue::Zero => 0.0,
+            OldQueue::QRef => gauge.q_ref,
+        },
         unit: gauge.unit,
         sampling: Sampling::at_millihertz(libm::rint(1000.0 * s.number("w")?) as u64),
         byte_mode: gauge.byte_mode,

@@ -5,7 +5,8 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, ns2_in, preset, word};
+use super::table::{MEAN_PACKET, NS2, NS2_TITLE, ecn, names, ns2, ns2_in, preset, word};
+use super::words::{Gains, OldQueue};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -14,7 +15,7 @@ const DESIGN: &str = "Hollot, Misra, Towsley, Gong 2001, section IV";
 
 /// PI's parameters.
 pub(super) static PI: &[Param] = &[
-    preset(&["paper", "ns2", "le2003"]),
+    preset(const { &names::<3>(PI_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
     Param {
@@ -27,7 +28,7 @@ pub(super) static PI: &[Param] = &[
     },
     Param {
         name: "gains",
-        kind: Kind::Choice(&["published", "auto"]),
+        kind: Kind::Choice(Gains::WORDS),
         default: Default::Choice("published"),
         aliases: &[],
         source: DESIGN,
@@ -62,7 +63,7 @@ pub(super) static PI: &[Param] = &[
     },
     Param {
         name: "q_old",
-        kind: Kind::Choice(&["zero", "q_ref"]),
+        kind: Kind::Choice(OldQueue::WORDS),
         default: Default::Choice("zero"),
         aliases: &[],
         source: "zero: ns-2.35; the paper does not say",
@@ -106,10 +107,10 @@ const fn packets(name: &'static str, n: u64) -> (&'static str, Value) {
 }
 
 /// PI's presets.
-pub(super) static PI_PRESETS: &[Preset] = &[
+pub(super) const PI_PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Hollot, Misra, Towsley and Gong 2001", values: &[] },
     Preset {
-        name: "ns2",
+        name: NS2,
         title: NS2_TITLE,
         values: &[
             packets("limit", 50),

@@ -13,7 +13,7 @@ use super::red_table::{
     SPACING, W_P, W_Q, gentle, target, w_rule,
 };
 use super::table::{
-    MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, ns2_in, ns2_switch, preset,
+    MAX_PACKET, MEAN_PACKET, MEASURE, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset,
 };
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::registry::{Decides, Info, Maturity, Preset};
@@ -32,13 +32,13 @@ pub(crate) const RED_PD_INFO: Info = Info {
     resolve,
 };
 
-static PRESETS: &[Preset] = &[
+const PRESETS: &[Preset] = &[
     Preset {
         name: "paper",
         title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, over RED of 1993",
         values: &[],
     },
-    Preset { name: "ns2", title: NS2_TITLE, values: RED_NS2 },
+    Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
 ];
 
 const SCRIPTS: &str = "the authors' scripts in ns-2.35";
@@ -55,7 +55,10 @@ const fn interval(name: &'static str, auto: &'static str, help: &'static str) ->
 }
 
 static RED_PD: &[Param] = &[
-    Param { help: "whose variants of RED apply where nothing else is given", ..preset(&["paper", "ns2"]) },
+    Param {
+        help: "whose variants of RED apply where nothing else is given",
+        ..preset(const { &names::<2>(PRESETS) })
+    },
     LIMIT,
     LIMIT_RULE,
     Param {

@@ -11,6 +11,8 @@ use aqmlab_units::{Bytes, Packets};
 use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
 use super::red_weight;
 use super::scred_table::{SCRED, SCRED_PRESETS};
+use super::table::{LINUX, NS2};
+use super::words::{GentleLine, RedByteMode, Region, Start};
 use super::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
@@ -91,13 +93,10 @@ impl<'a> Resolver<'a> {
         given: &Settings,
         link: &'a LinkContext,
     ) -> Result<Self, ParamError> {
-        let mut all = resolve::completed(table, given);
-        let preset = all.choice("preset")?;
-        if let Some(preset) = presets.iter().find(|p| p.name == preset) {
-            resolve::apply_preset(&mut all, preset);
-        }
-        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::from_settings(&all)?);
-        Ok(Resolver { all, link, linux: preset == "linux", mean, measure })
+        let mut all = resolve::with_preset(table, presets, given)?;
+        let linux = all.choice("preset")? == LINUX;
+        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::read(&all, "measure")?);
+        Ok(Resolver { all, link, linux, mean, measure })
     }
 
     pub(super) fn run(mut self) -> Result<Settings, ParamError> {
@@ -204,7 +203,7 @@ impl<'a> Resolver<'a> {
         if !self.all.is_auto("bottom") {
             return Ok(());
         }
-        if self.all.choice("preset")? == "ns2" {
+        if self.all.choice("preset")? == NS2 {
             let bottom = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
             let rule = "the smaller of 0.01 and 80 000 bit/s over the link's rate";
             self.all.set("bottom", Value::Number(bottom), Origin::Derived(rule.into()));
@@ -270,7 +269,7 @@ fn build_adaptive<P: Packet>(
 
 fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
     let mean = resolve::bytes(s, "mean_packet")?;
-    let unit = match Measure::from_settings(s)? {
+    let unit = match Measure::read(s, "measure")? {
         Measure::Packets => mean.as_f64(),
         Measure::Bytes => 1.0,
     };
@@ -280,44 +279,31 @@ fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
         max_p: s.number("max_p")?,
         weight: s.number("w_q")?,
         gentle: s.flag("gentle")?,
-        spacing: match s.choice("uniformisation")? {
-            "ns2_wait" => SpacingRule::Ns2Wait,
-            "linux" => SpacingRule::Linux,
-            "off" => SpacingRule::Off,
-            _ => SpacingRule::Paper,
+        spacing: SpacingRule::read(s, "uniformisation")?,
+        byte_mode: match RedByteMode::read(s, "byte_mode")? {
+            RedByteMode::Off => ByteMode::Off,
+            RedByteMode::Paper => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
+            RedByteMode::Ns2 => ByteMode::Ns2 { mean },
         },
-        byte_mode: match s.choice("byte_mode")? {
-            "paper" => ByteMode::Paper { largest: resolve::bytes(s, "max_packet")? },
-            "ns2" => ByteMode::Ns2 { mean },
-            _ => ByteMode::Off,
-        },
-        idle: match s.choice("idle")? {
-            "ns2" => IdleRule::Ns2,
-            "linux" => IdleRule::Linux,
-            _ => IdleRule::Paper,
-        },
-        counting: match s.choice("counting")? {
-            "ns2" => Counting::Ns2,
-            "linux" => Counting::Linux,
-            _ => Counting::Paper,
-        },
-        ecn_region: match s.choice("ecn_region")? {
-            "ns2_mark_p" => EcnRegion::BelowMarkP(s.number("mark_p")?),
-            "rfc3168" => EcnRegion::BelowMaxTh,
-            _ => EcnRegion::Everywhere,
+        idle: IdleRule::read(s, "idle")?,
+        counting: Counting::read(s, "counting")?,
+        ecn_region: match Region::read(s, "ecn_region")? {
+            Region::Rfc3168 => EcnRegion::BelowMaxTh,
+            Region::Ns2MarkP => EcnRegion::BelowMarkP(s.number("mark_p")?),
+            Region::Feng | Region::Linux => EcnRegion::Everywhere,
         },
         packets_per_s: link.rate.packets_per_s(mean),
     })
 }
 
 fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
-    let (measure, mean_packet) = (Measure::from_settings(s)?, resolve::bytes(s, "mean_packet")?);
+    let (measure, mean_packet) = (Measure::read(s, "measure")?, resolve::bytes(s, "mean_packet")?);
     Ok(RedControl { rule, measure, mean_packet })
 }
 
 fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
     // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
-    let overflow_first = s.choice("counting")? == "ns2";
+    let overflow_first = Counting::read(s, "counting")? == Counting::Ns2;
     Ok(EarlyQueue { limit: resolve::limit(s)?, ecn: s.flag("ecn")?, overflow_first, spares_not_ect: false })
 }
 
@@ -328,8 +314,8 @@ fn aimd(s: &Settings) -> Result<Adaptation, ParamError> {
         beta: s.number("beta")?,
         top: s.number("top")?,
         bottom: s.number("bottom")?,
-        when: if s.choice("adapt_at")? == "arrivals" { When::Arrivals } else { When::Timer },
-        move_gentle_foot: s.choice("gentle_line")? == "moving",
+        when: When::read(s, "adapt_at")?,
+        move_gentle_foot: GentleLine::read(s, "gentle_line")? == GentleLine::Moving,
     }))
 }
 
@@ -337,7 +323,7 @@ fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
     Ok(Adaptation::Crossings(CrossingRule {
         alpha: s.number("alpha")?,
         beta: s.number("beta")?,
-        starts_above: s.choice("start")? == "above",
-        move_gentle_foot: s.choice("gentle_line")? == "moving",
+        starts_above: Start::read(s, "start")? == Start::Above,
+        move_gentle_foot: GentleLine::read(s, "gentle_line")? == GentleLine::Moving,
     }))
 }

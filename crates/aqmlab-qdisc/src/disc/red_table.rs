@@ -5,9 +5,11 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::table::{
-    MAX_PACKET, MEAN_PACKET, MEASURE, NS2_TITLE, PROBABILITY, ns2, ns2_in, ns2_switch, preset, tc, tc_bytes,
-    word,
+    LINUX, MAX_PACKET, MEAN_PACKET, MEASURE, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch,
+    preset, tc, tc_bytes, word,
 };
+use super::words::{GentleLine, RedByteMode, Region, WeightRule};
+use crate::law::{Counting, IdleRule, SpacingRule, When};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -59,7 +61,7 @@ pub(super) const W_Q: Param = Param {
 pub(super) const fn w_rule(default: &'static str) -> Param {
     Param {
         name: "w_rule",
-        kind: Kind::Choice(&["fixed", "paper", "ns2", "ns2_fast", "linux"]),
+        kind: Kind::Choice(WeightRule::WORDS),
         default: Default::Choice(default),
         aliases: &[],
         source: "0.002: 1993; 1 - exp(-1/C): Floyd, Gummadi, Shenker 2001 (ns-2 q_weight_ 0); ns2 and ns2_fast: \
@@ -82,7 +84,7 @@ pub(super) const fn gentle(default: bool) -> Param {
 
 pub(super) const BYTE_MODE: Param = Param {
     name: "byte_mode",
-    kind: Kind::Choice(&["off", "paper", "ns2"]),
+    kind: Kind::Choice(RedByteMode::WORDS),
     default: Default::Choice("off"),
     aliases: &[ns2("bytes_").reads(Reading::Words("ns2", "off"))],
     source: "off: RFC 7141; paper: 1993; ns2: ns-2.35",
@@ -91,7 +93,7 @@ pub(super) const BYTE_MODE: Param = Param {
 
 pub(super) const SPACING: Param = Param {
     name: "uniformisation",
-    kind: Kind::Choice(&["paper", "ns2_wait", "linux", "off"]),
+    kind: Kind::Choice(SpacingRule::WORDS),
     default: Default::Choice("paper"),
     aliases: &[ns2("wait_").reads(Reading::Words("ns2_wait", "paper"))],
     source: "Floyd and Jacobson 1993, section 8; ns-2.35; Linux",
@@ -101,7 +103,7 @@ pub(super) const SPACING: Param = Param {
 
 pub(super) const IDLE: Param = Param {
     name: "idle",
-    kind: Kind::Choice(&["paper", "ns2", "linux"]),
+    kind: Kind::Choice(IdleRule::WORDS),
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, section 11; ns-2.35; Linux",
@@ -111,7 +113,7 @@ pub(super) const IDLE: Param = Param {
 
 pub(super) const COUNTING: Param = Param {
     name: "counting",
-    kind: Kind::Choice(&["paper", "ns2", "linux"]),
+    kind: Kind::Choice(Counting::WORDS),
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, figure 2; ns-2.35; Linux",
@@ -140,7 +142,7 @@ pub(super) const ECN: Param = Param {
 
 pub(super) const ECN_REGION: Param = Param {
     name: "ecn_region",
-    kind: Kind::Choice(&["rfc3168", "ns2_mark_p", "feng", "linux"]),
+    kind: Kind::Choice(Region::WORDS),
     default: Default::Choice("rfc3168"),
     aliases: &[],
     source: "RFC 3168, section 7; ns-2.35 use_mark_p_; Feng 1999; Linux without harddrop",
@@ -179,11 +181,9 @@ pub(super) const BURST: Param = Param {
     help: "w_rule `linux`: packets of a burst that the average may miss",
 };
 
-const PRESET: Param = preset(&["paper", "ns2", "linux"]);
-
 pub(super) const GENTLE_LINE: Param = Param {
     name: "gentle_line",
-    kind: Kind::Choice(&["moving", "fixed"]),
+    kind: Kind::Choice(GentleLine::WORDS),
     default: Default::Choice("moving"),
     aliases: &[],
     source: "moving: the paper; fixed: ns-2.35",
@@ -192,7 +192,7 @@ pub(super) const GENTLE_LINE: Param = Param {
 
 /// RED's parameters.
 pub(super) static RED: &[Param] = &[
-    PRESET,
+    preset(const { &names::<3>(RED_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
     MIN_TH,
@@ -218,7 +218,7 @@ pub(super) static RED: &[Param] = &[
 
 /// Adaptive RED's parameters.
 pub(super) static ARED: &[Param] = &[
-    PRESET,
+    preset(const { &names::<3>(ARED_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
     target(Default::Span(Span::ms(5)), "queueing delay that automatic thresholds aim at"),
@@ -271,7 +271,7 @@ pub(super) static ARED: &[Param] = &[
     },
     Param {
         name: "adapt_at",
-        kind: Kind::Choice(&["timer", "arrivals"]),
+        kind: Kind::Choice(When::WORDS),
         default: Default::Choice("timer"),
         aliases: &[],
         source: "timer: the paper, Linux; arrivals: ns-2.35",
@@ -314,15 +314,15 @@ pub(super) const RED_NS2: &[(&str, Value)] = &[
 ];
 
 /// RED's presets.
-pub(super) static RED_PRESETS: &[Preset] = &[
+pub(super) const RED_PRESETS: &[Preset] = &[
     Preset {
         name: "paper",
         title: "Floyd and Jacobson 1993 with max_p as Floyd advised in 1997",
         values: &[],
     },
-    Preset { name: "ns2", title: NS2_TITLE, values: RED_NS2 },
+    Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
     Preset {
-        name: "linux",
+        name: LINUX,
         title: LINUX_TITLE,
         values: &[
             ("max_p", Value::Number(0.02)),
@@ -337,10 +337,10 @@ pub(super) static RED_PRESETS: &[Preset] = &[
 ];
 
 /// Adaptive RED's presets.
-pub(super) static ARED_PRESETS: &[Preset] = &[
+pub(super) const ARED_PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Floyd, Gummadi and Shenker 2001", values: &[] },
     Preset {
-        name: "ns2",
+        name: NS2,
         title: NS2_TITLE,
         values: &[
             ("limit", NS2_LIMIT),
@@ -358,7 +358,7 @@ pub(super) static ARED_PRESETS: &[Preset] = &[
         ],
     },
     Preset {
-        name: "linux",
+        name: LINUX,
         title: LINUX_TITLE,
         values: &[
             ("max_p", Value::Number(0.02)),

@@ -5,6 +5,7 @@ use alloc::format;
 use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_units::Bytes;
 
+use super::words::WeightRule;
 use crate::LinkContext;
 use crate::resolve::{bytes, in_bytes};
 
@@ -17,20 +18,20 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
         return Ok(());
     }
     let capacity = link.rate.packets_per_s(bytes(all, "mean_packet")?);
-    let (weight, rule) = match all.choice("w_rule")? {
-        "paper" => {
+    let (weight, rule) = match WeightRule::read(all, "w_rule")? {
+        WeightRule::Paper => {
             (from_time_constant(1.0 / capacity), format!("1 - exp(-1/C), C = {capacity:.3} packets/s"))
         }
-        "ns2_fast" => {
+        WeightRule::Ns2Fast => {
             (from_time_constant(10.0 / capacity), format!("1 - exp(-10/C), C = {capacity:.3} packets/s"))
         }
-        "ns2" => {
+        WeightRule::Ns2 => {
             // ns-2.35 REDQueue::initialize_params: a rough round-trip time, at least 100 ms.
             let rtt = (3.0 * (link.delay.as_secs_f64() + 1.0 / capacity)).max(0.1);
             let rule = format!("1 - exp(-1/(10 R C)), R = {rtt:.3} s, C = {capacity:.3} packets/s");
             (from_time_constant(1.0 / (10.0 * rtt * capacity)), rule)
         }
-        "linux" => {
+        WeightRule::Linux => {
             let (min_th, burst) = (minimum_in_packets(all)?, all.integer("burst")?);
             let log = linux_weight_log(min_th, burst).ok_or_else(|| {
                 let message = format!(
@@ -41,7 +42,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
             })?;
             (1.0 / (1u64 << log) as f64, format!("2^-{log}, by tc from burst {burst}"))
         }
-        _ => (FIXED, format!("{FIXED}")),
+        WeightRule::Fixed => (FIXED, format!("{FIXED}")),
     };
     all.set("w_q", Value::Number(weight), Origin::Derived(rule.into()));
     Ok(())

@@ -7,6 +7,8 @@ use aqmlab_random::Stream;
 
 use super::controller::{Controller, Gauge, Target};
 use super::rem_table::{REM, REM_PRESETS};
+use super::table::NS2;
+use super::words::{Decide, NotEct};
 use super::{EarlyQueue, Rem, RemControl};
 use crate::law::{RemLaw, RemParams, Sampling};
 use crate::registry::{Decides, Info, Maturity};
@@ -30,9 +32,10 @@ fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError>
     let mut rem = Controller::new(REM, REM_PRESETS, given, link)?;
     rem.sizes(TARGET)?;
     if rem.all.is_auto("decide") {
-        let late = rem.all.choice("preset")? == "ns2" && rem.all.flag("ecn")?;
-        let (word, rule) = if late { ("dequeue", "where ns-2 marks") } else { ("enqueue", "on arrival") };
-        rem.derive("decide", Value::Choice(word), rule.into());
+        let late = rem.all.choice("preset")? == NS2 && rem.all.flag("ecn")?;
+        let (decide, rule) =
+            if late { (Decide::Dequeue, "where ns-2 marks") } else { (Decide::Enqueue, "on arrival") };
+        rem.derive("decide", Value::Choice(decide.word()), rule.into());
     }
     check_room(&rem.all)?;
     Ok(rem.all)
@@ -72,7 +75,7 @@ pub(crate) fn build_rem<P: Packet>(
         law,
         measure: gauge.measure,
         mean_packet: gauge.mean,
-        at_departure: s.choice("decide")? == "dequeue",
+        at_departure: Decide::read(s, "decide")? == Decide::Dequeue,
     };
     let ecn = s.flag("ecn")?;
     let queue = EarlyQueue {
@@ -80,7 +83,7 @@ pub(crate) fn build_rem<P: Packet>(
         ecn,
         // ns-2: a full buffer comes first.
         overflow_first: true,
-        spares_not_ect: ecn && s.choice("not_ect")? == "pass",
+        spares_not_ect: ecn && NotEct::read(s, "not_ect")? == NotEct::Pass,
     };
     Ok(Rem::new(control, queue, draws))
 }

@@ -5,7 +5,8 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::controller::{BYTE_MODE, LARGEST, LIMIT, UNIT};
-use super::table::{MEAN_PACKET, NS2_TITLE, ecn, ns2, ns2_in, ns2_switch, preset, word};
+use super::table::{MEAN_PACKET, NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
+use super::words::{Decide, NotEct};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE_OR_BELOW;
 
@@ -13,7 +14,7 @@ const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
 
 /// REM's parameters.
 pub(super) static REM: &[Param] = &[
-    preset(&["paper", "ns2"]),
+    preset(const { &names::<2>(REM_PRESETS) }),
     Param { aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below")], ..LIMIT },
     LIMIT_RULE_OR_BELOW,
     Param {
@@ -66,7 +67,7 @@ pub(super) static REM: &[Param] = &[
     },
     Param {
         name: "decide",
-        kind: Kind::Choice(&["enqueue", "dequeue"]),
+        kind: Kind::Choice(Decide::WORDS),
         default: Default::Auto("enqueue; preset `ns2` with ecn: dequeue"),
         aliases: &[],
         source: "ns-2.35 drops at enqueue and marks at dequeue; the paper does not say",
@@ -78,7 +79,7 @@ pub(super) static REM: &[Param] = &[
     },
     Param {
         name: "not_ect",
-        kind: Kind::Choice(&["drop", "pass"]),
+        kind: Kind::Choice(NotEct::WORDS),
         default: Default::Choice("drop"),
         aliases: &[],
         source: "drop: RFC 3168, section 5; pass: ns-2.35",
@@ -95,10 +96,10 @@ pub(super) static REM: &[Param] = &[
 ];
 
 /// REM's presets.
-pub(super) static REM_PRESETS: &[Preset] = &[
+pub(super) const REM_PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Athuraliya, Li, Low and Yin 2001", values: &[] },
     Preset {
-        name: "ns2",
+        name: NS2,
         title: NS2_TITLE,
         values: &[
             ("limit", Value::Size(Size::Packets(Packets::new(50)))),

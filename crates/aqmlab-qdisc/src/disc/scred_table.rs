@@ -7,13 +7,14 @@ use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH,
     NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target, w_rule,
 };
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, ns2, preset, word};
+use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2, names, ns2, preset, word};
+use super::words::Start;
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
 /// Self-Configuring RED's parameters.
 pub(super) static SCRED: &[Param] = &[
-    preset(&["paper", "ns2"]),
+    preset(const { &names::<2>(SCRED_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
     MIN_TH,
@@ -37,7 +38,7 @@ pub(super) static SCRED: &[Param] = &[
     },
     Param {
         name: "start",
-        kind: Kind::Choice(&["below", "above"]),
+        kind: Kind::Choice(Start::WORDS),
         default: Default::Choice("below"),
         aliases: &[],
         source: "below: ours, the link is idle at first; above: ns-2.35, ns-3",
@@ -63,10 +64,10 @@ pub(super) static SCRED: &[Param] = &[
 ];
 
 /// Self-Configuring RED's presets.
-pub(super) static SCRED_PRESETS: &[Preset] = &[
+pub(super) const SCRED_PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Feng, Kandlur, Saha and Shin 1999 over RED of 1993", values: &[] },
     Preset {
-        name: "ns2",
+        name: NS2,
         title: "ns-2.35 with feng_adaptive_ 1, alpha_ 3 and beta_ 2, else as shipped",
         values: &[
             ("limit", NS2_LIMIT),

@@ -2,6 +2,9 @@
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 
+use super::Measure;
+use crate::registry::Preset;
+
 pub(super) const fn ns2(name: &'static str) -> Alias {
     Alias::new("ns-2", name)
 }
@@ -48,7 +51,7 @@ const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "pa
 
 pub(super) const MEASURE: Param = Param {
     name: "measure",
-    kind: Kind::Choice(&["packets", "bytes"]),
+    kind: Kind::Choice(Measure::WORDS),
     default: Default::Choice("packets"),
     aliases: &[IN_BYTES],
     source: "Floyd and Jacobson 1993, section 3",
@@ -58,6 +61,11 @@ pub(super) const MEASURE: Param = Param {
 pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
     (name, Value::Choice(value))
 }
+
+/// The preset whose automatic sizes follow tc.
+pub(super) const LINUX: &str = "linux";
+/// The preset of what ns-2 does.
+pub(super) const NS2: &str = "ns2";
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
 
@@ -71,6 +79,18 @@ pub(super) const fn ecn(source: &'static str, help: &'static str) -> Param {
         source,
         help,
     }
+}
+
+/// The names of `N` presets, all that there are: the words of the choice among them.
+pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; N] {
+    assert!(presets.len() == N, "every preset has its word");
+    let mut names = [""; N];
+    let mut i = 0;
+    while i < N {
+        names[i] = presets[i].name;
+        i += 1;
+    }
+    names
 }
 
 /// The choice among a discipline's presets; its paper is the one that applies where none is written.

@@ -1,39 +1,10 @@
 //! The named variants: words of a scenario file as types.
 
-use alloc::format;
-
-use aqmlab_params::{ParamError, Settings};
-
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum $name { $($(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// The words of a scenario file, in the order of the variants.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// Its word.
-            pub const fn word(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-
-            pub(crate) fn read(settings: &Settings, name: &'static str) -> Result<Self, ParamError> {
-                match settings.choice(name)? {
-                    $($word => Ok($name::$variant),)+
-                    other => Err(ParamError::new(name, format!(
-                        "{name} `{other}` is none of {:?}", Self::WORDS
-                    ))),
-                }
-            }
-        }
-    };
-}
+use aqmlab_params::words;
 
 words! {
     /// Where slow start ends at first.
-    InitialSsthresh {
+    pub enum InitialSsthresh {
         /// "arbitrarily high" (RFC 5681, section 3.1)
         Unlimited = "unlimited",
         /// `max_window` segments (ns-2)
@@ -42,7 +13,7 @@ words! {
 }
 words! {
     /// The algorithm of congestion control. Kernels have more, by names of their own.
-    Congestion {
+    pub enum Congestion {
         /// Additive increase, decrease by half (RFC 5681).
         Reno = "reno",
         /// A cubic function of the time since the latest reduction (RFC 9438).
@@ -51,7 +22,7 @@ words! {
 }
 words! {
     /// How an acknowledgment opens the congestion window.
-    Increase {
+    pub enum Increase {
         /// At most one segment an ACK in slow start, 1/cwnd an ACK in avoidance (RFC 5681, section 3.1).
         PerAck = "per_ack",
         /// By acknowledged bytes: appropriate byte counting (RFC 3465).
@@ -60,7 +31,7 @@ words! {
 }
 words! {
     /// What is halved when congestion is found.
-    ReductionBase {
+    pub enum ReductionBase {
         /// The data in the network: sent, not acknowledged, and not known to have left it, as each duplicate
         /// ACK in fast recovery says of a segment (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
@@ -75,7 +46,7 @@ words! {
 }
 words! {
     /// How losses are found and repaired without a timeout.
-    Recovery {
+    pub enum Recovery {
         /// Fast retransmit and fast recovery until the next new acknowledgment (RFC 5681, section 3.2).
         Reno = "reno",
         /// Until all that was outstanding is acknowledged, one hole a round trip (RFC 6582).
@@ -86,7 +57,7 @@ words! {
 }
 words! {
     /// How a sender with SACK decides how much to send in recovery, and what.
-    SackPipe {
+    pub enum SackPipe {
         /// Octets in the network by the scoreboard, which also says what is lost (RFC 6675).
         Rfc6675 = "rfc6675",
         /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, less one an ACK and two a
@@ -98,7 +69,7 @@ words! {
 }
 words! {
     /// How many of the blocks that it has reported a receiver remembers.
-    SackMemory {
+    pub enum SackMemory {
         /// As many as an option can hold, though it may be told to report fewer: blocks that left the option come back
         /// into it when others have merged.
         Four = "four",
@@ -108,7 +79,7 @@ words! {
 }
 words! {
     /// When a partial acknowledgment restarts the retransmission timer.
-    PartialAck {
+    pub enum PartialAck {
         /// Only the first one in a recovery (RFC 6582, section 4: impatient).
         Impatient = "impatient",
         /// Each one (RFC 6582, section 4: slow but steady).
@@ -118,7 +89,7 @@ words! {
 words! {
     /// The congestion window after the acknowledgment that ends fast recovery, with NewReno. Reno has ssthresh
     /// (RFC 5681, section 3.2, step 6), or ns-2's rule if that is asked for; with SACK it stays as it is.
-    RecoveryExit {
+    pub enum RecoveryExit {
         /// min(ssthresh, max(flight, 1) + 1) (RFC 6582, section 3.2, step 3, option 1).
         Flight = "flight",
         /// ssthresh (RFC 6582, section 3.2, step 3, option 2).
@@ -130,7 +101,7 @@ words! {
 }
 words! {
     /// Which duplicate acknowledgments count, and which third one may start a fast retransmit.
-    FastRetransmitGuard {
+    pub enum FastRetransmitGuard {
         /// Those that come while data is outstanding; the third, always (RFC 5681, sections 2 and 3.2).
         Rfc5681 = "rfc5681",
         /// Those that come while data is outstanding (RFC 5681, section 2); the third, if it covers more than
@@ -143,7 +114,7 @@ words! {
 }
 words! {
     /// `ssthresh` at a retransmission timeout.
-    TimeoutSsthresh {
+    pub enum TimeoutSsthresh {
         /// Halved at the first timeout of a segment, held at further ones and for a SYN
         /// (RFC 5681, equation 4 and the paragraph after it).
         Rfc5681 = "rfc5681",
@@ -153,7 +124,7 @@ words! {
 }
 words! {
     /// Arithmetic of the retransmission timer.
-    RttArithmetic {
+    pub enum RttArithmetic {
         /// Nanoseconds with the gains 1/8 and 1/4 (RFC 6298).
         Rfc6298 = "rfc6298",
         /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
@@ -162,7 +133,7 @@ words! {
 }
 words! {
     /// The active side's answer to the SYN-ACK.
-    HandshakeAck {
+    pub enum HandshakeAck {
         /// A pure ACK, then data.
         Separate = "separate",
         /// Waiting data carries it (as ns-2's one-way agents do); a pure ACK only without data.
@@ -171,7 +142,7 @@ words! {
 }
 words! {
     /// An ECN echo at a congestion window of one segment.
-    EcnAtOne {
+    pub enum EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
@@ -187,7 +158,7 @@ words! {
 }
 words! {
     /// When an active side that gets no ECN answer stops asking for ECN.
-    EcnFallback {
+    pub enum EcnFallback {
         /// Never: each SYN asks for it.
         Off = "off",
         /// After a timeout: SYNs sent again do not ask (RFC 3168, section 6.1.1.1).
@@ -198,7 +169,7 @@ words! {
 }
 words! {
     /// The congestion window after a pause.
-    IdleRestart {
+    pub enum IdleRestart {
         /// It stays.
         Off = "off",
         /// Nothing sent for more than an RTO: min(cwnd, initial window) (RFC 5681, section 4.1).

@@ -1,0 +1,61 @@
+//! Choices as types: one definition of the words that a table offers and of what each means.
+
+/// An enum whose variants are the words of a choice.
+///
+/// The table takes the words from `WORDS`, the owner of the table reads the value with `read` and matches the variants,
+/// so that a word which nothing handles does not compile. The second form gives words to an enum that exists.
+///
+/// ```
+/// use aqmlab_params::{Kind, Origin, Settings, Value, words};
+///
+/// words! {
+///     /// Where a queue decides.
+///     pub enum Decide {
+///         /// on arrival
+///         Enqueue = "enqueue",
+///         /// as packets leave
+///         Dequeue = "dequeue",
+///     }
+/// }
+///
+/// let kind = Kind::Choice(Decide::WORDS);
+/// let mut settings = Settings::default();
+/// settings.set("decide", Value::Choice(Decide::Dequeue.word()), Origin::Given);
+/// assert_eq!(Decide::read(&settings, "decide"), Ok(Decide::Dequeue));
+/// # assert_eq!(kind, Kind::Choice(&["enqueue", "dequeue"]));
+/// ```
+#[macro_export]
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        $vis enum $name { $($(#[$doc])* $variant),+ }
+
+        $crate::words!($vis impl $name { $($variant = $word),+ });
+    };
+    ($vis:vis impl $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// The words of a scenario file, in the order of the variants.
+            $vis const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// Its word.
+            $vis const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// What the parameter `name` says.
+            ///
+            /// # Errors
+            /// If it is missing, still automatic, or none of these words.
+            $vis fn read(
+                settings: &$crate::Settings,
+                name: &'static str,
+            ) -> ::core::result::Result<Self, $crate::ParamError> {
+                match settings.choice(name)? {
+                    $($word => Ok($name::$variant),)+
+                    other => Err($crate::ParamError::no_such_word(name, other, Self::WORDS)),
+                }
+            }
+        }
+    };
+}
