@@ -302,11 +302,22 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench, look=look)
 
 
-def schema() -> dict[str, Any]:
-    """The scenario language as JSON Schema."""
+def schema(of: str = "scenario") -> dict[str, Any]:
+    """JSON Schema of a kind of file.
+
+    Parameters
+    ----------
+    of
+        ``"scenario"``, the language; ``"manifest"``, what a run says of itself in ``manifest.json``.
+
+    Raises
+    ------
+    UsageError
+        If there is no schema of that.
+    """
     from aqmlab import _core
 
-    content: dict[str, Any] = json.loads(_core.schema())
+    content: dict[str, Any] = json.loads(_core.schema(of))
     return content
 
 

@@ -63,7 +63,7 @@ def time_text(seconds: float, digits: int = 6) -> str:
     if seconds == 0 or not math.isfinite(seconds) or (abs(seconds) >= 1e-3 and "e" not in plain):
         return f"{plain} s"
     sign = "-" if seconds < 0 else ""
-    written = _core.span_text(round(abs(float(plain)) * 1e9))
+    written = _core.quantity_text(round(abs(float(plain)) * 1e9), "ns")
     unit = written.lstrip("0123456789.")
     return f"{sign}{written.removesuffix(unit)} {unit}"
 

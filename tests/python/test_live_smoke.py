@@ -13,8 +13,10 @@ import signal
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+import aqmlab
 from aqmlab import _core
 from aqmlab.recording import load
 from aqmlab.results import Results
@@ -42,6 +44,7 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
 
     experiment = load(live_folder / "out")
     (run,) = experiment.runs
+    jsonschema.validate(json.loads((run.path / "manifest.json").read_text()), aqmlab.schema("manifest"))
     live = run.manifest["live"]
     assert run.manifest["host"] == "live"
     assert run.manifest["books_balanced"] is True

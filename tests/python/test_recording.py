@@ -9,6 +9,7 @@ import shutil
 import struct
 
 import duckdb
+import jsonschema
 import pytest
 
 import aqmlab
@@ -52,6 +53,16 @@ def digest_of(file):
     parts.append(struct.pack("<Q", len(rows)))
     parts += [encode(kind, value) for row in rows for kind, value in zip(kinds, row, strict=True)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def test_manifests_are_what_their_schema_says(experiment):
+    schema = aqmlab.schema("manifest")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for run in experiment.runs:
+        manifest = json.loads((run.path / "manifest.json").read_text())
+        jsonschema.validate(manifest, schema)
+        with pytest.raises(jsonschema.ValidationError, match="rows"):
+            jsonschema.validate(manifest | {"tables": {"flows": {"digest": "", "file_digest": ""}}}, schema)
 
 
 def test_digests_are_those_of_the_files_content(experiment):

@@ -23,13 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("out=")) {
         run.recording.write(target.as_ref())?;
     }
-    let mut live = run.recording.manifest.live.clone().unwrap_or_default();
-    for distribution in ["/lateness", "/generator/lateness"] {
-        if let Some(object) = live.pointer_mut(distribution).and_then(|value| value.as_object_mut()) {
-            object.remove("bins");
-        }
-    }
-    println!("{live:#}");
+    let mut live = run.recording.manifest.live.clone().expect("a live run reports on itself");
+    live.lateness.bins.clear();
+    live.generator.lateness.bins.clear();
+    println!("{}", serde_json::to_string_pretty(&live)?);
     println!("{}: {}", plan.arm, run.faithfulness);
     Ok(())
 }

@@ -1,14 +1,13 @@
 //! What this machine can do at best, measured just before each run and kept with its result.
 
 use aqmlab_qdisc::Histogram;
+use aqmlab_recording::live::CapacityReport;
 use aqmlab_scenario::Plan;
-use serde_json::{Value, json};
 
 use crate::capacity::{self, Capacity};
 use crate::error::LiveError;
 use crate::host;
 use crate::ping;
-use crate::quantiles::distribution;
 
 /// What this machine can do at best.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,15 +32,14 @@ impl Calibration {
         Ok(Calibration { capacity, ping_ns })
     }
 
-    /// Puts it into the manifest's object `live`, with what `plan` asks for.
-    pub fn add_to(&self, live: &mut Value, plan: &Plan) {
-        live["ping"] = distribution(&self.ping_ns);
-        live["capacity"] = json!({
-            "per_packet_ns": self.capacity.per_packet.as_ns(),
-            "per_wake_ns": self.capacity.per_wake.as_ns(),
-            "packets_per_s": self.capacity.packets_per_s(),
-            "limit_packets_per_s": self.capacity.limit(),
-            "demand_packets_per_s": capacity::demand(plan),
-        });
+    /// What the machine carries, beside what `plan` asks for.
+    pub fn capacity_for(&self, plan: &Plan) -> CapacityReport {
+        CapacityReport {
+            per_packet_ns: self.capacity.per_packet.as_ns(),
+            per_wake_ns: self.capacity.per_wake.as_ns(),
+            packets_per_s: self.capacity.packets_per_s(),
+            limit_packets_per_s: self.capacity.limit(),
+            demand_packets_per_s: capacity::demand(plan),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
+use aqmlab_recording::live::MachineFacts;
 use aqmlab_units::{Instant, Span};
 use serde_json::{Value, json};
 
@@ -93,7 +94,7 @@ pub struct Diagnosis {
     /// In the order of the questions.
     pub findings: Vec<Finding>,
     /// What the manifest of a live run would say of the machine.
-    pub machine: Value,
+    pub machine: MachineFacts,
 }
 
 impl Diagnosis {
@@ -362,7 +363,7 @@ mod tests {
         let refused = Finding::refused("x", LiveError::Machine { what: "no".into(), remedy: "do".into() });
         assert_eq!((refused.finding.as_str(), refused.remedy.as_str()), ("no", "do"));
         let warning = Finding::warning("y", "slow", "wait");
-        let diagnosis = |findings| Diagnosis { findings, machine: Value::Null };
+        let diagnosis = |findings| Diagnosis { findings, machine: Machine::below("/nowhere").facts(None) };
         assert!(diagnosis(vec![Finding::ok("z", ""), warning.clone()]).can_run());
         let failed = diagnosis(vec![warning, refused]);
         assert!(!failed.can_run());

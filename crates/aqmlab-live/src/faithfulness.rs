@@ -5,28 +5,11 @@
 
 use std::fmt;
 
+use aqmlab_recording::live::Check;
 use aqmlab_scenario::{Plan, Workload};
 use aqmlab_units::{Bytes, Span};
-use serde_json::{Value, json};
 
 use crate::capacity::{MOST_DUTY, ways_of_data};
-
-/// One thing that a faithful run needs.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Check {
-    /// Its name: `"lateness"`.
-    pub name: &'static str,
-    /// Does it hold?
-    pub passed: bool,
-    /// Figure and limit in words; what is wrong if it does not hold.
-    pub sentence: String,
-    /// The figure.
-    pub value: f64,
-    /// The most that it may be.
-    pub limit: f64,
-    /// The unit of both: `"s"`, `"%"`, `"packets"`.
-    pub unit: &'static str,
-}
 
 /// What became of a live run's trustworthiness.
 #[derive(Clone, PartialEq, Debug)]
@@ -150,26 +133,6 @@ impl Faithfulness {
     /// What does not hold, a sentence each.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         self.checks.iter().filter(|check| !check.passed).map(|check| check.sentence.as_str())
-    }
-
-    /// As it stands in a manifest.
-    pub fn to_json(&self) -> Value {
-        let check = |check: &Check| {
-            json!({
-                "name": check.name,
-                "passed": check.passed,
-                "sentence": check.sentence,
-                "value": check.value,
-                "limit": check.limit,
-                "unit": check.unit,
-            })
-        };
-        json!({
-            "faithful": self.is_faithful(),
-            "interrupted": self.interrupted,
-            "reasons": self.reasons().collect::<Vec<_>>(),
-            "checks": self.checks.iter().map(check).collect::<Vec<_>>(),
-        })
     }
 }
 
@@ -365,7 +328,7 @@ mod tests {
         let faithfulness = faithfulness(|_| ());
         assert!(faithfulness.is_faithful());
         assert_eq!(faithfulness.to_string(), "faithful");
-        assert_eq!(faithfulness.to_json()["reasons"], json!([]));
+        assert_eq!(faithfulness.reasons().count(), 0);
     }
 
     #[test]

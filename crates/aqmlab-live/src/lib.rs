@@ -57,7 +57,7 @@ pub use aqmlab_network::End;
 pub use calibration::Calibration;
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
-pub use faithfulness::{Check, Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
+pub use faithfulness::{Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
 pub use host_id::HostId;
 #[cfg(target_os = "linux")]
 pub use outcome::LiveRun;

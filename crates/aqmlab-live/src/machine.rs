@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use aqmlab_recording::live::MachineFacts;
 use aqmlab_units::Span;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_getres};
-use serde_json::{Value, json};
 
 /// Processor time since boot over all processors, in ticks of `/proc/stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,21 +118,21 @@ impl Machine {
     }
 
     /// The facts that a manifest keeps. `before` is the processor time when the run began.
-    pub fn facts(&self, before: Option<ProcessorTime>) -> Value {
+    pub fn facts(&self, before: Option<ProcessorTime>) -> MachineFacts {
         let stolen = before.zip(self.processor_time()).and_then(|(then, now)| now.stolen_percent_since(then));
-        json!({
-            "kernel": self.kernel(),
-            "architecture": std::env::consts::ARCH,
-            "processors": processors(),
-            "is_guest": self.is_guest(),
-            "clocksource": self.clocksource(),
-            "tick_ns": tick().as_ns(),
-            "governor": self.governor(),
-            "load": self.load(),
-            "stolen_percent": stolen,
-            "real_time_share_percent": self.real_time_share_percent(),
-            "congestion_controls": self.congestion_controls(),
-        })
+        MachineFacts {
+            kernel: self.kernel(),
+            architecture: std::env::consts::ARCH,
+            processors: processors(),
+            is_guest: self.is_guest(),
+            clocksource: self.clocksource(),
+            tick_ns: tick().as_ns(),
+            governor: self.governor(),
+            load: self.load(),
+            stolen_percent: stolen,
+            real_time_share_percent: self.real_time_share_percent(),
+            congestion_controls: self.congestion_controls(),
+        }
     }
 }
 
@@ -175,10 +175,9 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_known() {
         let facts = Machine::below("/nowhere").facts(None);
-        for name in ["kernel", "clocksource", "governor", "load", "stolen_percent", "is_guest"] {
-            assert_eq!(facts[name], Value::Null, "{name}");
-        }
-        assert_eq!(facts["congestion_controls"], json!([]));
+        assert_eq!((facts.kernel, facts.clocksource, facts.governor), (None, None, None));
+        assert_eq!((facts.load, facts.stolen_percent, facts.is_guest), (None, None, None));
+        assert!(facts.congestion_controls.is_empty());
     }
 
     #[test]
@@ -204,8 +203,7 @@ mod tests {
         assert_eq!(machine.real_time_share_percent(), Some(95.0));
         assert_eq!(machine.congestion_controls(), ["reno", "cubic"]);
         let facts = machine.facts(Some(ProcessorTime { total: 800, stolen: 25 }));
-        assert_eq!(facts["stolen_percent"], 5.0);
-        assert_eq!(facts["governor"], Value::Null);
+        assert_eq!((facts.stolen_percent, facts.governor), (Some(5.0), None));
         fs::remove_dir_all(machine.root).unwrap();
     }
 

@@ -1,11 +1,15 @@
 //! What a live run leaves: tables, its faithfulness, and what the manifest says of it.
 
+use std::collections::BTreeMap;
+
 use aqmlab_network::End;
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
-use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy};
+use aqmlab_recording::live::{
+    Frames, GeneratorReport, HostCounters, LiveDrops, LiveMarks, LiveReport, Policy, RouteMetrics, Stall,
+};
+use aqmlab_recording::{Host, LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
-use serde_json::{Map, Value, json};
 
 use crate::calibration::Calibration;
 use crate::capture_report;
@@ -22,7 +26,7 @@ use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
 /// What a live run gives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as a simulated run's, as far as kernels tell; [`Faithfulness::to_json`] and what led to it are in its manifest.
+    /// The same tables as a simulated run's, as far as kernels tell; its verdict and what led to it are in its manifest.
     pub recording: Recording,
     /// Whether it is to be trusted.
     pub faithfulness: Faithfulness,
@@ -35,10 +39,8 @@ impl LiveRun {
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
-        if let (Some(words), Some(remarks)) =
-            (capture_report::incomplete(&report), live["remarks"].as_array_mut())
-        {
-            remarks.retain(|remark| *remark != words);
+        if let Some(words) = capture_report::incomplete(&report) {
+            live.remarks.retain(|remark| *remark != words);
         }
         let lost = |port: CapturedPackets| {
             let CapturedPackets { port, written, missed } = port;
@@ -143,15 +145,11 @@ impl Ran<'_> {
 impl Ran<'_> {
     fn manifest(&self, faithfulness: &Faithfulness) -> Manifest {
         let plan = self.plan;
-        let link = |link: &aqmlab_scenario::LinkPlan| LinkInfo {
-            name: link.name.clone(),
-            rate: link.rate,
-            delay: link.delay,
-        };
+        let link = |link: &aqmlab_scenario::LinkPlan| LinkInfo::new(&link.name, link.rate, link.delay);
         Manifest {
             results_version: RESULTS_VERSION,
             aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: "live",
+            host: Host::Live,
             title: plan.title.clone(),
             arm: plan.arm.clone(),
             seed: self.seed,
@@ -163,32 +161,48 @@ impl Ran<'_> {
             // Its events are packets that came in.
             events: self.record.hosts.iter().map(|host| host.read.packets).sum(),
             wall_s: self.wall.as_secs_f64(),
-            live: Some(self.live(faithfulness)),
+            live: Some(Box::new(self.live(faithfulness))),
         }
     }
 
     /// The manifest's object `live`.
-    fn live(&self, faithfulness: &Faithfulness) -> Value {
-        let mut live = faithfulness.to_json();
-        live["lateness"] = distribution(&self.report.lateness);
-        self.add_loop(&mut live);
-        live["frames"] = frames(&self.record.hosts);
-        live["most_held"] = json!(self.record.most_held);
-        live["drops"] = self.drops();
-        live["marks"] = self.marks();
-        let remarks = self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan));
-        live["remarks"] = remarks.collect();
-        live["stack"] =
-            self.by_class(|class| json!(self.hosts.of(HostId { class, side: End::Client }).applied.values));
-        live["routes"] = self.by_class(|class| route(&self.hosts.stacks[class]));
-        live["counters"] = self.by_class(|class| {
-            let of = |side| {
-                let counters = &self.counters[HostId { class, side }.number()];
-                counters.iter().map(|(name, count)| (name.to_owned(), count.into())).collect::<Map<_, _>>()
-            };
-            json!({"client": of(End::Client), "server": of(End::Server)})
-        });
-        live["generator"] = self.generator();
+    fn live(&self, faithfulness: &Faithfulness) -> LiveReport {
+        let report = &self.report;
+        let stall = |stall: &crate::data_plane::Stall| Stall {
+            at_ns: stall.at.as_ns(),
+            length_ns: stall.length.as_ns(),
+        };
+        let measured = self.record.t1.saturating_since(self.record.t0);
+        let mut live = LiveReport {
+            faithful: faithfulness.is_faithful(),
+            interrupted: faithfulness.interrupted,
+            reasons: faithfulness.reasons().map(str::to_owned).collect(),
+            checks: faithfulness.checks.clone(),
+            lateness: distribution(&report.lateness),
+            stalls: report.first_stalls.iter().map(stall).collect(),
+            stall_count: report.stalls,
+            longest_stall_ns: report.longest_stall.as_ns(),
+            duty_percent: 100.0 * report.duty,
+            policy: if report.realtime { Policy::Fifo } else { Policy::Other },
+            memory_locked: report.locked,
+            wait: self.plan.live.wait.name(),
+            without_spin_percent: percent_without_spin(self.plan.live.wait, report.without_spin, measured),
+            frames: frames(&self.record.hosts),
+            most_held: self.record.most_held as u64,
+            drops: self.drops(),
+            marks: self.marks(),
+            remarks: self.hosts.remarks().into_iter().chain(feasible::remarks(self.plan)).collect(),
+            stack: self
+                .by_class(|class| self.hosts.of(HostId { class, side: End::Client }).applied.values.clone()),
+            routes: self.by_class(|class| route(&self.hosts.stacks[class])),
+            counters: self.by_class(|class| self.counters_of(class)),
+            generator: self.generator(),
+            capture: None,
+            capture_failure: None,
+            ping: distribution(&self.calibration.ping_ns),
+            capacity: self.calibration.capacity_for(self.plan),
+            machine: None,
+        };
         match &self.captured {
             Some(Ok(report)) => capture_report::tell(&mut live, report),
             Some(Err(failure)) => {
@@ -196,93 +210,79 @@ impl Ran<'_> {
             }
             None => {}
         }
-        self.calibration.add_to(&mut live, self.plan);
         live
     }
 
-    /// How the router's loop kept up with the clock.
-    fn add_loop(&self, live: &mut Value) {
-        let report = &self.report;
-        let stalls = report.first_stalls.iter();
-        live["stalls"] =
-            stalls.map(|s| json!({"at_ns": s.at.as_ns(), "length_ns": s.length.as_ns()})).collect();
-        // The list has the first of them only.
-        live["stall_count"] = json!(report.stalls);
-        live["longest_stall_ns"] = json!(report.longest_stall.as_ns());
-        live["duty_percent"] = json!(100.0 * report.duty);
-        live["policy"] = json!(if report.realtime { "fifo" } else { "other" });
-        live["memory_locked"] = json!(report.locked);
-        live["wait"] = json!(self.plan.live.wait.name());
-        let measured = self.record.t1.saturating_since(self.record.t0);
-        live["without_spin_percent"] =
-            json!(percent_without_spin(self.plan.live.wait, report.without_spin, measured));
+    fn counters_of(&self, class: usize) -> HostCounters {
+        let of = |side| {
+            let counters = &self.counters[HostId { class, side }.number()];
+            counters.iter().map(|(name, count)| (name.to_owned(), count)).collect()
+        };
+        HostCounters { client: of(End::Client), server: of(End::Server) }
     }
 
-    fn marks(&self) -> Value {
+    fn marks(&self) -> LiveMarks {
         let hosts = &self.record.hosts;
-        json!({
-            "marked": hosts.iter().map(|host| host.left_marked).sum::<u64>(),
-            "ce_delivered": hosts.iter().map(|host| host.left_ce).sum::<u64>(),
-            "ce_received": self.counters.iter().map(Counters::marked_in).sum::<u64>(),
-        })
+        LiveMarks {
+            marked: hosts.iter().map(|host| host.left_marked).sum(),
+            ce_delivered: hosts.iter().map(|host| host.left_ce).sum(),
+            ce_received: self.counters.iter().map(Counters::marked_in).sum(),
+        }
     }
 
     /// Packets that the disciplines did not drop, and that did not arrive either.
-    fn drops(&self) -> Value {
+    fn drops(&self) -> LiveDrops {
         let hosts = &self.record.hosts;
-        let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum::<u64>();
-        json!({
-            "malformed": sum(HostBooks::malformed),
-            "oversize": sum(|host| host.oversize),
-            "no_slot": sum(|host| host.no_slot),
-            "write_error": self.report.write_errors,
-            "tun": self.counters.iter().map(|c| c.get("dev.tx_dropped")).sum::<u64>(),
-            "still_held": self.record.still_held,
-        })
+        let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
+        LiveDrops {
+            malformed: sum(HostBooks::malformed),
+            oversize: sum(|host| host.oversize),
+            no_slot: sum(|host| host.no_slot),
+            write_error: self.report.write_errors,
+            tun: self.counters.iter().map(|c| c.get("dev.tx_dropped")).sum(),
+            still_held: self.record.still_held,
+        }
     }
 
-    fn generator(&self) -> Value {
-        let seconds = self.record.t1.as_secs_f64();
-        json!({
-            "lateness": distribution(&self.traffic.lateness_ns),
-            "processor_percent": 100.0 * self.traffic.processor_time.as_secs_f64() / seconds.max(f64::MIN_POSITIVE),
-            "trouble": self.traffic.socket_errors.iter().map(|(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>(),
-        })
+    fn generator(&self) -> GeneratorReport {
+        let seconds = self.record.t1.as_secs_f64().max(f64::MIN_POSITIVE);
+        GeneratorReport {
+            lateness: distribution(&self.traffic.lateness_ns),
+            processor_percent: 100.0 * self.traffic.processor_time.as_secs_f64() / seconds,
+            trouble: self.traffic.socket_errors.iter().collect(),
+        }
     }
 
-    fn by_class(&self, of: impl Fn(usize) -> Value) -> Value {
+    fn by_class<T>(&self, of: impl Fn(usize) -> T) -> BTreeMap<String, T> {
         let classes = self.plan.classes.iter().enumerate();
-        classes.map(|(class, plan)| (plan.name.clone(), of(class))).collect::<Map<_, _>>().into()
+        classes.map(|(class, plan)| (plan.name.clone(), of(class))).collect()
     }
 }
 
 /// What came in by all hosts, and what was odd about it.
-fn frames(hosts: &[HostBooks]) -> Value {
-    let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum::<u64>();
-    let malformed = |kind: &Malformed| {
-        let count: u64 = hosts.iter().map(|host| host.malformed_as(*kind)).sum();
-        (kind.name().to_owned(), count.into())
-    };
-    json!({
-        "read": sum(|host| host.read.packets),
-        "let_in": sum(|host| host.accepted.packets),
-        "fragments": sum(|host| host.fragments),
-        "of_no_flow": sum(|host| host.of_no_flow),
-        "malformed": Malformed::ALL.iter().map(malformed).collect::<Map<_, _>>(),
-    })
+fn frames(hosts: &[HostBooks]) -> Frames {
+    let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
+    let malformed = |kind: &Malformed| (kind.name(), hosts.iter().map(|host| host.malformed_as(*kind)).sum());
+    Frames {
+        read: sum(|host| host.read.packets),
+        let_in: sum(|host| host.accepted.packets),
+        fragments: sum(|host| host.fragments),
+        of_no_flow: sum(|host| host.of_no_flow),
+        malformed: Malformed::ALL.iter().map(malformed).collect(),
+    }
 }
 
-/// What the interfaces and routes of a class's hosts were given; null is the kernel's default.
-fn route(stack: &Stack) -> Value {
+/// What the interfaces and routes of a class's hosts were given.
+fn route(stack: &Stack) -> RouteMetrics {
     let metrics = &stack.metrics;
-    json!({
-        "mtu": stack.mtu,
-        "initial_window": metrics.initial_window,
-        "initial_receive_window": metrics.initial_receive_window,
-        "receive_window": metrics.receive_window,
-        "min_rto_ms": metrics.min_rto_ms,
-        "quick_ack": metrics.quick_ack,
-    })
+    RouteMetrics {
+        mtu: stack.mtu,
+        initial_window: metrics.initial_window,
+        initial_receive_window: metrics.initial_receive_window,
+        receive_window: metrics.receive_window,
+        min_rto_ms: metrics.min_rto_ms,
+        quick_ack: metrics.quick_ack,
+    }
 }
 
 /// The share of the measured interval for which a loop that was to spin did not, in percent.
@@ -316,16 +316,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_in_is_told_by_name_and_over_all_hosts() {
+    fn what_came_in_is_told_by_name_and_over_all_doors() {
         let mut hosts = [HostBooks { fragments: 1, of_no_flow: 2, ..HostBooks::default() }; 2];
         hosts[0].malformed = [1, 2, 3, 4, 5];
         hosts[1].malformed[Malformed::Checksum as usize] = 10;
         let told = frames(&hosts);
-        assert_eq!((&told["fragments"], &told["of_no_flow"]), (&json!(2), &json!(4)));
-        assert_eq!(
-            told["malformed"],
-            json!({"short": 1, "version": 2, "header length": 3, "total length": 4, "checksum": 15})
-        );
+        assert_eq!((told.fragments, told.of_no_flow), (2, 4));
+        let counts =
+            [("short", 1), ("version", 2), ("header length", 3), ("total length", 4), ("checksum", 15)];
+        assert_eq!(told.malformed, BTreeMap::from(counts));
         assert_eq!(hosts.iter().map(HostBooks::malformed).sum::<u64>(), 25);
     }
 

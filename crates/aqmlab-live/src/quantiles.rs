@@ -1,8 +1,8 @@
 //! Quantiles of the times that a live run measures of itself.
 
 use aqmlab_qdisc::Histogram;
+use aqmlab_recording::live::TimeDistribution;
 use aqmlab_units::Span;
-use serde_json::{Value, json};
 
 /// The least value that a share of all does not exceed, to within 1 %.
 pub fn quantile(histogram: &Histogram, share: f64) -> Span {
@@ -18,17 +18,17 @@ pub fn quantile(histogram: &Histogram, share: f64) -> Span {
 }
 
 /// Count and quantiles of times in nanoseconds, and the bins that they are of.
-pub fn distribution(histogram: &Histogram) -> Value {
+pub fn distribution(histogram: &Histogram) -> TimeDistribution {
     let at = |share| quantile(histogram, share).as_ns();
-    json!({
-        "count": histogram.total(),
-        "p50_ns": at(0.5),
-        "p90_ns": at(0.9),
-        "p99_ns": at(0.99),
-        "p999_ns": at(0.999),
-        "max_ns": histogram.bins().last().map_or(0, |bin| bin.high),
-        "bins": histogram.bins().map(|bin| [bin.low, bin.high, bin.weight]).collect::<Vec<_>>(),
-    })
+    TimeDistribution {
+        count: histogram.total(),
+        p50_ns: at(0.5),
+        p90_ns: at(0.9),
+        p99_ns: at(0.99),
+        p999_ns: at(0.999),
+        max_ns: histogram.bins().last().map_or(0, |bin| bin.high),
+        bins: histogram.bins().map(|bin| [bin.low, bin.high, bin.weight]).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -44,9 +44,6 @@ mod tests {
         assert_eq!(quantile(&histogram, 1.0), Span::ns(100));
         assert_eq!(quantile(&Histogram::new(), 0.99), Span::ZERO);
         let told = distribution(&histogram);
-        assert_eq!(
-            (&told["count"], &told["max_ns"], &told["p90_ns"]),
-            (&json!(100), &json!(100), &json!(90))
-        );
+        assert_eq!((told.count, told.max_ns, told.p90_ns), (100, 100, 90));
     }
 }

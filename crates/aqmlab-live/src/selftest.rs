@@ -68,19 +68,19 @@ impl SelfTest {
     /// For programs, and for people by way of them.
     pub fn to_json(&self) -> Value {
         let run = |run: &LiveRun| {
-            let live = run.recording.manifest.live.clone().unwrap_or_default();
+            let live = run.recording.manifest.live.as_deref().expect("a live run reports on itself");
             json!({
                 "verdict": run.faithfulness.to_string(),
                 "faithful": run.faithfulness.is_faithful(),
-                "reasons": live["reasons"],
-                "policy": live["policy"],
-                "lateness": live["lateness"],
-                "duty_percent": live["duty_percent"],
-                "generator_percent": live["generator"]["processor_percent"],
+                "reasons": live.reasons,
+                "policy": live.policy,
+                "lateness": live.lateness,
+                "duty_percent": live.duty_percent,
+                "generator_percent": live.generator.processor_percent,
             })
         };
         json!({
-            "rate_bps": self.realtime.recording.manifest.links.first().map(|link| link.rate.as_bps()),
+            "rate_bps": self.realtime.recording.manifest.links.first().map(|link| link.rate_bps),
             "realtime": run(&self.realtime),
             "ordinary": run(&self.ordinary),
             "capacity": {

@@ -15,7 +15,6 @@ use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
 use aqmlab_recording::{ColumnData, RESULTS_VERSION, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
-use serde_json::json;
 use support::capture_report::{Sink, read, total};
 
 fn main() -> ExitCode {
@@ -78,33 +77,33 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
     assert_eq!(run.recording.manifest.results_version, RESULTS_VERSION);
     // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
-    let marks = (&live["marks"]["ce_delivered"], &live["marks"]["ce_received"]);
-    assert_eq!(marks.0, marks.1);
-    assert_eq!(marks.0, &live["marks"]["marked"], "no sender sets CE");
-    assert!(marks.0.as_u64() > Some(0), "{live:#}");
+    let marks = live.marks;
+    assert_eq!(marks.ce_delivered, marks.ce_received);
+    assert_eq!(marks.ce_delivered, marks.marked, "no sender sets CE");
+    assert!(marks.marked > 0, "{live:#?}");
     for name in ["marks", "oversize", "no_room", "write_errors", "hidden_drops", "at_sockets", "handed_over"]
     {
         let check = run.faithfulness.checks.iter().find(|check| check.name == name).expect("it was checked");
         assert!(check.passed, "{}", check.sentence);
     }
-    assert_eq!(live["drops"]["malformed"], 0);
-    let frames = &live["frames"];
-    assert_eq!(frames["read"], frames["let_in"]);
-    assert_eq!((&frames["fragments"], &frames["malformed"]["checksum"]), (&json!(0), &json!(0)));
-    assert!(live["most_held"].as_u64() > Some(5), "{live:#}");
+    assert_eq!(live.drops.malformed, 0);
+    let frames = &live.frames;
+    assert_eq!(frames.read, frames.let_in);
+    assert_eq!((frames.fragments, frames.malformed["checksum"]), (0, 0));
+    assert!(live.most_held > 5, "{live:#?}");
     // What the machine can do at best: nobody is there and back in a microsecond.
-    let (ping, floor) = (&live["ping"], |quantile: &str| live["ping"][quantile].as_u64().unwrap_or(0));
-    assert!((1..=100).contains(&ping["count"].as_u64().unwrap_or(0)), "{ping:#}");
-    assert!(floor("p50_ns") > 1_000 && floor("p50_ns") <= floor("p99_ns"), "{ping:#}");
-    assert!(live["capacity"]["packets_per_s"].as_f64() > Some(100.0), "{live:#}");
+    let ping = &live.ping;
+    assert!((1..=100).contains(&ping.count), "{ping:#?}");
+    assert!(ping.p50_ns > 1_000 && ping.p50_ns <= ping.p99_ns, "{ping:#?}");
+    assert!(live.capacity.packets_per_s > 100.0, "{live:#?}");
     let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
-    let route = &live["routes"]["tcp"];
-    assert_eq!((&route["mtu"], &route["quick_ack"]), (&json!(stack.mtu), &json!(stack.metrics.quick_ack)));
+    let route = &live.routes["tcp"];
+    assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine gets a tenth of it through, and none more
     // than leaves in 3 s: what waited for a reader is measured when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
-    assert!(sum(&run, "flows", "ce_received") <= marks.0.as_u64().unwrap_or(0), "some arrive in the drain");
+    assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
     assert!(sum(&run, "flows", "measured_ce_received") > 0);
     // The end-to-end books of the measured interval.
     let books = |name| sum(&run, "run", name);
@@ -135,13 +134,15 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     let run = live_captured(&plan, 1, &Options::default(), capture, &mut |_| {}, &cancel)?;
     println!("  {}", run.faithfulness);
     let packets = read(&sink.0.lock().unwrap());
-    let told = &run.recording.manifest.live.as_ref().expect("a live run tells of itself")["capture"];
+    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let counts = live.capture.clone().expect("its ports");
     let summary = run.recording.table("summary").expect("every recording has a summary");
     // Rows: all classes and each of the two, of each queue. The drain, after the end, is not on the books.
     for (port, row) in [(0, 0), (1, 3)] {
         let book = |column: &str| total(summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
-        assert_eq!(told[&ports[port as usize].name], json!({"packets": here.len(), "missed": 0}));
+        let count = counts[&ports[port as usize].name];
+        assert_eq!((count.packets, count.missed), (here.len() as u64, 0));
         let measured = || here.iter().filter(|packet| packet.at_ns <= run.recording.manifest.t1.as_ns());
         let left = || measured().filter(|packet| packet.leaves());
         assert_eq!(left().count() as u128, book("sojourn_count"), "port {port}");
@@ -171,11 +172,12 @@ fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
     let live = run.recording.manifest.live.expect("a live run tells of itself");
-    let ports = live["capture"].as_object().expect("its ports");
-    assert!(ports.values().all(|port| port["packets"] == 0), "{ports:?}");
-    assert_eq!(ports.values().filter_map(|port| port["missed"].as_u64()).sum::<u64>(), packets);
-    assert_eq!(live["capture_failure"]["reason"], "the disk is full, and the tables needed its room");
-    assert_eq!(live["capture_failure"]["at_ns"], run.recording.manifest.t1.as_ns());
+    let ports = live.capture.expect("its ports");
+    assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
+    assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
+    let stopped = live.capture_failure.expect("it says why");
+    assert_eq!(stopped.reason, "the disk is full, and the tables needed its room");
+    assert_eq!(stopped.at_ns, run.recording.manifest.t1.as_ns());
     assert_eq!(run.captured, None);
 }
 

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use super::live::{doctor, live_run, live_selftest};
     #[pymodule_export]
-    use super::plans::{plan, schema, span_text};
+    use super::plans::{plan, quantity, quantity_text, schema};
     #[pymodule_export]
     use super::runs::{run, run_one};
     #[pymodule_export]

@@ -51,7 +51,7 @@ pub(crate) fn live_run(
     });
     let written = outcome.map_err(|error| python_error(&error)).and_then(|mut run| {
         if let Some(live) = &mut run.recording.manifest.live {
-            live["machine"] = machine.facts(before);
+            live.machine = Some(machine.facts(before));
         }
         save(&mut run, staged).map_err(|error| not_written(&error))?;
         Ok(json!({"wall_s": begun.elapsed().as_secs_f64(), "verdict": run.faithfulness.to_string()})

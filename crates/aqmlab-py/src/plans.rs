@@ -1,12 +1,13 @@
 //! Scenarios: parsed, checked, told with the origin of every value.
 
 use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, Sweep};
-use aqmlab_units::Span;
+use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
+use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::errors::scenario_error;
+use crate::errors::{UsageError, scenario_error};
 
 /// What a scenario resolves to, as JSON text; the arms of a sweep are those of its first case.
 #[pyfunction]
@@ -15,16 +16,49 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
     Ok(json_text(&about(&sweep, explained(&sweep.experiment()))))
 }
 
-/// The scenario language as JSON Schema text.
+/// JSON Schema text of what one of these words names: `scenario`, `manifest`.
 #[pyfunction]
-pub(crate) fn schema() -> String {
-    format!("{:#}", aqmlab_scenario::schema())
+pub(crate) fn schema(of: &str) -> PyResult<String> {
+    let schema = match of {
+        "scenario" => aqmlab_scenario::schema(),
+        "manifest" => aqmlab_recording::manifest_schema(),
+        _ => {
+            return Err(UsageError::new_err(format!(
+                "there is no schema of `{of}`; there are those of `scenario` and `manifest`"
+            )));
+        }
+    };
+    Ok(format!("{schema:#}"))
 }
 
-/// A length of time as scenarios write it.
+/// The whole number of a unit that a text of a scenario means: `quantity("10Mbit", "bps")` is 10,000,000. The units are
+/// `ns`, `bps`, `bytes` and `packets`.
 #[pyfunction]
-pub(crate) fn span_text(ns: u64) -> String {
-    Span::ns(ns).to_string()
+pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
+    let parsed = match unit {
+        "ns" => parse_span(text).map(Span::as_ns),
+        "bps" => parse_rate(text).map(Rate::as_bps),
+        "bytes" => parse_bytes(text).map(Bytes::get),
+        "packets" => parse_packets(text).map(Packets::get),
+        _ => return Err(no_unit(unit)),
+    };
+    parsed.map_err(|error| UsageError::new_err(error.to_string()))
+}
+
+/// Such a number as scenarios write it: `quantity_text(10_000_000, "bps")` is `10Mbit`.
+#[pyfunction]
+pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
+    match unit {
+        "ns" => Ok(Span::ns(value).to_string()),
+        "bps" => Ok(Rate::bps(value).to_string()),
+        "bytes" => Ok(Bytes::new(value).to_string()),
+        "packets" => Ok(Packets::new(value).to_string()),
+        _ => Err(no_unit(unit)),
+    }
+}
+
+fn no_unit(unit: &str) -> PyErr {
+    UsageError::new_err(format!("there is no unit `{unit}`; there are `ns`, `bps`, `bytes` and `packets`"))
 }
 
 pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {

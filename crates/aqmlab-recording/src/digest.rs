@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -45,8 +46,9 @@ pub fn json_digest(value: &Value) -> Digest {
 ///
 /// # Panics
 /// If it has no other member.
-pub(crate) fn sealed(object: &Value) -> String {
-    let text = format!("{object:#}");
+pub(crate) fn sealed(object: &impl Serialize) -> String {
+    let text =
+        serde_json::to_string_pretty(object).expect("texts are its keys, and JSON has all of its values");
     let members = text.strip_suffix("\n}").expect("an object has members, a line each");
     let head = format!("{members},\n  ");
     let digest = Digest::of(head.as_bytes());

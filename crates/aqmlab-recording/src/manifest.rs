@@ -1,11 +1,15 @@
 //! The manifest: what a run was, beside what it measured.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
 use aqmlab_units::{Instant, Rate, Span};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::digest::{Digest, json_digest};
+use crate::live::LiveReport;
 use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. From 2 on there are digests of the files.
@@ -23,8 +27,8 @@ pub struct Manifest {
     pub results_version: u32,
     /// The version of the program.
     pub aqmlab_version: String,
-    /// Which host ran it: `"sim"` or `"live"`.
-    pub host: &'static str,
+    /// Which host ran it.
+    pub host: Host,
     /// The experiment's title.
     pub title: String,
     /// The arm's name.
@@ -46,22 +50,40 @@ pub struct Manifest {
     /// How long the run took on this machine, in seconds; part of no digest.
     pub wall_s: f64,
     /// What only the live router knows of its run: how faithful it was, and on what machine; part of no digest.
-    pub live: Option<Value>,
+    pub live: Option<Box<LiveReport>>,
+}
+
+/// A host of disciplines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// the simulator
+    Sim,
+    /// the router between real TCP stacks
+    Live,
 }
 
 /// A link as readers of a recording need it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LinkInfo {
     /// Its name, also its queue's.
     pub name: String,
     /// Capacity.
-    pub rate: Rate,
+    pub rate_bps: u64,
     /// Propagation delay.
-    pub delay: Span,
+    pub delay_ns: u64,
+}
+
+impl LinkInfo {
+    /// That of a link.
+    pub fn new(name: impl Into<String>, rate: Rate, delay: Span) -> Self {
+        LinkInfo { name: name.into(), rate_bps: rate.as_bps(), delay_ns: delay.as_ns() }
+    }
 }
 
 /// What ended a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
     /// its time was over
     Time,
@@ -73,15 +95,67 @@ pub enum StoppedBy {
     Interrupted,
 }
 
-impl fmt::Display for StoppedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StoppedBy::Time => "time",
-            StoppedBy::Completed => "completed",
-            StoppedBy::Condition => "condition",
-            StoppedBy::Interrupted => "interrupted",
-        })
-    }
+/// `manifest.json`, but for its last member `file_digest`: the SHA-256 of all bytes that stand before it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "aqmlab manifest")]
+struct ManifestFile<'m> {
+    /// The version of the directory's layout.
+    format_version: u32,
+    /// Rises when the same plan and seed give other numbers.
+    results_version: u32,
+    /// The version of the program.
+    aqmlab_version: &'m str,
+    /// Which host ran it.
+    host: Host,
+    /// The experiment's title.
+    title: &'m str,
+    /// The arm's name.
+    arm: &'m str,
+    /// The seed.
+    seed: u64,
+    /// SHA-256 of what decides the result but for the seed.
+    plan_digest: String,
+    /// The plan, every value with its origin.
+    plan: &'m Value,
+    /// The begin of the measured interval.
+    t0_ns: u64,
+    /// The end of the measured interval and of the run.
+    t1_ns: u64,
+    /// What ended the run.
+    stopped_by: StoppedBy,
+    /// The tables, by name.
+    tables: BTreeMap<&'m str, TableFacts>,
+    /// Always true: a run whose books do not balance leaves no recording.
+    books_balanced: bool,
+    /// The links, in the plan's order.
+    links: &'m [LinkInfo],
+    /// Events that the engine processed.
+    events: u64,
+    /// How long the run took on this machine, in seconds.
+    wall_s: f64,
+    /// What only the live router knows of its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<&'m LiveReport>,
+}
+
+/// What a manifest says of a table.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub(crate) struct TableFacts {
+    /// Rows.
+    pub(crate) rows: usize,
+    /// SHA-256 of its logical content.
+    pub(crate) digest: String,
+    /// SHA-256 of its file.
+    pub(crate) file_digest: String,
+}
+
+/// JSON Schema (2020-12) of `manifest.json`, made from the types that write it.
+pub fn manifest_schema() -> Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<ManifestFile<'_>>()
+        .to_value()
 }
 
 impl Manifest {
@@ -95,36 +169,32 @@ impl Manifest {
         json_digest(&deciding)
     }
 
-    /// The content of `manifest.json` for a recording with these tables.
-    pub fn to_json(&self, tables: &[Table]) -> Value {
-        let link = |link: &LinkInfo| json!({"name": link.name, "rate_bps": link.rate.as_bps(), "delay_ns": link.delay.as_ns()});
-        let table = |table: &Table| {
-            let facts = json!({"rows": table.rows(), "digest": table.digest().to_string()});
-            (table.name.to_owned(), facts)
+    /// The content of `manifest.json`, without its own digest, for a recording with these tables: each with the SHA-256 of its
+    /// file.
+    pub(crate) fn content<'m>(&'m self, tables: &[(&'m Table, Digest)]) -> impl Serialize + use<'m> {
+        let facts = |&(table, file): &(&'m Table, Digest)| {
+            let (digest, file_digest) = (table.digest().to_string(), file.to_string());
+            (table.name, TableFacts { rows: table.rows(), digest, file_digest })
         };
-        let mut manifest = json!({
-            "format_version": FORMAT_VERSION,
-            "results_version": self.results_version,
-            "aqmlab_version": self.aqmlab_version,
-            "host": self.host,
-            "title": self.title,
-            "arm": self.arm,
-            "seed": self.seed,
-            "plan_digest": self.plan_digest().to_string(),
-            "plan": self.plan,
-            "t0_ns": self.t0.as_ns(),
-            "t1_ns": self.t1.as_ns(),
-            "stopped_by": self.stopped_by.to_string(),
-            "tables": tables.iter().map(table).collect::<Map<_, _>>(),
-            // A run whose books do not balance is an error and never comes here.
-            "books_balanced": true,
-            "links": self.links.iter().map(link).collect::<Vec<_>>(),
-            "events": self.events,
-            "wall_s": self.wall_s,
-        });
-        if let Some(live) = &self.live {
-            manifest["live"] = live.clone();
+        ManifestFile {
+            format_version: FORMAT_VERSION,
+            results_version: self.results_version,
+            aqmlab_version: &self.aqmlab_version,
+            host: self.host,
+            title: &self.title,
+            arm: &self.arm,
+            seed: self.seed,
+            plan_digest: self.plan_digest().to_string(),
+            plan: &self.plan,
+            t0_ns: self.t0.as_ns(),
+            t1_ns: self.t1.as_ns(),
+            stopped_by: self.stopped_by,
+            tables: tables.iter().map(facts).collect(),
+            books_balanced: true,
+            links: &self.links,
+            events: self.events,
+            wall_s: self.wall_s,
+            live: self.live.as_deref(),
         }
-        manifest
     }
 }

@@ -55,13 +55,14 @@ impl Recording {
     }
 
     fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
-        let mut manifest = self.manifest.to_json(&self.tables);
         let mut files = Vec::with_capacity(self.tables.len() + 1);
+        let mut tables = Vec::with_capacity(self.tables.len());
         for table in &self.tables {
             let bytes = parquet_file::encode(table)?;
-            manifest["tables"][table.name]["file_digest"] = Digest::of(&bytes).to_string().into();
+            tables.push((table, Digest::of(&bytes)));
             files.push((format!("{}.parquet", table.name), bytes));
         }
+        let manifest = self.manifest.content(&tables);
         files.push(("manifest.json".to_owned(), sealed(&manifest).into_bytes()));
         Ok(files)
     }

@@ -9,7 +9,7 @@ use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{
     Capture, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons,
 };
-use aqmlab_recording::{Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
+use aqmlab_recording::{Host, Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use serde_json::json;
 
@@ -97,7 +97,7 @@ fn recording() -> Recording {
     let manifest = Manifest {
         results_version: 1,
         aqmlab_version: "0.1.0".into(),
-        host: "sim",
+        host: Host::Sim,
         title: "t".into(),
         arm: "red".into(),
         seed: 1,

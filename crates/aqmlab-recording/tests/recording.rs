@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use aqmlab_recording::live::{LiveDrops, LiveReport};
 use aqmlab_recording::{
-    Cell, Digest, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
+    Cell, Digest, Host, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
 };
 use aqmlab_units::{Instant, Rate, Span};
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ fn recording(tables: Vec<Table>) -> Recording {
     let manifest = Manifest {
         results_version: 1,
         aqmlab_version: "0.1.0".into(),
-        host: "sim",
+        host: Host::Sim,
         title: "a \"quoted\" title".into(),
         arm: "red".into(),
         seed: u64::MAX,
@@ -47,7 +48,7 @@ fn recording(tables: Vec<Table>) -> Recording {
         t0: Instant::from_ns(1),
         t1: Instant::from_ns(2),
         stopped_by: StoppedBy::Time,
-        links: vec![LinkInfo { name: "bottleneck".into(), rate: Rate::mbit(10), delay: Span::ms(20) }],
+        links: vec![LinkInfo::new("bottleneck", Rate::mbit(10), Span::ms(20))],
         events: 0,
         wall_s: 0.5,
         live: None,
@@ -91,19 +92,29 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
+fn manifest_of(recording: &Recording, folder: &Path) -> Value {
+    let target = folder.join("run");
+    recording.write(&target).expect("written");
+    let manifest = fs::read(target.join("manifest.json")).expect("readable");
+    fs::remove_dir_all(target).expect("removed");
+    serde_json::from_slice(&manifest).expect("JSON")
+}
+
 #[test]
 fn what_only_a_live_run_has_is_in_its_manifest_and_in_no_other() {
+    let folder = scratch("live");
     let mut recording = recording(vec![]);
-    let digest = recording.manifest.plan_digest();
-    assert_eq!(recording.manifest.to_json(&[]).get("live"), None);
-    recording.manifest.live = Some(json!({"faithful": false}));
+    let simulated = manifest_of(&recording, &folder);
+    assert_eq!((&simulated["host"], simulated.get("live")), (&json!("sim"), None));
+    let drops = LiveDrops { still_held: 3, ..LiveDrops::default() };
+    recording.manifest.live = Some(Box::new(LiveReport { drops, ..LiveReport::default() }));
     recording.manifest.stopped_by = StoppedBy::Interrupted;
-    let manifest = recording.manifest.to_json(&[]);
-    assert_eq!(
-        (&manifest["live"]["faithful"], &manifest["stopped_by"]),
-        (&json!(false), &json!("interrupted"))
-    );
-    assert_eq!(recording.manifest.plan_digest(), digest);
+    let live = manifest_of(&recording, &folder);
+    assert_eq!(live["live"]["drops"]["still_held"], 3);
+    assert_eq!(live["live"].get("capture"), None, "nothing was captured");
+    assert_eq!(live["stopped_by"], "interrupted");
+    assert_eq!(live["plan_digest"], simulated["plan_digest"]);
+    fs::remove_dir_all(folder).expect("removed");
 }
 
 #[test]

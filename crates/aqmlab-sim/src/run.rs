@@ -4,7 +4,9 @@ use std::time::Instant as WallClock;
 
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy as Stopped, run_table};
+use aqmlab_recording::{
+    Host, LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy as Stopped, run_table,
+};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
@@ -123,11 +125,11 @@ fn finish<Q: EventQueue>(
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let mut tables = recorder.finish(&world.links, run);
     tables.extend(world.watch.into_iter().flat_map(|watch| watch.finish()));
-    let links = plan.links.iter().map(|l| LinkInfo { name: l.name.clone(), rate: l.rate, delay: l.delay });
+    let links = plan.links.iter().map(|l| LinkInfo::new(&l.name, l.rate, l.delay));
     let manifest = Manifest {
         results_version: RESULTS_VERSION,
         aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: "sim",
+        host: Host::Sim,
         title: plan.title.clone(),
         arm: plan.arm.clone(),
         seed,

@@ -249,11 +249,13 @@ app.command()(reproduce)
 
 
 @app.command()
-def schema() -> None:
-    """Print the scenario language as JSON Schema."""
+def schema(
+    of: Annotated[str, typer.Argument(help="scenario, or manifest: what a run says of itself.")] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenarios, or of the manifests of runs."""
     from aqmlab.api import schema as content
 
-    tell_json(content())
+    tell_json(content(of))
 
 
 def execute() -> int:
