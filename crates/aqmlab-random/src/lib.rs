@@ -32,8 +32,17 @@ impl Stream {
     pub fn indexed(seed: u64, path: &str, index: u64) -> Self {
         // The index goes in as a block counter of its own, so no two (path, index) pairs collide by chance
         // more often than two 64-bit hashes do.
-        let family = Stream::new(seed, path).key;
-        Stream { key: philox2x64([index, 1], family)[0], next: 0 }
+        Stream::new(seed, path).member(index)
+    }
+
+    /// The `index`-th stream of the family that this one's path names: what [`Stream::indexed`] gives.
+    pub fn member(&self, index: u64) -> Self {
+        Stream { key: philox2x64([index, 1], self.key)[0], next: 0 }
+    }
+
+    /// The same stream from draw number `n` on.
+    pub const fn from_draw(self, n: u64) -> Self {
+        Stream { key: self.key, next: n }
     }
 
     fn keyed(seed: u64, name: u64) -> Self {

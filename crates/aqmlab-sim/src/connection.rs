@@ -2,7 +2,7 @@
 
 use aqmlab_network::End;
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Act, Progress, Session, Step};
+use aqmlab_traffic::{Act, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
 
@@ -48,10 +48,7 @@ impl SendDelay {
 impl Connection {
     /// Two endpoints that have not begun, and nothing to say but what is told them.
     pub fn new(tcp: &Profile, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
-        let last = match &session {
-            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Client,
-            _ => End::Server,
-        };
+        let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection {
             sender: Endpoint::new(Role::Active, tcp),
             receiver: Endpoint::new(Role::Passive, tcp),
@@ -94,13 +91,10 @@ impl Connection {
         }
     }
 
-    /// How far its streams have come.
-    pub fn progress(&self) -> Progress {
-        Progress {
-            acked: self.sender.acked().get(),
-            at_server: self.receiver.delivered().get(),
-            at_client: self.sender.delivered().get(),
-        }
+    /// How far its streams have come at one end.
+    pub fn position(&mut self, end: End) -> StreamPosition {
+        let endpoint = self.endpoint(end);
+        StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
     /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.

@@ -1,22 +1,32 @@
 //! Workloads as state machines: what to send next, and when.
 //!
-//! A workload knows neither TCP nor sockets, so that a simulator and a live generator can drive the same code. A
-//! [`PacketSource`] tells when its next packet leaves and how big it is; a [`Session`] tells what the applications at
-//! both ends of a connection write, and when; a [`Distribution`] spreads starts and round-trip times over the flows of
-//! a class, and says how long on and off periods last ([`OnOff`]). No clock, no thread, no global.
+//! A workload knows neither TCP nor sockets, so that a simulator and a live generator can drive the same code. Above
+//! the byte streams of TCP there are two layers: a [`Population`] decides when the connections of a class open, and
+//! learns how they went; a [`Session`] decides what the applications at both ends of one connection write, and when. A
+//! [`PacketSource`] decides when its next packet leaves and how big it is. A [`Distribution`] spreads starts and
+//! round-trip times over the flows of a class, and gives the lengths of periods ([`OnOff`]), times to think and sizes.
+//! No clock, no thread, no global.
 #![no_std]
 extern crate alloc;
 
 mod distribution;
+mod end;
 mod on_off;
 mod packets;
 mod pareto;
+mod population;
 mod quantity;
+mod requests;
 mod session;
+mod step;
 
 pub use distribution::Distribution;
+pub use end::End;
 pub use on_off::{Begin, OnOff};
 pub use packets::{PacketSizes, PacketSource, Spacing};
 pub use pareto::Pareto;
-pub use quantity::{Probability, Quantity};
-pub use session::{Act, Bursty, ByteBursts, Exchange, Greedy, Progress, Session, Step};
+pub use population::{Arrivals, ConnectionEvent, Gaps, Identity, Opening, Population, Starts, Users, Wake};
+pub use quantity::{Count, Probability, Quantity};
+pub use requests::{Exchanges, Requests};
+pub use session::{Bursty, ByteBursts, Exchange, Greedy, Session};
+pub use step::{Act, ExchangeDone, Step, StreamPosition};

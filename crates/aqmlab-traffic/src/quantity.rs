@@ -62,6 +62,26 @@ impl Quantity for Rate {
     }
 }
 
+/// A number of things.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Count(pub u64);
+
+impl Quantity for Count {
+    fn units(self) -> u64 {
+        self.0
+    }
+
+    fn of_units(units: u64) -> Self {
+        Count(units)
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A probability. Drawn ones are multiples of 2^-53, which is as fine as hits are decided.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);

@@ -7,44 +7,15 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
+use crate::end::End;
 use crate::on_off::{OnOff, Period, Periods};
-
-/// What an application does to its byte stream.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Act {
-    /// It writes so many bytes.
-    Write(u64),
-    /// It writes so many bytes and closes.
-    WriteLast(u64),
-    /// It has something to send at all times from now on.
-    WriteEndlessly,
-    /// It takes back what has not been sent yet of what it writes without end.
-    Withdraw,
-}
-
-/// What happens now, and when the session wants to be woken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Step {
-    /// At the end that opened the connection.
-    pub client: Option<Act>,
-    /// At the other end.
-    pub server: Option<Act>,
-    /// Call [`Session::on_timer`] then.
-    pub wake_at: Option<Instant>,
-}
-
-/// How far the two streams have come, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
-    /// Of the client's, acknowledged.
-    pub acked: u64,
-    /// Of the client's, delivered to the server.
-    pub at_server: u64,
-    /// Of the server's, delivered to the client.
-    pub at_client: u64,
-}
+use crate::requests::Requests;
+use crate::step::{Act, ExchangeDone, Step, StreamPosition};
 
 /// The applications at both ends of one connection. Each call says what they do then.
+///
+/// What an application does follows from what has arrived at its own end and from its own timers. So a host may take the
+/// arrivals of the two ends in any order that keeps each end's own, and causes before effects.
 #[derive(Clone, Debug)]
 pub enum Session {
     /// Greedy while on; what has not left when an off period begins is withdrawn.
@@ -53,6 +24,8 @@ pub enum Session {
     Bursts(Box<ByteBursts>),
     /// One request, one response.
     Exchange(Exchange),
+    /// Any number of exchanges, one after the other.
+    Requests(Requests),
 }
 
 /// See [`Session::Greedy`].
@@ -95,13 +68,15 @@ pub struct Exchange {
     pub request: Bytes,
     /// From the server, may be nothing.
     pub response: Bytes,
+    began: Instant,
     answered: bool,
+    done: bool,
 }
 
 impl Exchange {
     /// Not begun yet.
     pub const fn new(request: Bytes, response: Bytes) -> Self {
-        Exchange { request, response, answered: false }
+        Exchange { request, response, began: Instant::ZERO, answered: false, done: false }
     }
 }
 
@@ -122,7 +97,8 @@ impl Session {
         match self {
             Session::Greedy(greedy) => greedy.begin(now),
             Session::Bursts(bursts) => bursts.begin(now),
-            Session::Exchange(exchange) => exchange.begin(),
+            Session::Exchange(exchange) => exchange.begin(now),
+            Session::Requests(requests) => requests.begin(now),
         }
     }
 
@@ -132,15 +108,35 @@ impl Session {
             Session::Greedy(greedy) => greedy.turn(now),
             Session::Bursts(bursts) => bursts.burst(),
             Session::Exchange(_) => Step::default(),
+            Session::Requests(requests) => requests.on_timer(now),
         }
     }
 
-    /// After each arrival at either end.
-    pub fn on_progress(&mut self, now: Instant, progress: Progress) -> Step {
+    /// After each arrival at one end. Nothing is written at the other.
+    pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
+        match (self, end) {
+            (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),
+            (Session::Greedy(_), _) | (Session::Bursts(_), End::Server) => Step::default(),
+            (Session::Exchange(exchange), _) => exchange.look(end, progress.delivered),
+            (Session::Requests(requests), _) => requests.look(now, end, progress.delivered),
+        }
+    }
+
+    /// The exchange that has begun and is not done, as it will be when it is; `None` if there is none.
+    pub fn under_way(&self) -> Option<ExchangeDone> {
         match self {
-            Session::Greedy(_) => Step::default(),
-            Session::Bursts(bursts) => bursts.look(now, progress.acked),
-            Session::Exchange(exchange) => exchange.look(progress.at_server),
+            Session::Greedy(_) | Session::Bursts(_) => None,
+            Session::Exchange(exchange) => (!exchange.done).then(|| exchange.as_done()),
+            Session::Requests(requests) => requests.under_way(),
+        }
+    }
+
+    /// At which end the last of the data arrives.
+    pub const fn last_arrives_at(&self) -> End {
+        match self {
+            Session::Greedy(_) | Session::Bursts(_) => End::Server,
+            Session::Exchange(exchange) if exchange.response.get() == 0 => End::Server,
+            Session::Exchange(_) | Session::Requests(_) => End::Client,
         }
     }
 }
@@ -193,7 +189,8 @@ impl ByteBursts {
 }
 
 impl Exchange {
-    fn begin(&mut self) -> Step {
+    fn begin(&mut self, now: Instant) -> Step {
+        self.began = now;
         let (request, response) = (self.request.get(), self.response.get());
         match (request, response) {
             (_, 0) => Step { client: Some(Act::WriteLast(request)), ..Step::default() },
@@ -203,15 +200,31 @@ impl Exchange {
         }
     }
 
-    fn look(&mut self, at_server: u64) -> Step {
-        if self.answered || self.response.is_zero() || at_server < self.request.get() {
-            return Step::default();
+    fn look(&mut self, end: End, delivered: u64) -> Step {
+        match end {
+            End::Server if delivered < self.request.get() => Step::default(),
+            End::Server if self.response.is_zero() => self.finish(),
+            End::Server if !self.answered => self.answer(),
+            End::Client if !self.response.is_zero() && delivered >= self.response.get() => self.finish(),
+            _ => Step::default(),
         }
-        self.answer()
     }
 
     fn answer(&mut self) -> Step {
         self.answered = true;
         Step { server: Some(Act::WriteLast(self.response.get())), ..Step::default() }
+    }
+
+    fn finish(&mut self) -> Step {
+        if self.done {
+            return Step::default();
+        }
+        self.done = true;
+        Step { done: Some(self.as_done()), ..Step::default() }
+    }
+
+    const fn as_done(&self) -> ExchangeDone {
+        let Exchange { request, response, began, .. } = *self;
+        ExchangeDone { number: 0, request, response, began, opened_connection: true, last: true }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Act, Begin, Bursty, Distribution, Exchange, OnOff, PacketSource, Probability, Progress, Quantity,
-    Session, Step,
+    Act, Begin, Bursty, Distribution, End, Exchange, OnOff, PacketSource, Probability, Quantity, Session,
+    Step, StreamPosition,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -121,10 +121,13 @@ fn a_greedy_session_writes_without_end_and_withdraws() {
     let draws = Stream::new(1, "x");
     let mut session = Session::greedy(constant(30, 50, Begin::Off), draws, draws);
     let at = |ms| Instant::ZERO + Span::ms(ms);
-    let step = |client, wake| Step { client, server: None, wake_at: Some(at(wake)) };
+    let step = |client, wake| Step { client, wake_at: Some(at(wake)), ..Step::default() };
     assert_eq!(session.begin(at(0)), step(None, 50));
     assert_eq!(session.on_timer(at(50)), step(Some(Act::WriteEndlessly), 80));
-    assert_eq!(session.on_progress(at(60), Progress { acked: 9, ..Progress::default() }), Step::default());
+    assert_eq!(
+        session.on_progress(at(60), End::Client, StreamPosition { acked: 9, ..StreamPosition::default() }),
+        Step::default()
+    );
     assert_eq!(session.on_timer(at(80)), step(Some(Act::Withdraw), 130));
     assert_eq!(session.on_timer(at(130)), step(Some(Act::WriteEndlessly), 160));
 }
@@ -137,17 +140,17 @@ fn a_burst_follows_an_off_period_after_the_last_byte_is_acknowledged() {
     let at = |ms| Instant::ZERO + Span::ms(ms);
     let write = |bytes| Step { client: Some(Act::Write(bytes)), ..Step::default() };
     let wake = |ms| Step { wake_at: Some(at(ms)), ..Step::default() };
-    let acked = |acked| Progress { acked, ..Progress::default() };
+    let acked = |acked| StreamPosition { acked, ..StreamPosition::default() };
 
     let plan = Arc::new(Bursty { sizes, off, begins_off: false });
     let mut session = Session::bursts(plan.clone(), draws, draws);
     assert_eq!(session.begin(at(0)), write(3000));
-    assert_eq!(session.on_progress(at(10), acked(2999)), Step::default());
-    assert_eq!(session.on_progress(at(20), acked(3000)), wake(70));
-    assert_eq!(session.on_progress(at(30), acked(3000)), Step::default(), "once");
+    assert_eq!(session.on_progress(at(10), End::Client, acked(2999)), Step::default());
+    assert_eq!(session.on_progress(at(20), End::Client, acked(3000)), wake(70));
+    assert_eq!(session.on_progress(at(30), End::Client, acked(3000)), Step::default(), "once");
     assert_eq!(session.on_timer(at(70)), write(500));
-    assert_eq!(session.on_progress(at(75), acked(3000)), Step::default());
-    assert_eq!(session.on_progress(at(80), acked(3500)), wake(130));
+    assert_eq!(session.on_progress(at(75), End::Client, acked(3000)), Step::default());
+    assert_eq!(session.on_progress(at(80), End::Client, acked(3500)), wake(130));
 
     let mut late = Session::bursts(Arc::new(Bursty { begins_off: true, ..(*plan).clone() }), draws, draws);
     assert_eq!(late.begin(at(0)), wake(50));
@@ -156,23 +159,25 @@ fn a_burst_follows_an_off_period_after_the_last_byte_is_acknowledged() {
 #[test]
 fn a_server_answers_when_it_has_the_whole_request() {
     let at = Instant::ZERO;
-    let arrived = |at_server| Progress { at_server, ..Progress::default() };
+    let arrived = |delivered| StreamPosition { delivered, ..StreamPosition::default() };
     let mut both = Session::Exchange(Exchange::new(Bytes::new(300), Bytes::new(9000)));
     assert_eq!(both.begin(at), Step { client: Some(Act::Write(300)), ..Step::default() });
-    assert_eq!(both.on_progress(at, arrived(299)), Step::default());
+    assert_eq!(both.on_progress(at, End::Server, arrived(299)), Step::default());
     assert_eq!(
-        both.on_progress(at, arrived(300)),
+        both.on_progress(at, End::Server, arrived(300)),
         Step { server: Some(Act::WriteLast(9000)), ..Step::default() }
     );
-    assert_eq!(both.on_progress(at, arrived(300)), Step::default(), "once");
+    assert_eq!(both.on_progress(at, End::Server, arrived(300)), Step::default(), "once");
 
     let mut push = Session::Exchange(Exchange::new(Bytes::ZERO, Bytes::new(10)));
     assert_eq!(push.begin(at), Step { server: Some(Act::WriteLast(10)), ..Step::default() });
-    assert_eq!(push.on_progress(at, arrived(0)), Step::default());
+    assert_eq!(push.on_progress(at, End::Server, arrived(0)), Step::default());
 
     let mut post = Session::Exchange(Exchange::new(Bytes::new(10), Bytes::ZERO));
     assert_eq!(post.begin(at), Step { client: Some(Act::WriteLast(10)), ..Step::default() });
-    assert_eq!(post.on_progress(at, arrived(10)), Step::default());
+    let done = post.on_progress(at, End::Server, arrived(10)).done.map(|done| done.request);
+    assert_eq!(done, Some(Bytes::new(10)), "nothing comes back");
+    assert_eq!(post.on_progress(at, End::Server, arrived(10)), Step::default(), "once");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io;
 
 use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Workload};
-use aqmlab_traffic::{Act, Progress, Session, Step};
+use aqmlab_traffic::{Act, Session, Step, StreamPosition};
 use aqmlab_units::{Bytes, Instant};
 
 use super::counts::FlowCounts;
@@ -55,10 +55,7 @@ pub struct Connection {
 impl Connection {
     /// A connection on its way to its server, by `client`.
     pub fn new(client: Stream, session: Option<Session>) -> Self {
-        let last = match &session {
-            Some(Session::Exchange(exchange)) if !exchange.response.is_zero() => End::Client,
-            _ => End::Server,
-        };
+        let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection { client, server: None, waiting: Vec::new(), session, last }
     }
 
@@ -94,18 +91,21 @@ impl Connection {
         self.act(&step)
     }
 
-    /// The session looks how far the streams have come; when it wants to be woken.
+    /// The session looks how far the streams have come at both ends; when it wants to be woken.
     pub fn look(&mut self, now: Instant) -> Option<Instant> {
-        let progress = Progress {
-            acked: match self.session.as_ref()? {
-                Session::Bursts(_) => self.client.acked(),
-                Session::Greedy(_) | Session::Exchange(_) => 0,
-            },
-            at_server: self.server.as_ref().map_or(0, Stream::read_bytes),
-            at_client: self.client.read_bytes(),
+        let acked = match self.session.as_ref()? {
+            Session::Bursts(_) => self.client.acked(),
+            _ => 0,
         };
-        let step = self.session.as_mut()?.on_progress(now, progress);
-        self.act(&step)
+        let at_client = StreamPosition { delivered: self.client.read_bytes(), acked };
+        let delivered = self.server.as_ref().map_or(0, Stream::read_bytes);
+        let at_server = StreamPosition { delivered, acked: 0 };
+        let looks = [(End::Server, at_server), (End::Client, at_client)];
+        let wakes = looks.map(|(end, position)| {
+            let step = self.session.as_mut()?.on_progress(now, end, position);
+            self.act(&step)
+        });
+        wakes.into_iter().flatten().next()
     }
 
     /// The sending application is finished, whatever its session had in mind.

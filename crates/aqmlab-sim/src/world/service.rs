@@ -256,7 +256,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, class.profile());
         if connection.session.is_some() {
-            self.tell_session(connection, number, at);
+            self.tell_session(connection, number, at, end);
         }
         self.serve(class, flow, at, end, None, Sending::MayWait)
     }
@@ -292,7 +292,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if let Some((segment, marked)) = arrival {
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
             if sending == Sending::MayWait && connection.session.is_some() {
-                self.tell_session(connection, id.number, at);
+                self.tell_session(connection, id.number, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -324,12 +324,12 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, over, to_send }
     }
 
-    /// The applications look how far their streams have come.
+    /// An end's application looks how far its streams have come.
     #[inline(never)]
-    fn tell_session(&mut self, connection: &mut Connection, number: u32, at: FlowRef) {
-        let progress = connection.progress();
+    fn tell_session(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
+        let position = connection.position(end);
         let Some(session) = &mut connection.session else { return };
-        let step = session.on_progress(self.now, progress);
+        let step = session.on_progress(self.now, end, position);
         connection.act(&step);
         if let Some(wake_at) = step.wake_at {
             self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });

@@ -1,0 +1,254 @@
+//! Who opens connections, and when.
+//!
+//! A population is driven by its host: it is woken at instants that it has asked for, opens connections, and hears what
+//! becomes of them. What it does for one user follows from what that user has heard and from nothing else, so a host may
+//! serve users in any order, each of them in order of time.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Instant, Span};
+
+use crate::distribution::Distribution;
+use crate::step::ExchangeDone;
+
+/// A connection within its class: whose it is, and how many that user has opened before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Identity {
+    /// Index within the class: of the flow in a list, of the user; 0 for all that an arrival process opens.
+    pub user: u32,
+    /// The first of a user's connections is 0.
+    pub serial: u32,
+}
+
+impl Identity {
+    /// The first connection of a user.
+    pub const fn first_of(user: u32) -> Self {
+        Identity { user, serial: 0 }
+    }
+
+    /// What draws go by, no two connections of a class the same. That of a user's first connection is the user's index.
+    pub const fn index(self) -> u64 {
+        (self.serial as u64) << 32 | self.user as u64
+    }
+}
+
+/// When a population wants to be woken, and for whom. Of one user there is one wake to come at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wake {
+    /// When.
+    pub at: Instant,
+    /// Index of the user.
+    pub user: u32,
+}
+
+/// What a population does when it is woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// Opens this connection now.
+    pub open: Identity,
+    /// Wants to be woken again: at this instant or later.
+    pub wake: Option<Wake>,
+}
+
+/// What becomes of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionEvent {
+    /// The handshake is complete at the end that opened.
+    Opened,
+    /// An exchange has come to its end.
+    ExchangeDone(ExchangeDone),
+    /// Both ends have closed, in order.
+    Closed,
+    /// It has been reset or given up before all was done.
+    Failed,
+}
+
+/// The users of a class.
+#[derive(Clone, Debug)]
+pub enum Population {
+    /// Connections of which all starts are known.
+    List(Starts),
+    /// Connections that come whatever becomes of those before.
+    Arrivals(Arrivals),
+    /// Users who think before each connection but their first.
+    Users(Users),
+}
+
+impl Population {
+    /// What it wants to be woken for first; nothing if it will never open a connection. To be called once, before all else.
+    pub fn begin(&mut self) -> Option<Wake> {
+        match self {
+            Population::List(starts) => starts.next(),
+            Population::Arrivals(arrivals) => Some(arrivals.next()),
+            Population::Users(users) => users.firsts.next(),
+        }
+    }
+
+    /// The instant that it has asked for.
+    ///
+    /// # Panics
+    /// If it has not.
+    pub fn on_wake(&mut self, wake: Wake) -> Opening {
+        match self {
+            Population::List(starts) => starts.on_wake(wake),
+            Population::Arrivals(arrivals) => arrivals.on_wake(),
+            Population::Users(users) => users.on_wake(wake),
+        }
+    }
+
+    /// What has become of a connection at `now`; whom it wants to be woken for because of that, and when.
+    pub fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Option<Wake> {
+        match self {
+            Population::List(_) | Population::Arrivals(_) => None,
+            Population::Users(users) => users.on_event(now, of, event),
+        }
+    }
+
+    /// Bytes that its tables take.
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Population::List(starts) => starts.memory_bytes(),
+            Population::Arrivals(_) => 0,
+            Population::Users(users) => users.firsts.memory_bytes() + users.users.len() * size_of::<User>(),
+        }
+    }
+}
+
+/// See [`Population::List`]: a connection for each user.
+#[derive(Clone, Debug)]
+pub struct Starts {
+    /// The next one last.
+    to_come: Vec<(Instant, u32)>,
+}
+
+impl Starts {
+    /// When each user's connection starts, latest first.
+    pub fn new(starts: Vec<(Instant, u32)>) -> Self {
+        debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start comes first");
+        Starts { to_come: starts }
+    }
+
+    fn next(&self) -> Option<Wake> {
+        self.to_come.last().map(|&(at, user)| Wake { at, user })
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Opening {
+        let next = self.to_come.pop();
+        assert_eq!(next, Some((wake.at, wake.user)), "a list is woken for its next start");
+        // The memory is wanted for the connections themselves.
+        if self.to_come.len() < self.to_come.capacity() / 4 {
+            self.to_come.shrink_to(self.to_come.len() * 2);
+        }
+        Opening { open: Identity::first_of(wake.user), wake: self.next() }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.to_come)
+    }
+}
+
+/// See [`Population::Arrivals`]: one user, who never waits for an answer.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    gaps: Gaps,
+    draws: Stream,
+    next_at: Instant,
+    opened: u32,
+}
+
+/// Times from one arrival to the next.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Gaps {
+    /// Exponential: a Poisson process.
+    Exponential {
+        /// the mean, in seconds
+        mean_s: f64,
+    },
+}
+
+impl Gaps {
+    fn draw(self, draws: &mut Stream) -> Span {
+        match self {
+            Gaps::Exponential { mean_s } => {
+                Span::try_from_secs_f64(mean_s * draws.exponential()).unwrap_or(Span::s(1 << 32))
+            }
+        }
+    }
+}
+
+impl Arrivals {
+    /// A process that begins at `start`: the first arrival is one gap after it.
+    pub fn new(gaps: Gaps, start: Instant, mut draws: Stream) -> Self {
+        let next_at = start + gaps.draw(&mut draws);
+        Arrivals { gaps, draws, next_at, opened: 0 }
+    }
+
+    const fn next(&self) -> Wake {
+        Wake { at: self.next_at, user: 0 }
+    }
+
+    fn on_wake(&mut self) -> Opening {
+        let open = Identity { user: 0, serial: self.opened };
+        self.opened = self.opened.wrapping_add(1);
+        self.next_at += self.gaps.draw(&mut self.draws);
+        Opening { open, wake: Some(self.next()) }
+    }
+}
+
+/// See [`Population::Users`]. A user thinks from the moment when the last exchange of his connection is done, or when the
+/// connection has failed or closed before.
+#[derive(Clone, Debug)]
+pub struct Users {
+    /// First connections.
+    firsts: Starts,
+    think: Arc<Distribution>,
+    /// Member i: the draws of user i.
+    draws: Stream,
+    users: Vec<User>,
+}
+
+/// Eight bytes, for there may be many.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct User {
+    /// Connections opened so far.
+    opened: u32,
+    /// Waits for something from the last of them.
+    waits: bool,
+}
+
+impl Users {
+    /// Users whose first connections start so (latest first, one for each); times to think are draws of the user's member
+    /// of the family `draws`.
+    pub fn new(starts: Vec<(Instant, u32)>, think: Arc<Distribution>, draws: Stream) -> Self {
+        let users = alloc::vec![User::default(); starts.len()];
+        Users { firsts: Starts::new(starts), think, draws, users }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Opening {
+        let user = &mut self.users[wake.user as usize];
+        let open = Identity { user: wake.user, serial: user.opened };
+        user.waits = true;
+        user.opened = user.opened.wrapping_add(1);
+        // First connections are a list, and each asks for the next.
+        if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening { open, wake: None } }
+    }
+
+    fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Option<Wake> {
+        let user = &mut self.users[of.user as usize];
+        let is_end = match event {
+            ConnectionEvent::Opened => false,
+            ConnectionEvent::ExchangeDone(done) => done.last,
+            ConnectionEvent::Closed | ConnectionEvent::Failed => true,
+        };
+        let is_awaited = user.waits && of.serial.wrapping_add(1) == user.opened;
+        if !(is_end && is_awaited) {
+            return None;
+        }
+        user.waits = false;
+        let mut draws = self.draws.member(of.user.into()).from_draw(of.serial.into());
+        let think = self.think.draw(u64::from(of.user) + u64::from(of.serial), &mut draws);
+        Some(Wake { at: now + think, user: of.user })
+    }
+}

@@ -1,0 +1,214 @@
+//! Exchanges one after the other on one connection: requests, responses, and the pauses at both ends.
+
+use alloc::sync::Arc;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Instant};
+
+use crate::distribution::Distribution;
+use crate::end::End;
+use crate::population::Identity;
+use crate::quantity::Count;
+use crate::step::{Act, ExchangeDone, Step};
+
+/// What the connections of a class ask for and get.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exchanges {
+    /// Bytes of each request, at least one.
+    pub request: Distribution<Bytes>,
+    /// Bytes of each response, at least one.
+    pub response: Distribution<Bytes>,
+    /// Exchanges on each connection, at least one.
+    pub per_connection: Distribution<Count>,
+    /// At the client, from the last byte of a response to the next request.
+    pub pause: Distribution,
+    /// At the server, from the last byte of a request to its response.
+    pub server_delay: Distribution,
+}
+
+/// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks
+/// again. The server closes behind its last response, and the client when it has got that.
+///
+/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`]; so one quantity more
+/// or less never changes another.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    plan: Arc<Exchanges>,
+    draws: Stream,
+    /// What the indices of draws from lists begin with.
+    first: u64,
+    /// When the exchange under way began.
+    began: Instant,
+    request: u64,
+    response: u64,
+    /// Bytes that the server has got when the request has arrived.
+    asked: u64,
+    /// Bytes that the client has got when the response has arrived.
+    answered: u64,
+    number: u32,
+    /// Exchanges on this connection.
+    count: u32,
+    stage: Stage,
+}
+
+/// What the exchange under way waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// the arrival of the request
+    Asked,
+    /// the server's delay
+    ServerWaits,
+    /// the arrival of the response
+    Answered,
+    /// the client's pause, after which the next one begins
+    ClientPauses,
+    /// nothing: there is none
+    Over,
+}
+
+/// Which of an exchange's draws.
+#[derive(Clone, Copy)]
+enum Place {
+    Request = 0,
+    Response = 1,
+    ServerDelay = 2,
+    Pause = 3,
+}
+
+const PLACES: u64 = 4;
+
+impl Requests {
+    /// The exchanges of the connection `of`. The connection's members of two families of draws: of `numbers`, how many
+    /// there are, and of `draws` all else.
+    pub fn new(plan: Arc<Exchanges>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
+        let first = u64::from(of.user) + u64::from(of.serial);
+        let Count(count) = match plan.per_connection {
+            Distribution::Constant(count) => count,
+            ref drawn => drawn.draw(first, &mut numbers.member(of.index())),
+        };
+        Requests {
+            plan,
+            draws: draws.member(of.index()),
+            first,
+            began: Instant::ZERO,
+            request: 0,
+            response: 0,
+            asked: 0,
+            answered: 0,
+            number: 0,
+            count: u32::try_from(count.max(1)).unwrap_or(u32::MAX),
+            stage: Stage::Over,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: Instant) -> Step {
+        self.ask(now)
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Instant) -> Step {
+        match self.stage {
+            Stage::ServerWaits => self.answer(),
+            Stage::ClientPauses => self.ask(now),
+            Stage::Asked | Stage::Answered | Stage::Over => Step::default(),
+        }
+    }
+
+    pub(crate) fn look(&mut self, now: Instant, end: End, delivered: u64) -> Step {
+        match (self.stage, end) {
+            (Stage::Asked, End::Server) if delivered >= self.asked => self.asked_for(now),
+            (Stage::Answered, End::Client) if delivered >= self.answered => self.finish(now),
+            _ => Step::default(),
+        }
+    }
+
+    /// The client writes the next request.
+    fn ask(&mut self, now: Instant) -> Step {
+        self.request = self.draw(&self.plan.request, Place::Request).get().max(1);
+        self.asked += self.request;
+        self.began = now;
+        self.stage = Stage::Asked;
+        Step { client: Some(Act::Write(self.request)), ..Step::default() }
+    }
+
+    /// The server has got the request.
+    fn asked_for(&mut self, now: Instant) -> Step {
+        let delay = self.draw(&self.plan.server_delay, Place::ServerDelay);
+        if delay.is_zero() {
+            return self.answer();
+        }
+        self.stage = Stage::ServerWaits;
+        Step { wake_at: Some(now + delay), ..Step::default() }
+    }
+
+    /// The server writes the response.
+    fn answer(&mut self) -> Step {
+        self.response = self.next_response();
+        self.answered += self.response;
+        self.stage = Stage::Answered;
+        let act = if self.is_last() { Act::WriteLast(self.response) } else { Act::Write(self.response) };
+        Step { server: Some(act), ..Step::default() }
+    }
+
+    /// The client has got the response.
+    fn finish(&mut self, now: Instant) -> Step {
+        let done = self.exchange(self.response);
+        let next = if done.last { self.end() } else { self.pause(now) };
+        Step { done: Some(done), ..next }
+    }
+
+    /// The exchange that has begun and is not done, as it will be when it is.
+    pub(crate) fn under_way(&self) -> Option<ExchangeDone> {
+        let response = match self.stage {
+            Stage::Asked | Stage::ServerWaits => self.next_response(),
+            Stage::Answered => self.response,
+            Stage::ClientPauses | Stage::Over => return None,
+        };
+        Some(self.exchange(response))
+    }
+
+    fn exchange(&self, response: u64) -> ExchangeDone {
+        ExchangeDone {
+            number: self.number,
+            request: Bytes::new(self.request),
+            response: Bytes::new(response),
+            began: self.began,
+            opened_connection: self.number == 0,
+            last: self.is_last(),
+        }
+    }
+
+    fn next_response(&self) -> u64 {
+        self.draw(&self.plan.response, Place::Response).get().max(1)
+    }
+
+    fn end(&mut self) -> Step {
+        self.stage = Stage::Over;
+        Step::default()
+    }
+
+    /// The client does nothing for a while, and then begins the next exchange.
+    fn pause(&mut self, now: Instant) -> Step {
+        let pause = self.draw(&self.plan.pause, Place::Pause);
+        self.number += 1;
+        if pause.is_zero() {
+            return self.ask(now);
+        }
+        self.stage = Stage::ClientPauses;
+        Step { wake_at: Some(now + pause), ..Step::default() }
+    }
+
+    const fn is_last(&self) -> bool {
+        self.number + 1 == self.count
+    }
+
+    /// A value for the exchange under way.
+    fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, place: Place) -> T {
+        // A constant needs no draw, and most are.
+        if let Distribution::Constant(value) = of {
+            return *value;
+        }
+        let number = u64::from(self.number);
+        let mut draws = self.draws.from_draw(number * PLACES + place as u64);
+        of.draw(self.first + number, &mut draws)
+    }
+}

@@ -1,0 +1,55 @@
+//! What passes between a session and its host: how far the streams have come, and what the applications do then.
+
+use aqmlab_units::{Bytes, Instant};
+
+/// What an application does to its byte stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// It writes so many bytes.
+    Write(u64),
+    /// It writes so many bytes and closes.
+    WriteLast(u64),
+    /// It has something to send at all times from now on.
+    WriteEndlessly,
+    /// It takes back what has not been sent yet of what it writes without end.
+    Withdraw,
+}
+
+/// What happens now, and when the session wants to be woken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Step {
+    /// At the end that opened the connection.
+    pub client: Option<Act>,
+    /// At the other end.
+    pub server: Option<Act>,
+    /// Call [`Session::on_timer`](crate::Session::on_timer) then. One such instant is to come at most.
+    pub wake_at: Option<Instant>,
+    /// This exchange is done, just now.
+    pub done: Option<ExchangeDone>,
+}
+
+/// A request and its response, the last byte of which has arrived. How long that took is the time since `began`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExchangeDone {
+    /// Its number on its connection; the first is 0, and its time includes the set-up of the connection.
+    pub number: u32,
+    /// What the client wrote.
+    pub request: Bytes,
+    /// What the server answered.
+    pub response: Bytes,
+    /// When the client handed its request to TCP.
+    pub began: Instant,
+    /// Did it open the connection?
+    pub opened_connection: bool,
+    /// No other exchange follows on the connection.
+    pub last: bool,
+}
+
+/// How far the streams have come at one end, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StreamPosition {
+    /// Delivered to this end's application, in order.
+    pub delivered: u64,
+    /// Of what this end has written, acknowledged.
+    pub acked: u64,
+}

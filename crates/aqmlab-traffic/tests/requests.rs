@@ -1,0 +1,180 @@
+//! Sessions of exchanges, with both ends and a network that takes 10 ms each way in between.
+
+use std::sync::Arc;
+
+use aqmlab_random::Stream;
+use aqmlab_traffic::{
+    Act, Count, Distribution, End, Exchange, ExchangeDone, Exchanges, Identity, Requests, Session, Step,
+    StreamPosition,
+};
+use aqmlab_units::{Bytes, Instant, Span};
+
+const WAY: Span = Span::ms(10);
+
+const fn at_ms(ms: u64) -> Instant {
+    Instant::from_ns(ms * 1_000_000)
+}
+
+fn constant(exchanges: u64, pause_ms: u64, delay_ms: u64) -> Exchanges {
+    Exchanges {
+        request: Distribution::Constant(Bytes::new(300)),
+        response: Distribution::Constant(Bytes::new(5000)),
+        per_connection: Distribution::Constant(Count(exchanges)),
+        pause: Distribution::Constant(Span::ms(pause_ms)),
+        server_delay: Distribution::Constant(Span::ms(delay_ms)),
+    }
+}
+
+fn session(plan: &Exchanges, of: Identity) -> Session {
+    let families = ["exchange", "exchanges"].map(|what| Stream::new(4, what));
+    Session::Requests(Requests::new(Arc::new(plan.clone()), of, &families[0], &families[1]))
+}
+
+/// What is to come: the arrival of all that an end has written so far, or the session's own instant.
+enum Due {
+    At(End, u64),
+    Timer,
+}
+
+/// When something was done, and by whom, and what.
+type Done = (Instant, End, Act);
+
+/// Carries a session through to its end.
+fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, ExchangeDone)>) {
+    let mut due: Vec<(Instant, Due)> = Vec::new();
+    let mut written = [0u64; 2];
+    let (mut acts, mut exchanges) = (Vec::new(), Vec::new());
+    let mut now = Instant::ZERO;
+    let mut step = session.begin(now);
+    loop {
+        let Step { client, server, wake_at, done } = step;
+        exchanges.extend(done.map(|done| (now, done)));
+        due.extend(wake_at.map(|at| (at, Due::Timer)));
+        for (end, act, other) in [(End::Client, client, End::Server), (End::Server, server, End::Client)] {
+            let Some(act) = act else { continue };
+            let (Act::Write(bytes) | Act::WriteLast(bytes)) = act else { panic!("{act:?}") };
+            acts.push((now, end, act));
+            written[end as usize] += bytes;
+            due.push((now + WAY, Due::At(other, written[end as usize])));
+        }
+        due.sort_by_key(|(at, _)| *at);
+        if due.is_empty() || due[0].0 > until {
+            return (acts, exchanges);
+        }
+        let (at, what) = due.remove(0);
+        now = at;
+        step = match what {
+            Due::At(end, delivered) => {
+                // The last byte but one changes nothing.
+                let early =
+                    session.on_progress(now, end, StreamPosition { delivered: delivered - 1, acked: 0 });
+                assert_eq!(early, Step::default());
+                session.on_progress(now, end, StreamPosition { delivered, acked: 0 })
+            }
+            Due::Timer => session.on_timer(now),
+        };
+    }
+}
+
+#[test]
+fn exchanges_follow_each_other_with_pauses_at_both_ends_and_the_server_closes_behind_the_last() {
+    let (acts, exchanges) = carried(session(&constant(3, 100, 7), Identity::first_of(0)), at_ms(10_000));
+    let (ask, answer, last) = (Act::Write(300), Act::Write(5000), Act::WriteLast(5000));
+    assert_eq!(
+        acts,
+        [
+            (at_ms(0), End::Client, ask),
+            (at_ms(17), End::Server, answer),
+            (at_ms(127), End::Client, ask),
+            (at_ms(144), End::Server, answer),
+            (at_ms(254), End::Client, ask),
+            (at_ms(271), End::Server, last),
+        ]
+    );
+    let times: Vec<_> = exchanges.iter().map(|(at, done)| (done.number, *at - done.began)).collect();
+    assert_eq!(times, [(0, Span::ms(27)), (1, Span::ms(27)), (2, Span::ms(27))]);
+    let firsts: Vec<_> = exchanges.iter().map(|(_, done)| (done.opened_connection, done.last)).collect();
+    assert_eq!(firsts, [(true, false), (false, false), (false, true)]);
+    let sizes: Vec<_> = exchanges.iter().map(|(_, done)| (done.request.get(), done.response.get())).collect();
+    assert_eq!(sizes, [(300, 5000); 3]);
+}
+
+#[test]
+fn without_pauses_what_follows_is_done_at_once() {
+    let (acts, exchanges) = carried(session(&constant(2, 0, 0), Identity::first_of(0)), at_ms(10_000));
+    let at: Vec<_> = acts.iter().map(|(at, ..)| *at).collect();
+    assert_eq!(at, [0, 10, 20, 30].map(at_ms));
+    assert_eq!(exchanges.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [20, 40].map(at_ms));
+}
+
+#[test]
+fn the_exchange_under_way_is_known_as_it_will_be() {
+    let plan = Exchanges {
+        response: Distribution::Exponential { mean: Bytes::new(8000), offset: Bytes::ZERO },
+        ..constant(2, 100, 7)
+    };
+    let (_, exchanges) = carried(session(&plan, Identity::first_of(0)), at_ms(10_000));
+    let mut one = session(&plan, Identity::first_of(0));
+    assert_eq!(one.under_way(), None, "it has not begun");
+    one.begin(at_ms(0));
+    assert_eq!(one.under_way(), Some(exchanges[0].1), "the answer is known before it is given");
+    let arrived = |delivered| StreamPosition { delivered, acked: 0 };
+    one.on_progress(at_ms(10), End::Server, arrived(300));
+    one.on_timer(at_ms(17));
+    assert_eq!(one.under_way(), Some(exchanges[0].1));
+    one.on_progress(at_ms(27), End::Client, arrived(exchanges[0].1.response.get()));
+    assert_eq!(one.under_way(), None, "the client pauses");
+}
+
+#[test]
+fn a_connection_draws_by_its_identity_and_one_quantity_never_shifts_another() {
+    let drawn = |mean| Distribution::Exponential { mean: Bytes::new(mean), offset: Bytes::ZERO };
+    let plan = Exchanges {
+        request: drawn(400),
+        response: drawn(9000),
+        per_connection: Distribution::Uniform { low: Count(2), high: Count(6) },
+        ..constant(1, 50, 0)
+    };
+    let of = |plan: &Exchanges, user, serial| {
+        let (_, exchanges) = carried(session(plan, Identity { user, serial }), at_ms(100_000));
+        exchanges.iter().map(|(_, done)| (done.request.get(), done.response.get())).collect::<Vec<_>>()
+    };
+    let all = [(0, 0), (0, 1), (1, 0)].map(|(user, serial)| of(&plan, user, serial));
+    assert!(all[0] != all[1] && all[0] != all[2] && all[1] != all[2]);
+    let counts: Vec<_> = (0..64).map(|serial| of(&plan, 3, serial).len()).collect();
+    assert!((2..=6).all(|n| counts.contains(&n)) && counts.iter().all(|n| (2..=6).contains(n)), "{counts:?}");
+
+    let fixed = Exchanges {
+        request: Distribution::Constant(Bytes::new(1)),
+        pause: Distribution::Exponential { mean: Span::ms(9), offset: Span::ZERO },
+        ..plan.clone()
+    };
+    let responses = |of: Vec<(u64, u64)>| of.into_iter().map(|(_, response)| response).collect::<Vec<_>>();
+    assert_eq!(responses(of(&fixed, 0, 1)), responses(of(&plan, 0, 1)));
+}
+
+#[test]
+fn values_from_a_list_are_shifted_by_the_connection() {
+    let plan = Exchanges {
+        request: Distribution::List(vec![Bytes::new(10), Bytes::new(20), Bytes::new(30)]),
+        ..constant(2, 1, 0)
+    };
+    let of = |serial| {
+        let (_, exchanges) = carried(session(&plan, Identity { user: 0, serial }), at_ms(1000));
+        exchanges.iter().map(|(_, done)| done.request.get()).collect::<Vec<_>>()
+    };
+    assert_eq!([of(0), of(1), of(2)], [[10, 20], [20, 30], [30, 10]]);
+}
+
+#[test]
+fn one_exchange_is_done_where_its_last_byte_arrives() {
+    let of = |request, response| {
+        let session = Session::Exchange(Exchange::new(Bytes::new(request), Bytes::new(response)));
+        let last = session.last_arrives_at();
+        let (_, exchanges) = carried(session, at_ms(1000));
+        (last, exchanges.iter().map(|(at, done)| (*at, done.last)).collect::<Vec<_>>())
+    };
+    assert_eq!(of(100, 900), (End::Client, vec![(at_ms(20), true)]));
+    assert_eq!(of(100, 0), (End::Server, vec![(at_ms(10), true)]), "without a response");
+    assert_eq!(of(0, 900), (End::Client, vec![(at_ms(10), true)]), "the server speaks first");
+}
