@@ -154,7 +154,7 @@ fn run_live(
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let budget = FrameBudget::of(plan, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
-    let writer = capture.map(|capture| capture::tap(&mut router, capture, &budget)).transpose()?;
+    let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
     let run = Run { plan, seed, options, hosts: &hosts, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;

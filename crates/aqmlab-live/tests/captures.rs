@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
-use aqmlab_live::capture::{self, CaptureWriter, PortTap};
-use aqmlab_live::router::{Happening, Router, Tap, What};
+use aqmlab_live::capture::{self, CaptureObserver, CaptureWriter};
+use aqmlab_live::router::{FrameAtPort, Router};
 use aqmlab_live::{End, HostId};
-use aqmlab_qdisc::{Ecn, Reason, Registry};
+use aqmlab_qdisc::{Cause, Ecn, Observer, Reason, Registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::capture::{
     Capture, CaptureReport, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons,
@@ -43,27 +43,24 @@ const SLOTS: u32 = 7;
 /// Links 3 and 1 of some plan are ports 0 and 1 of the capture.
 const LINKS: [usize; 2] = [3, 1];
 
-fn start(sink: Box<dyn Write + Send>, ring: usize) -> (PortTap, CaptureWriter) {
+fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureWriter) {
     let capture = PortCapture { links: LINKS.to_vec(), file: file(sink) };
     capture::start_with(capture, SLOTS as usize, ring).unwrap()
 }
 
-/// A router tells of a packet and its bytes from its arrival on.
-fn tell(tap: &mut PortTap, (packet, bytes): &(PacketAtPort, Vec<u8>), n: u64) {
+/// An observer hears of a packet and its bytes from its arrival on.
+fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
+    let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
-    let mut happens = |at, what| tap.happens(Happening { link, at, what, slot, frame: bytes });
-    let came = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
-    happens(came, What::Enqueue);
+    let frame = FrameAtPort { link, arrived, slot, octets };
+    observer.enqueued(arrived, &frame);
     for reason in packet.marked.iter() {
-        happens(packet.at, What::Mark { reason });
+        observer.marked(packet.at, &frame, Cause::of(reason));
     }
-    happens(
-        packet.at,
-        match packet.dropped {
-            Some(reason) => What::Drop { reason },
-            None => What::Dequeue { queued: packet.waited },
-        },
-    );
+    match packet.dropped {
+        Some(reason) => observer.dropped(packet.at, frame, Cause::of(reason)),
+        None => observer.dequeued(packet.at, &frame),
+    }
 }
 
 /// Packet number `n` of a script, and its bytes.
@@ -106,8 +103,8 @@ proptest! {
     fn what_goes_in_comes_out_in_order(lengths in prop::collection::vec(0usize..200, 0..400)) {
         let script: Vec<_> = (0..).zip(&lengths).map(|(n, &len)| scripted(n, len)).collect();
         let sink = Sink::default();
-        let (mut tap, writer) = start(Box::new(sink.clone()), 400 * 140);
-        (0..).zip(&script).for_each(|(n, packet)| tell(&mut tap, packet, n));
+        let (mut observer, writer) = start(Box::new(sink.clone()), 400 * 140);
+        (0..).zip(&script).for_each(|(n, packet)| observe(&mut observer, packet, n));
         let report = writer.finish(Instant::from_ns(u64::MAX >> 1)).unwrap();
         prop_assert_eq!(report.missed(), 0);
         prop_assert_eq!(written(&report), script.len() as u64);
@@ -117,12 +114,12 @@ proptest! {
 
 #[test]
 fn what_happens_at_other_ports_is_not_captured() {
-    let (mut tap, writer) = start(Box::new(io::sink()), 1000);
+    let (mut observer, writer) = start(Box::new(io::sink()), 1000);
     for link in [0, 2, 4, 1000, 1] {
-        let what = What::Dequeue { queued: Span::ZERO };
-        tap.happens(Happening { link, at: Instant::ZERO, what, slot: 0, frame: &[0x45] });
+        let frame = FrameAtPort { link, arrived: Instant::ZERO, slot: 0, octets: &[0x45] };
+        observer.dequeued(Instant::ZERO, &frame);
     }
-    drop(tap);
+    drop(observer);
     let report = writer.finish(Instant::ZERO).unwrap();
     assert_eq!(
         report.ports.iter().map(|port| (&*port.port, port.written)).collect::<Vec<_>>(),
@@ -134,12 +131,12 @@ fn what_happens_at_other_ports_is_not_captured() {
 #[test]
 fn nothing_is_lost_uncounted_when_the_ring_overflows() {
     let sink = Sink::default();
-    let (mut tap, writer) = start(Box::new(sink.clone()), 1024);
+    let (mut observer, writer) = start(Box::new(sink.clone()), 1024);
     const PACKETS: u64 = 80_000;
     for n in 0..PACKETS {
-        tell(&mut tap, &scripted(n, 100), n);
+        observe(&mut observer, &scripted(n, 100), n);
     }
-    drop(tap);
+    drop(observer);
     let report = writer.finish(Instant::ZERO).unwrap();
     for port in &report.ports {
         assert_eq!(port.written + port.missed, PACKETS / 2, "{report:?}");
@@ -151,11 +148,11 @@ fn nothing_is_lost_uncounted_when_the_ring_overflows() {
 fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
-    let (mut tap, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
+    let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
     // Half a megabyte and more: beyond what is buffered in front of the disk, which would be the place to wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {
-        tell(&mut tap, &scripted(n, 100), n);
+        observe(&mut observer, &scripted(n, 100), n);
         if n % 64 == 0 {
             std::thread::yield_now();
         }
@@ -176,11 +173,11 @@ fn a_full_disk_is_told_at_the_end() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
         return eprintln!("skipped: no /dev/full");
     };
-    let (mut tap, writer) = start(Box::new(full), 1 << 20);
+    let (mut observer, writer) = start(Box::new(full), 1 << 20);
     for n in 0..20_000 {
-        tell(&mut tap, &scripted(n, 100), n);
+        observe(&mut observer, &scripted(n, 100), n);
     }
-    drop(tap);
+    drop(observer);
     let failure = writer.finish(Instant::ZERO).unwrap_err();
     assert!(failure.error.is_host_limit(), "{failure}");
     assert!(failure.at > Instant::ZERO, "a part was in the buffer");
@@ -190,13 +187,13 @@ fn a_full_disk_is_told_at_the_end() {
 
 #[test]
 fn to_hand_over_allocates_nothing() {
-    let (mut tap, writer) = start(Box::new(io::sink()), 1 << 16);
+    let (mut observer, writer) = start(Box::new(io::sink()), 1 << 16);
     let script: Vec<_> = (0..1000).map(|n| scripted(n, 1500)).collect();
     let counted = allocation_counter::measure(|| {
-        (0..).zip(&script).for_each(|(n, packet)| tell(&mut tap, packet, n));
+        (0..).zip(&script).for_each(|(n, packet)| observe(&mut observer, packet, n));
     });
     assert_eq!(counted.count_total, 0);
-    drop(tap);
+    drop(observer);
     let report = writer.finish(Instant::ZERO).unwrap();
     assert_eq!(written(&report) + report.missed(), 1000);
 }
@@ -226,9 +223,9 @@ fn the_packets_of_a_port_are_its_books() {
     let sink = Sink::default();
     let capture = PortCapture { links: vec![0, 1], file: file(Box::new(sink.clone())) };
     let budget = frame_budget(&plan, 64);
-    let (tap, writer) = capture::start(capture, &budget).unwrap();
+    let (observer, writer) = capture::start(capture, &budget).unwrap();
     let mut router = Router::new(&plan, 1, &Registry::builtin(), &budget).unwrap();
-    router.listen(Box::new(tap));
+    router.observe_ports(Box::new(observer));
     let (mut out, mut draws, mut at) = (Kept::default(), Stream::new(3, "arrivals"), 0);
     for n in 0u64.. {
         // Now and then a train that comes at once: the average has not seen it yet.
@@ -244,7 +241,7 @@ fn the_packets_of_a_port_are_its_books() {
     }
     let end = Instant::from_ns(8_000_000_000);
     router.advance(end, &mut out);
-    drop(router.silence());
+    drop(router.take_observer());
     let report = writer.finish(end).unwrap();
     assert_eq!(report.missed(), 0);
     let record = router.finish().unwrap();

@@ -4,9 +4,9 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use aqmlab_live::frame::{Malformed, internet_checksum, parse};
-use aqmlab_live::router::{FrameBudget, Happening, Refused, Router, Tap, What};
+use aqmlab_live::router::{FrameAtPort, FrameBudget, Refused, Router};
 use aqmlab_live::{End, HostId};
-use aqmlab_qdisc::{Ecn, Reason, Registry, registry};
+use aqmlab_qdisc::{Cause, Ecn, Observer, Reason, Registry, registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Plan, QueueCount, QueueStop};
@@ -240,47 +240,71 @@ fn ipv6_is_marked_and_knows_its_flow() {
     router.finish().unwrap();
 }
 
+/// What has happened to a frame at a port.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum What {
+    Enqueued,
+    /// After so many us.
+    Dequeued(u64),
+    Dropped(Reason),
+    Marked(Reason),
+}
+
 /// When in us, at which link, what, and the traffic class in the octets.
 type Note = (u64, usize, What, u8);
 
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<Note>>>);
 
-impl Tap for Heard {
-    fn happens(&mut self, what: Happening<'_>) {
-        let class = parse(what.frame).unwrap().traffic_class;
-        assert!(what.slot < 100, "slots are numbered from zero");
-        self.0.lock().unwrap().push((what.at.as_ns() / 1000, what.link, what.what, class));
+impl Heard {
+    fn note(&mut self, now: Instant, frame: &FrameAtPort<'_>, what: What) {
+        let class = parse(frame.octets).unwrap().traffic_class;
+        assert!(frame.slot < 100, "slots are numbered from zero");
+        self.0.lock().unwrap().push((now.as_ns() / 1000, frame.link, what, class));
+    }
+}
+
+impl Observer<FrameAtPort<'_>> for Heard {
+    fn enqueued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
+        self.note(now, frame, What::Enqueued);
+    }
+    fn dequeued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
+        self.note(now, frame, What::Dequeued(now.saturating_since(frame.arrived).as_ns() / 1000));
+    }
+    fn dropped(&mut self, now: Instant, frame: FrameAtPort<'_>, at: Cause) {
+        self.note(now, &frame, What::Dropped(at.reason));
+    }
+    fn marked(&mut self, now: Instant, frame: &FrameAtPort<'_>, at: Cause) {
+        self.note(now, frame, What::Marked(at.reason));
     }
 }
 
 #[test]
-fn a_tap_hears_of_everything_at_queues_in_order() {
+fn an_observer_hears_of_everything_at_ports_in_order() {
     let mut plan = droptail(BARE);
     plan.links[0].faults.mark = vec![2];
     plan.links[0].faults.drop = vec![3];
     let (mut router, mut out, heard) = (router(&plan), Kept::default(), Heard::default());
-    router.listen(Box::new(heard.clone()));
+    router.observe_ports(Box::new(heard.clone()));
     let packet = datagram(CLIENT, Some(0), Ecn::Ect0, 1250);
     for n in 0..3 {
         router.accept(Instant::from_ns(250_000 * n), CLIENT, &packet, &mut out).unwrap();
     }
     router.advance(ms(3), &mut out);
-    assert!(router.silence().is_some());
+    assert!(router.take_observer().is_some());
     router.accept(ms(3), CLIENT, &packet, &mut out).unwrap();
     router.advance(ms(9), &mut out);
-    let (drop, mark) = (What::Drop { reason: Reason::Injected }, What::Mark { reason: Reason::Injected });
-    let dequeue = |queued| What::Dequeue { queued: Span::us(queued) };
+    let (drop, mark) = (What::Dropped(Reason::Injected), What::Marked(Reason::Injected));
     assert_eq!(
         *heard.0.lock().unwrap(),
         [
-            (0, 0, What::Enqueue, 2),
-            (0, 0, dequeue(0), 2),
-            (250, 0, What::Enqueue, 2),
+            (0, 0, What::Enqueued, 2),
+            (0, 0, What::Dequeued(0), 2),
+            (250, 0, What::Enqueued, 2),
             (250, 0, mark, 3),
-            (500, 0, What::Enqueue, 2),
+            (500, 0, What::Enqueued, 2),
             (500, 0, drop, 2),
-            (1000, 0, dequeue(750), 3),
+            (1000, 0, What::Dequeued(750), 3),
         ]
     );
     // Octets that a capture has seen marked leave marked, with a right checksum.

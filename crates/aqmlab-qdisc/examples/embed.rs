@@ -3,7 +3,7 @@
 //!     cargo run -p aqmlab-qdisc --example embed
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side};
+use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -51,11 +51,11 @@ pub struct Sender {
     /// How many go on with CE.
     pub marks: u64,
 }
-impl Observer<Datagram> for Sender {
-    fn dropped(&mut self, _: Instant, _lost: Datagram, _: Cause) {
+impl Observer<Stamped<Datagram>> for Sender {
+    fn dropped(&mut self, _: Instant, _lost: Stamped<Datagram>, _: Cause) {
         self.losses += 1;
     }
-    fn marked(&mut self, _: Instant, _: &Datagram, _: Cause) {
+    fn marked(&mut self, _: Instant, _: &Stamped<Datagram>, _: Cause) {
         self.marks += 1;
     }
 }

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use aqmlab_params::{Origin, Settings, Value};
-//! use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side};
+//! use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped};
 //! use aqmlab_random::Stream;
 //! use aqmlab_units::{Bytes, Instant, Rate, Span};
 //!
@@ -38,9 +38,9 @@
 //! impl Classed for Frame {} // all in class 0
 //!
 //! struct Lost(u64);
-//! impl Observer<Frame> for Lost {
-//!     fn dropped(&mut self, _: Instant, _frame: Frame, _: Cause) { self.0 += 1 }
-//!     fn marked(&mut self, _: Instant, _: &Frame, _: Cause) {}
+//! impl Observer<Stamped<Frame>> for Lost {
+//!     fn dropped(&mut self, _: Instant, _frame: Stamped<Frame>, _: Cause) { self.0 += 1 }
+//!     fn marked(&mut self, _: Instant, _: &Stamped<Frame>, _: Cause) {}
 //! }
 //!
 //! let rate = Rate::mbit(10);

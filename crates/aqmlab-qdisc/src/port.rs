@@ -19,10 +19,14 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 ///
 /// A host of real time passes the ideal instants, those that `next_event` told, not its own lateness.
 ///
+/// At each call it names an [`Observer`], which hears of the packets that come, leave, are marked or are dropped then. What
+/// the observer has no use for costs nothing: the calls are of its own type.
+///
 /// A simulator can do with fewer calls if the discipline [settles everything at
 /// enqueue](Qdisc::settles_at_enqueue): after [`Port::look_ahead`], [`Port::arrive_ahead`] says when the packet will
 /// have been sent, and the port catches up with its departures, each at its own instant, when it is next called. The
-/// discipline sees the same calls at the same instants either way.
+/// discipline sees the same calls at the same instants either way. The observer of such a port hears of marks and drops
+/// only: who wants to hear of arrivals and departures does not let the port look ahead.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,
@@ -94,7 +98,10 @@ impl<P: Classed> Port<P> {
 
     /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
     /// discipline prefers) if the link was idle and has now begun one.
-    pub fn arrive(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant> {
+    pub fn arrive<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
+    where
+        O: Observer<Stamped<P>>,
+    {
         each!(&mut self.discipline, queue => self.link.arrive(queue, now, pkt, obs))
     }
 
@@ -102,7 +109,7 @@ impl<P: Classed> Port<P> {
     ///
     /// # Panics
     /// If nothing is being sent.
-    pub fn link_free(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P> {
+    pub fn link_free<O: Observer<Stamped<P>>>(&mut self, now: Instant, obs: &mut O) -> Departure<P> {
         each!(&mut self.discipline, queue => self.link.free(queue, now, obs))
     }
 
@@ -129,7 +136,10 @@ impl<P: Classed> Port<P> {
     /// `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
     /// called by none of the other three, its backlog and law are up to date after [`Port::catch_up`] only, and its
     /// rate must not change while packets wait.
-    pub fn arrive_ahead(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Prospect> {
+    pub fn arrive_ahead<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Prospect>
+    where
+        O: Observer<Stamped<P>>,
+    {
         debug_assert!(self.link.looks_ahead, "a port is told once to look ahead");
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
@@ -147,7 +157,7 @@ impl<P: Classed> Port<P> {
 
     /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
     /// has begun, if one has. Calling it at any other time does no harm.
-    pub fn wake(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant> {
+    pub fn wake<O: Observer<Stamped<P>>>(&mut self, now: Instant, obs: &mut O) -> Option<Instant> {
         if self.is_sending() {
             return None;
         }
@@ -242,10 +252,13 @@ impl<P: Classed> Link<P> {
     }
 
     #[inline]
-    fn arrive<Q>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<Instant>
+    fn arrive<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
+        let pkt = Stamped { packet: pkt, arrived: now };
+        obs.enqueued(now, &pkt);
         self.admit(queue, now, pkt, obs);
         if self.is_sending() {
             return None;
@@ -254,43 +267,53 @@ impl<P: Classed> Link<P> {
     }
 
     #[inline]
-    fn free<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Departure<P>
+    fn free<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Departure<P>
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
         let sent = self.in_hand.take().expect("link_free is called when a transmission has ended");
         debug_assert!(now >= self.ends, "the link is not free yet");
         self.finish(queue, now);
-        self.in_hand = self.start(queue, now, obs);
+        self.start_in_hand(queue, now, obs);
         let next_end = self.is_sending().then_some(self.ends);
         Departure { packet: sent.packet, arrived: sent.arrived, next_end }
     }
 
     /// The link was idle: a new back-to-back train begins, if there is a packet.
     #[inline(never)]
-    fn begin_train<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Instant>
+    fn begin_train<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Instant>
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
         self.clock.restart();
-        self.in_hand = self.start(queue, now, obs);
+        self.start_in_hand(queue, now, obs);
         self.is_sending().then_some(self.ends)
     }
 
-    #[inline]
-    fn arrive_ahead<Q>(
-        &mut self,
-        queue: &mut Q,
-        now: Instant,
-        pkt: P,
-        obs: &mut dyn Observer<P>,
-    ) -> Option<Prospect>
+    /// Puts the next packet on the idle link and keeps it in hand, if there is one.
+    #[inline(always)]
+    fn start_in_hand<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
+    {
+        self.in_hand = self.start(queue, now, obs);
+        if let Some(pkt) = &self.in_hand {
+            obs.dequeued(now, pkt);
+        }
+    }
+
+    #[inline]
+    fn arrive_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut O) -> Option<Prospect>
+    where
+        Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
         self.catch_up(queue, now);
         let size = pkt.wire_len();
-        let (lost, marked) = self.admit(queue, now, pkt, obs);
+        let (lost, marked) = self.admit(queue, now, Stamped { packet: pkt, arrived: now }, obs);
         if !self.is_sending() {
             // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
             self.clock.restart();
@@ -318,14 +341,15 @@ impl<P: Classed> Link<P> {
 
     /// A packet comes to the discipline. Was it (or another) lost, was it marked?
     #[inline(always)]
-    fn admit<Q>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> (bool, bool)
+    fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
         self.books.settle(now, queue.backlog(), self.is_sending());
-        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+        self.books.arrived(pkt.packet.class(), pkt.wire_len(), pkt.ecn());
         let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
-        queue.enqueue(now, Stamped { packet: pkt, arrived: now }, &mut recorder);
+        queue.enqueue(now, pkt, &mut recorder);
         (recorder.lost, recorder.marked)
     }
 
@@ -339,9 +363,10 @@ impl<P: Classed> Link<P> {
 
     /// Asks the discipline for a packet and puts it on the idle link.
     #[inline(always)]
-    fn start<Q>(&mut self, queue: &mut Q, now: Instant, obs: &mut dyn Observer<P>) -> Option<Stamped<P>>
+    fn start<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Stamped<P>>
     where
         Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
     {
         let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
         let pkt = queue.dequeue(now, &mut recorder)?;
@@ -354,26 +379,26 @@ impl<P: Classed> Link<P> {
 }
 
 /// Enters each fate into the books and hands it on to the host.
-struct FateRecorder<'a, P> {
+struct FateRecorder<'a, O> {
     books: &'a mut Books,
-    host: &'a mut dyn Observer<P>,
+    host: &'a mut O,
     /// A packet was dropped.
     lost: bool,
     /// A packet was marked.
     marked: bool,
 }
 
-impl<P: Classed> Observer<Stamped<P>> for FateRecorder<'_, P> {
+impl<P: Classed, O: Observer<Stamped<P>>> Observer<Stamped<P>> for FateRecorder<'_, O> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
         self.lost = true;
         self.books.dropped(pkt.packet.class(), pkt.wire_len(), at);
-        self.host.dropped(now, pkt.packet, at);
+        self.host.dropped(now, pkt, at);
     }
 
     fn marked(&mut self, now: Instant, pkt: &Stamped<P>, at: Cause) {
         self.marked = true;
         self.books.marked(pkt.packet.class(), pkt.wire_len(), at);
-        self.host.marked(now, &pkt.packet, at);
+        self.host.marked(now, pkt, at);
     }
 }
 

@@ -106,8 +106,15 @@ impl Cause {
     }
 }
 
-/// Told what became of packets; receives the dropped ones by value, so that a router can recycle frames.
+/// Told what becomes of packets at a queue; receives the dropped ones by value, so that a router can recycle frames.
+///
+/// A discipline reports to its port what it drops and marks. A [`crate::Port`] enters that into its books and hands it on
+/// to its own observer, the host's, which hears of every arrival and departure besides.
 pub trait Observer<P> {
+    /// `pkt` has come to the port, and the discipline has not yet decided on it. Disciplines do not call this.
+    fn enqueued(&mut self, _now: Instant, _pkt: &P) {}
+    /// `pkt` has left its queue, and its transmission begins. Disciplines do not call this.
+    fn dequeued(&mut self, _now: Instant, _pkt: &P) {}
     /// `pkt` is lost. Called exactly once for each packet that enters and never leaves.
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// `pkt` now carries CE and did not before. It goes on.

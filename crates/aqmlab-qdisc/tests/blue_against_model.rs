@@ -57,11 +57,11 @@ struct Fate {
     marked: bool,
 }
 
-impl Observer<Pkt> for Fate {
-    fn dropped(&mut self, _: Instant, _: Pkt, at: Cause) {
+impl<P> Observer<P> for Fate {
+    fn dropped(&mut self, _: Instant, _: P, at: Cause) {
         self.lost = Some(at.reason);
     }
-    fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {
+    fn marked(&mut self, _: Instant, _: &P, _: Cause) {
         self.marked = true;
     }
 }

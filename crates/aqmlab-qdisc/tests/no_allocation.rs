@@ -45,11 +45,11 @@ impl Classed for Pkt {}
 #[derive(Default, PartialEq, Debug)]
 struct Lost(u64, u64);
 
-impl Observer<Pkt> for Lost {
-    fn dropped(&mut self, now: Instant, pkt: Pkt, _: Cause) {
-        *self = Lost(self.0 + 1, philox2x64([now.as_ns(), pkt.flow], self.1)[0]);
+impl Observer<Stamped<Pkt>> for Lost {
+    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, _: Cause) {
+        *self = Lost(self.0 + 1, philox2x64([now.as_ns(), pkt.packet.flow], self.1)[0]);
     }
-    fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {}
+    fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
 /// A port of its own, on whose link 1250 B take 1 ms.

@@ -52,16 +52,25 @@ impl Classed for Pkt {
 
 #[derive(Default)]
 struct Fates {
+    enqueued: Vec<(Instant, u64)>,
+    dequeued: Vec<(Instant, u64)>,
     dropped: Vec<(Instant, Pkt, Cause)>,
     marked: Vec<(Instant, Pkt, Cause)>,
 }
 
-impl Observer<Pkt> for Fates {
-    fn dropped(&mut self, now: Instant, pkt: Pkt, at: Cause) {
-        self.dropped.push((now, pkt, at));
+impl Observer<Stamped<Pkt>> for Fates {
+    fn enqueued(&mut self, now: Instant, pkt: &Stamped<Pkt>) {
+        assert_eq!(pkt.arrived, now);
+        self.enqueued.push((now, pkt.packet.number));
     }
-    fn marked(&mut self, now: Instant, pkt: &Pkt, at: Cause) {
-        self.marked.push((now, *pkt, at));
+    fn dequeued(&mut self, now: Instant, pkt: &Stamped<Pkt>) {
+        self.dequeued.push((now, pkt.packet.number));
+    }
+    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, at: Cause) {
+        self.dropped.push((now, pkt.packet, at));
+    }
+    fn marked(&mut self, now: Instant, pkt: &Stamped<Pkt>, at: Cause) {
+        self.marked.push((now, pkt.packet, at));
     }
 }
 
@@ -98,6 +107,25 @@ fn one_buffer_holds_what_waits_and_the_link_one_packet_more() {
     }
     assert_eq!(port.next_event(), None);
     port.check_books().unwrap();
+}
+
+#[test]
+fn an_observer_hears_of_every_arrival_and_every_departure_unless_the_port_looks_ahead() {
+    let (mut port, mut heard) = (droptail(1), Fates::default());
+    for n in 0..3 {
+        port.arrive(ms(0), pkt(n, 0), &mut heard);
+    }
+    port.link_free(ms(1), &mut heard);
+    assert_eq!(heard.enqueued, [(ms(0), 0), (ms(0), 1), (ms(0), 2)]);
+    assert_eq!(heard.dequeued, [(ms(0), 0), (ms(1), 1)]);
+    assert_eq!(heard.dropped.iter().map(|(at, pkt, _)| (*at, pkt.number)).collect::<Vec<_>>(), [(ms(0), 2)]);
+    let (mut port, mut heard) = (droptail(1), Fates::default());
+    assert!(port.look_ahead());
+    for n in 0..3 {
+        port.arrive_ahead(ms(0), pkt(n, 0), &mut heard);
+    }
+    port.catch_up(ms(1));
+    assert_eq!((heard.enqueued, heard.dequeued, heard.dropped.len()), (vec![], vec![], 1));
 }
 
 #[test]

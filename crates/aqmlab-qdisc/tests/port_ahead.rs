@@ -51,11 +51,11 @@ impl Classed for Pkt {
 #[derive(Default, PartialEq, Debug)]
 struct Lost(Vec<(Instant, u64)>);
 
-impl Observer<Pkt> for Lost {
-    fn dropped(&mut self, now: Instant, pkt: Pkt, _: Cause) {
-        self.0.push((now, pkt.number));
+impl Observer<Stamped<Pkt>> for Lost {
+    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, _: Cause) {
+        self.0.push((now, pkt.packet.number));
     }
-    fn marked(&mut self, _: Instant, _: &Pkt, _: Cause) {}
+    fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
 /// Packets that have left or will leave: when, which, and marked or not.

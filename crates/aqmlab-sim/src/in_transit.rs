@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use crate::flow_table::FlowTable;
 use crate::options::OptionTable;
-use crate::packet::SimPacket;
+use crate::packet::PortPacket;
 use crate::routes::Routes;
 
 /// Flows, their packets' paths and options, and the end-to-end books. It hears of drops at queues: enters them into the
@@ -22,8 +22,9 @@ pub struct InTransit {
     pub fates: Fates,
 }
 
-impl Observer<SimPacket> for InTransit {
-    fn dropped(&mut self, _now: Instant, pkt: SimPacket, _at: Cause) {
+impl Observer<PortPacket> for InTransit {
+    fn dropped(&mut self, _now: Instant, pkt: PortPacket, _at: Cause) {
+        let pkt = pkt.packet;
         self.fates.dropped.count(pkt.wire_len());
         self.fates.packet_hops += u64::from(self.routes.passed(pkt.place()));
         self.options.forget(&pkt);
@@ -31,5 +32,5 @@ impl Observer<SimPacket> for InTransit {
     }
 
     // A marked packet goes on; the port's books count the mark.
-    fn marked(&mut self, _now: Instant, _pkt: &SimPacket, _at: Cause) {}
+    fn marked(&mut self, _now: Instant, _pkt: &PortPacket, _at: Cause) {}
 }

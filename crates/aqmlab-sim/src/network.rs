@@ -10,7 +10,6 @@ use crate::access::{AccessLinks, Serialisers};
 use crate::event::Turns;
 use crate::impairments::Impairments;
 use crate::packet::{Place, PortPacket, SimPacket};
-use crate::watch::Watch;
 
 /// One directed link.
 pub struct Link {
@@ -87,22 +86,13 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
 ///
 /// # Errors
 /// See [`LinkPlan::discipline`].
-pub fn links(
-    plan: &Plan,
-    seed: u64,
-    registry: &Registry<PortPacket>,
-    watch: Option<&Watch>,
-) -> Result<Vec<Link>, ParamError> {
-    let link = |(i, link): (usize, &LinkPlan)| {
+pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<Vec<Link>, ParamError> {
+    let link = |link: &LinkPlan| {
         let discipline = link.discipline(seed, registry)?;
-        let discipline = match watch {
-            Some(watch) => watch.tap(i, &link.name, discipline),
-            None => discipline,
-        };
         let port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
         Ok(Link { port, delay: link.delay, turns: Turns::default(), deadline: None })
     };
-    plan.links.iter().enumerate().map(link).collect()
+    plan.links.iter().map(link).collect()
 }
 
 /// Works out delays and start times of every class, whose paths begin at these places.

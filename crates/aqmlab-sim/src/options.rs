@@ -1,8 +1,6 @@
 //! TCP options of packets on their way. Few packets have any, so they lie beside the packets: a packet that has some
 //! carries the number of its place here, and whoever ends its way gives the place back.
 
-use std::sync::{Arc, Mutex};
-
 use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
@@ -23,31 +21,6 @@ pub struct Options {
 pub struct OptionTable {
     places: Vec<Option<Options>>,
     free: Vec<u32>,
-    /// Where others see them too, if any want to.
-    shown: Option<ShownOptions>,
-}
-
-/// What was put last at each place of a table, for who meets packets on their way: a capture.
-#[derive(Clone, Debug, Default)]
-pub struct ShownOptions(Arc<Mutex<Vec<Options>>>);
-
-impl ShownOptions {
-    /// The options of a packet on its way, which are kept at `place`.
-    pub fn at(&self, place: u32) -> Option<Options> {
-        self.seen().get(place as usize).copied()
-    }
-
-    fn put(&self, place: u32, options: Options) {
-        let mut seen = self.seen();
-        match seen.get_mut(place as usize) {
-            Some(old) => *old = options,
-            None => seen.push(options), // a table's places are taken into use one after the other
-        }
-    }
-
-    fn seen(&self) -> std::sync::MutexGuard<'_, Vec<Options>> {
-        self.0.lock().expect("nobody panics while looking")
-    }
 }
 
 /// Packets with options in the network, and options held for packets.
@@ -72,9 +45,9 @@ impl std::fmt::Display for OptionImbalance {
 }
 
 impl OptionTable {
-    /// An empty table that shows what is put into it.
-    pub fn showing(shown: ShownOptions) -> Self {
-        OptionTable { shown: Some(shown), ..OptionTable::default() }
+    /// The options of a packet on its way, if it has any.
+    pub fn of(&self, packet: &SimPacket) -> Option<&Options> {
+        self.places[packet.options()? as usize].as_ref()
     }
 
     /// The packet of `segment`, which has options, with its place here.
@@ -85,11 +58,7 @@ impl OptionTable {
             self.places.push(None);
             (self.places.len() - 1) as u32
         });
-        let options = Options { sack, window, sack_len, sack_permitted };
-        self.places[place as usize] = Some(options);
-        if let Some(shown) = &self.shown {
-            shown.put(place, options);
-        }
+        self.places[place as usize] = Some(Options { sack, window, sack_len, sack_permitted });
         packet.with_options(place, sack_len)
     }
 

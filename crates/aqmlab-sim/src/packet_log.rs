@@ -1,14 +1,12 @@
 //! The `packets` table: what happens to chosen packets, one row each time.
 
-use std::sync::{Arc, Mutex};
-
-use aqmlab_qdisc::{Backlog, Cause, Discipline, Ecn, LawSamples, Observer, Packet, Qdisc, Reason};
+use aqmlab_qdisc::{Ecn, Packet, Reason};
 use aqmlab_recording::{Cell, Table, schema};
 use aqmlab_scenario::PacketEvent;
 use aqmlab_transport::Flags;
-use aqmlab_units::{Instant, Rate};
+use aqmlab_units::Instant;
 
-use crate::packet::{PortPacket, SimPacket, Toward};
+use crate::packet::{SimPacket, Toward};
 
 /// Which packets are written down, when.
 pub struct Filter {
@@ -93,6 +91,11 @@ impl PacketLog {
     pub const fn table(&self) -> &Table {
         &self.table
     }
+
+    /// All rows.
+    pub fn into_table(self) -> Table {
+        self.table
+    }
 }
 
 fn toward(packet: &SimPacket) -> &'static str {
@@ -124,87 +127,4 @@ fn flag_letters(flags: Flags, letters: &mut String) -> &str {
     ];
     letters.extend(LETTERS.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, letter)| letter));
     letters
-}
-
-/// Shared by the hosts and by the queues that are recorded, all of one run and one thread.
-pub type SharedLog = Arc<Mutex<PacketLog>>;
-
-/// Writes a row into a shared log.
-pub fn note(
-    log: &SharedLog,
-    now: Instant,
-    event: PacketEvent,
-    at: &str,
-    reason: Option<Reason>,
-    packet: &SimPacket,
-) {
-    log.lock().expect("nobody panics while writing").note(now, event, at, reason, packet);
-}
-
-/// A discipline with a tap on it: all that it is asked and all that it decides is written down. A port never looks
-/// ahead of it, for what leaves must be told when it leaves; ports without a tap do not know of any of this.
-pub struct Tap {
-    inner: Discipline<PortPacket>,
-    log: SharedLog,
-    link: String,
-}
-
-impl Tap {
-    /// A tap on the queue in front of `link`.
-    pub fn new(inner: Discipline<PortPacket>, log: SharedLog, link: &str) -> Self {
-        Tap { inner, log, link: link.to_owned() }
-    }
-}
-
-/// Writes down what the discipline decides before the host hears of it.
-struct Listener<'a> {
-    log: &'a SharedLog,
-    link: &'a str,
-    host: &'a mut dyn Observer<PortPacket>,
-}
-
-impl Observer<PortPacket> for Listener<'_> {
-    fn dropped(&mut self, now: Instant, pkt: PortPacket, at: Cause) {
-        note(self.log, now, PacketEvent::Drop, self.link, Some(at.reason), &pkt.packet);
-        self.host.dropped(now, pkt, at);
-    }
-
-    fn marked(&mut self, now: Instant, pkt: &PortPacket, at: Cause) {
-        note(self.log, now, PacketEvent::Mark, self.link, Some(at.reason), &pkt.packet);
-        self.host.marked(now, pkt, at);
-    }
-}
-
-impl Qdisc<PortPacket> for Tap {
-    fn enqueue(&mut self, now: Instant, pkt: PortPacket, host: &mut dyn Observer<PortPacket>) {
-        note(&self.log, now, PacketEvent::Enqueue, &self.link, None, &pkt.packet);
-        self.inner.enqueue(now, pkt, &mut Listener { log: &self.log, link: &self.link, host });
-    }
-
-    fn dequeue(&mut self, now: Instant, host: &mut dyn Observer<PortPacket>) -> Option<PortPacket> {
-        let mut listener = Listener { log: &self.log, link: &self.link, host };
-        let packet = self.inner.dequeue(now, &mut listener)?;
-        note(&self.log, now, PacketEvent::Dequeue, &self.link, None, &packet.packet);
-        Some(packet)
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.inner.deadline()
-    }
-
-    fn rate_changed(&mut self, now: Instant, rate: Rate) {
-        self.inner.rate_changed(now, rate);
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.inner.backlog()
-    }
-
-    fn reserve(&mut self, packets: usize, flows: usize) {
-        self.inner.reserve(packets, flows);
-    }
-
-    fn observe(&self, now: Instant, out: &mut LawSamples) {
-        self.inner.observe(now, out);
-    }
 }

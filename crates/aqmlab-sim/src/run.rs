@@ -119,7 +119,7 @@ fn finish<Q: EventQueue>(
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow);
     }
-    if let Some(watch) = &world.watch {
+    if let Some(watch) = &mut world.watch {
         watch.finish_capture(t1).map_err(RunError::Capture)?;
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);

@@ -1,45 +1,45 @@
-//! Flows and packets that a scenario asks to be recorded one change and one packet at a time.
+//! Flows and packets that a scenario asks to be recorded one change and one packet at a time, and captured ports.
 //!
-//! A run that asks for none has no watch, and nothing on the way of a packet asks whether it has: links to be recorded
-//! have a tap on their discipline ([`crate::packet_log::Tap`]), and the packets of classes to be watched reach their
-//! hosts by a step of its own ([`crate::routes::Next::WatchedHost`]).
-
-use std::sync::{Arc, Mutex};
+//! A run that asks for none has no watch, and nothing on the way of a packet through ports that look ahead asks whether
+//! it has: ports to be recorded do not look ahead, and have another observer ([`WatchedPort`]); the packets of classes to
+//! be watched reach their hosts by a step of its own ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;
-use aqmlab_qdisc::Discipline;
+use aqmlab_qdisc::{Cause, Observer, Reason};
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{RecordingError, Table};
-use aqmlab_scenario::{FlowChoice, PacketEvent, Plan};
+use aqmlab_scenario::{FlowChoice, LinkPlan, PacketEvent, Plan};
 use aqmlab_transport::Profile;
 use aqmlab_units::Instant;
 
-use crate::capture::{CaptureTap, SharedCapture};
+use crate::capture::CaptureLog;
 use crate::flow::{Body, Flow};
 use crate::flow_trace::FlowTrace;
-use crate::options::ShownOptions;
+use crate::in_transit::InTransit;
 use crate::packet::{PortPacket, SimPacket, Toward};
-use crate::packet_log::{Filter, PacketLog, SharedLog, Tap, note};
+use crate::packet_log::{Filter, PacketLog};
 
 /// What is watched in a run.
 pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
-    capture: Option<Captured>,
+    capture: Option<CaptureLog>,
+    /// By the number of its link, what is written down at each port.
+    ports: Vec<Port>,
     limit: u64,
 }
 
-struct Captured {
-    log: SharedCapture,
-    /// Indices of the links, in the order of the capture.
-    links: Vec<usize>,
-    options: ShownOptions,
+/// What is written down at a port.
+struct Port {
+    name: String,
+    /// Its packets are recorded one by one.
+    logged: bool,
+    /// Its number in the capture, if it is captured.
+    captured: Option<usize>,
 }
 
 struct Packets {
-    log: SharedLog,
-    /// Indices of the links with a tap, ascending.
-    links: Vec<usize>,
+    log: PacketLog,
     /// Are hosts places to record at?
     at_hosts: bool,
 }
@@ -69,56 +69,51 @@ impl Watch {
                 until: choice.until.map_or(Instant::FAR_FUTURE, |until| Instant::ZERO + until),
                 flows: choice.flows.as_ref().map(|flows| numbers(plan, flows)),
             };
-            let log = Arc::new(Mutex::new(PacketLog::new(filter, record.limit)));
-            Packets { log, links: choice.links.clone(), at_hosts: choice.flows.is_some() }
+            Packets { log: PacketLog::new(filter, record.limit), at_hosts: choice.flows.is_some() }
         });
         let traced = || Traced { choices: record.trace.clone(), trace: FlowTrace::new() };
         let trace = (!record.trace.is_empty()).then(traced);
-        let capture = capture.map(|PortCapture { links, file }| {
-            let options = ShownOptions::default();
-            Captured { log: SharedCapture::new(plan, file, options.clone()), links, options }
-        });
-        let wanted = packets.is_some() || trace.is_some() || capture.is_some();
-        wanted.then_some(Watch { packets, trace, capture, limit: record.limit })
-    }
-
-    /// The discipline of a link, with a tap if the link is recorded and one if it is captured.
-    pub fn tap(&self, link: usize, name: &str, inner: Discipline<PortPacket>) -> Discipline<PortPacket> {
-        let inner = self.capture_tap(link, inner);
-        match &self.packets {
-            Some(packets) if packets.links.binary_search(&link).is_ok() => {
-                Discipline::Custom(Box::new(Tap::new(inner, packets.log.clone(), name)))
-            }
-            _ => inner,
+        if packets.is_none() && trace.is_none() && capture.is_none() {
+            return None;
         }
+        let logged = record.packets.as_ref().map_or(&[][..], |choice| &choice.links);
+        let captured = capture.as_ref().map_or(&[][..], |capture| &capture.links);
+        let port = |(number, link): (usize, &LinkPlan)| Port {
+            name: link.name.clone(),
+            logged: logged.contains(&number),
+            captured: captured.iter().position(|&captured| captured == number),
+        };
+        let ports = plan.links.iter().enumerate().map(port).collect();
+        let capture = capture.map(|capture| CaptureLog::new(plan, capture.file));
+        Some(Watch { packets, trace, capture, ports, limit: record.limit })
     }
 
-    fn capture_tap(&self, link: usize, inner: Discipline<PortPacket>) -> Discipline<PortPacket> {
-        let Some(captured) = &self.capture else { return inner };
-        match captured.links.iter().position(|&l| l == link) {
-            Some(port) => {
-                Discipline::Custom(Box::new(CaptureTap::new(inner, captured.log.clone(), port as u32)))
-            }
-            None => inner,
-        }
+    /// Whether anything is written down at the port of a link.
+    #[inline]
+    pub fn watches(&self, link: u32) -> bool {
+        let port = &self.ports[link as usize];
+        port.logged || port.captured.is_some()
     }
 
-    /// Where a capture sees the options of packets, if there is one.
-    pub fn shown_options(&self) -> Option<ShownOptions> {
-        self.capture.as_ref().map(|captured| captured.options.clone())
+    /// The observer of a port at which something is written down, before `in_transit` hears of it.
+    pub fn at_port<'a>(&'a mut self, link: u32, in_transit: &'a mut InTransit) -> WatchedPort<'a> {
+        let port = &self.ports[link as usize];
+        let log = self.packets.as_mut().filter(|_| port.logged).map(|packets| &mut packets.log);
+        let capture = self.capture.as_mut().zip(port.captured);
+        WatchedPort { name: &port.name, log, capture, in_transit }
     }
 
-    /// Has the capture's file failed to take what was written?
+    /// Whether the capture's file has failed to take what was written.
     pub fn capture_has_failed(&self) -> bool {
-        self.capture.as_ref().is_some_and(|captured| captured.log.has_failed())
+        self.capture.as_ref().is_some_and(CaptureLog::has_failed)
     }
 
     /// Ends the capture, if there is one.
     ///
     /// # Errors
     /// If its file could not be written.
-    pub fn finish_capture(&self, end: Instant) -> Result<(), RecordingError> {
-        self.capture.as_ref().map_or(Ok(()), |captured| captured.log.finish(end))
+    pub fn finish_capture(&mut self, end: Instant) -> Result<(), RecordingError> {
+        self.capture.as_mut().map_or(Ok(()), |capture| capture.finish(end))
     }
 
     /// A host has sent a packet; `lost` if its own link lost it at once.
@@ -151,11 +146,11 @@ impl Watch {
         self.at_host(now, PacketEvent::Arrive, host, packet);
     }
 
-    fn at_host(&self, now: Instant, event: PacketEvent, host: &str, packet: &SimPacket) {
-        if let Some(packets) = &self.packets
+    fn at_host(&mut self, now: Instant, event: PacketEvent, host: &str, packet: &SimPacket) {
+        if let Some(packets) = &mut self.packets
             && packets.at_hosts
         {
-            note(&packets.log, now, event, host, None, packet);
+            packets.log.note(now, event, host, None, packet);
         }
     }
 
@@ -179,7 +174,7 @@ impl Watch {
 
     /// Was there a row too many?
     pub fn full(&self, now: Instant) -> Option<TableFull> {
-        let packets = self.packets.as_ref().and_then(|p| locked(&p.log).full_at());
+        let packets = self.packets.as_ref().and_then(|p| p.log.full_at());
         if let Some(at) = packets {
             return Some(TableFull { table: "packets", at });
         }
@@ -190,7 +185,7 @@ impl Watch {
     /// Bytes that the rows take, estimated from their number.
     pub fn memory_bytes(&self) -> usize {
         let cells = |table: &Table| table.rows() * table.columns.len();
-        let packets = self.packets.as_ref().map_or(0, |p| cells(locked(&p.log).table()));
+        let packets = self.packets.as_ref().map_or(0, |p| cells(p.log.table()));
         let trace = self.trace.as_ref().map_or(0, |t| cells(t.trace.table()));
         (packets + trace) * size_of::<u64>()
     }
@@ -198,13 +193,58 @@ impl Watch {
     /// The tables that were asked for.
     pub fn finish(self) -> impl Iterator<Item = Table> {
         let trace = self.trace.map(|t| t.trace.into_table());
-        let packets = self.packets.map(|p| locked(&p.log).table().clone());
+        let packets = self.packets.map(|p| p.log.into_table());
         trace.into_iter().chain(packets)
     }
 }
 
-fn locked(log: &SharedLog) -> std::sync::MutexGuard<'_, PacketLog> {
-    log.lock().expect("nobody panics while writing")
+/// The observer of a port at which something is written down: first it writes, then the network hears of it, which
+/// forgets a dropped packet's options.
+pub struct WatchedPort<'a> {
+    name: &'a str,
+    log: Option<&'a mut PacketLog>,
+    /// With the number of the port in it.
+    capture: Option<(&'a mut CaptureLog, usize)>,
+    in_transit: &'a mut InTransit,
+}
+
+impl WatchedPort<'_> {
+    fn note(&mut self, now: Instant, event: PacketEvent, reason: Option<Reason>, pkt: &PortPacket) {
+        if let Some(log) = &mut self.log {
+            log.note(now, event, self.name, reason, &pkt.packet);
+        }
+    }
+
+    fn left(&mut self, now: Instant, pkt: &PortPacket, dropped: Option<Reason>) {
+        if let Some((capture, port)) = &mut self.capture {
+            capture.left(now, *port, pkt, dropped, &self.in_transit.options);
+        }
+    }
+}
+
+impl Observer<PortPacket> for WatchedPort<'_> {
+    fn enqueued(&mut self, now: Instant, pkt: &PortPacket) {
+        self.note(now, PacketEvent::Enqueue, None, pkt);
+    }
+
+    fn dequeued(&mut self, now: Instant, pkt: &PortPacket) {
+        self.note(now, PacketEvent::Dequeue, None, pkt);
+        self.left(now, pkt, None);
+    }
+
+    fn dropped(&mut self, now: Instant, pkt: PortPacket, at: Cause) {
+        self.note(now, PacketEvent::Drop, Some(at.reason), &pkt);
+        self.left(now, &pkt, Some(at.reason));
+        self.in_transit.dropped(now, pkt, at);
+    }
+
+    fn marked(&mut self, now: Instant, pkt: &PortPacket, at: Cause) {
+        self.note(now, PacketEvent::Mark, Some(at.reason), pkt);
+        if let Some((capture, port)) = &mut self.capture {
+            capture.marked(*port, pkt, at.reason);
+        }
+        self.in_transit.marked(now, pkt, at);
+    }
 }
 
 /// Do the hosts of a class see anything that is recorded?

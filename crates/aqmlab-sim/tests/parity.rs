@@ -39,9 +39,9 @@ fn scenario(kind: &str) -> Plan {
 
 /// Nobody else is told.
 struct Silent;
-impl Observer<SimPacket> for Silent {
-    fn dropped(&mut self, _: Instant, _: SimPacket, _: Cause) {}
-    fn marked(&mut self, _: Instant, _: &SimPacket, _: Cause) {}
+impl<P> Observer<P> for Silent {
+    fn dropped(&mut self, _: Instant, _: P, _: Cause) {}
+    fn marked(&mut self, _: Instant, _: &P, _: Cause) {}
 }
 
 /// A stand-in for a live device: arrivals wait in its queue until the router wakes.

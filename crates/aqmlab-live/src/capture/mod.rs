@@ -9,66 +9,64 @@ mod writer;
 
 use std::io;
 
-use aqmlab_qdisc::Reason;
+use aqmlab_qdisc::{Cause, Observer, Reason};
 use aqmlab_recording::capture::{PacketAtPort, PortCapture, Reasons};
 use aqmlab_units::{Bytes, Instant};
 
 use crate::error::LiveError;
-use crate::router::{FrameBudget, Happening, Router, Tap, What};
+use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
 /// Bytes that may wait to be written: some 50,000 packets with 128 bytes of each, half a second of a gigabit.
 const RING: usize = 8 << 20;
 
-/// What a router tells goes into a capture.
-pub struct PortTap {
+/// What happens at a router's captured ports goes into the ring.
+pub struct CaptureObserver {
     ring: Sender,
     /// The number of each link's port in the capture, if it is captured.
     ports: Vec<Option<u32>>,
-    /// What is known of the frame in each slot: a frame is at one queue at a time.
-    waiting: Vec<Waiting>,
+    /// Why the frame in each slot has been marked where it waits: a frame is at one port at a time.
+    marked: Vec<Reasons>,
 }
 
-/// What is known of a frame that waits.
-#[derive(Clone, Copy)]
-struct Waiting {
-    since: Instant,
-    marked: Reasons,
-}
+impl Observer<FrameAtPort<'_>> for CaptureObserver {
+    fn enqueued(&mut self, _now: Instant, frame: &FrameAtPort<'_>) {
+        self.marked[frame.slot as usize] = Reasons::NONE;
+    }
 
-const NOT_WAITING: Waiting = Waiting { since: Instant::ZERO, marked: Reasons::NONE };
+    fn dequeued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
+        self.left(now, frame, None);
+    }
 
-impl Tap for PortTap {
-    fn happens(&mut self, Happening { link, at, what, slot, frame }: Happening<'_>) {
-        let Some(port) = self.ports.get(link).copied().flatten() else { return };
-        let slot = slot as usize;
-        match what {
-            What::Enqueue => self.waiting[slot] = Waiting { since: at, ..NOT_WAITING },
-            What::Mark { reason } => self.waiting[slot].marked.insert(reason),
-            What::Dequeue { .. } => self.left(port, at, slot, None, frame),
-            What::Drop { reason } => self.left(port, at, slot, Some(reason), frame),
-        }
+    fn dropped(&mut self, now: Instant, frame: FrameAtPort<'_>, at: Cause) {
+        self.left(now, &frame, Some(at.reason));
+    }
+
+    fn marked(&mut self, _now: Instant, frame: &FrameAtPort<'_>, at: Cause) {
+        self.marked[frame.slot as usize].insert(at.reason);
     }
 }
 
-impl PortTap {
-    fn left(&mut self, port: u32, at: Instant, slot: usize, dropped: Option<Reason>, frame: &[u8]) {
-        let Waiting { since, marked } = self.waiting[slot];
-        let (waited, wire_len) = (at.saturating_since(since), Bytes::new(frame.len() as u64));
-        self.ring.send(&PacketAtPort { port, at, waited, marked, dropped, wire_len }, frame);
+impl CaptureObserver {
+    fn left(&mut self, at: Instant, frame: &FrameAtPort<'_>, dropped: Option<Reason>) {
+        let Some(port) = self.ports.get(frame.link).copied().flatten() else { return };
+        let marked = self.marked[frame.slot as usize];
+        let (waited, wire_len) = (at.saturating_since(frame.arrived), Bytes::new(frame.octets.len() as u64));
+        self.ring.send(&PacketAtPort { port, at, waited, marked, dropped, wire_len }, frame.octets);
     }
 }
 
 /// Starts to capture what `router`, which has this frame budget, does from now on.
-pub(crate) fn tap(
+pub(crate) fn observe(
     router: &mut Router,
     capture: PortCapture,
     budget: &FrameBudget,
 ) -> Result<CaptureWriter, LiveError> {
     let started = start(capture, budget);
-    let (tap, writer) = started.map_err(LiveError::io("start", "the thread that writes captured packets"))?;
-    router.listen(Box::new(tap));
+    let (observer, writer) =
+        started.map_err(LiveError::io("start", "the thread that writes captured packets"))?;
+    router.observe_ports(Box::new(observer));
     Ok(writer)
 }
 
@@ -77,7 +75,7 @@ pub(crate) fn tap(
 ///
 /// # Errors
 /// If the system has no thread to spare.
-pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(PortTap, CaptureWriter)> {
+pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(CaptureObserver, CaptureWriter)> {
     start_with(capture, budget.frames, RING)
 }
 
@@ -85,7 +83,11 @@ pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(PortTap,
 ///
 /// # Errors
 /// If the system has no thread to spare.
-pub fn start_with(capture: PortCapture, slots: usize, ring: usize) -> io::Result<(PortTap, CaptureWriter)> {
+pub fn start_with(
+    capture: PortCapture,
+    slots: usize,
+    ring: usize,
+) -> io::Result<(CaptureObserver, CaptureWriter)> {
     let PortCapture { links, file } = capture;
     let mut ports = vec![None; links.iter().max().map_or(0, |last| last + 1)];
     for (port, &link) in links.iter().enumerate() {
@@ -93,5 +95,5 @@ pub fn start_with(capture: PortCapture, slots: usize, ring: usize) -> io::Result
     }
     let (sender, receiver) = ring::of(ring, file.ports(), file.snap());
     let writer = CaptureWriter::start(file, receiver)?;
-    Ok((PortTap { ring: sender, ports, waiting: vec![NOT_WAITING; slots] }, writer))
+    Ok((CaptureObserver { ring: sender, ports, marked: vec![Reasons::NONE; slots] }, writer))
 }

@@ -10,10 +10,9 @@ use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
 use super::conditions::is_reached;
 use super::flow_table::FlowTable;
 use super::frame_budget::FrameBudget;
-use super::frame_store::{FrameSink, FrameStore};
+use super::frame_store::{FrameObserver, FrameSink, FrameStore};
 use super::routes::{Routes, Step};
 use super::schedule::{Milestone, Schedule};
-use super::tap::{Tap, What};
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse};
 use crate::host_id::HostId;
@@ -109,20 +108,20 @@ impl Router {
                 hosts: vec![HostBooks::default(); 2 * plan.classes.len()],
                 flows,
                 streams: plan.classes.iter().map(streams).collect(),
-                tap: None,
+                observer: None,
             },
         })
     }
 
-    /// From now on `tap` hears of every frame at every queue, until [`Router::silence`] or the router ends, with which it is
-    /// dropped.
-    pub fn listen(&mut self, tap: Box<dyn Tap>) {
-        self.store.tap = Some(tap);
+    /// From now on `observer` hears of every frame at every port, until [`Router::take_observer`] or the router ends, with
+    /// which it is dropped.
+    pub fn observe_ports(&mut self, observer: Box<dyn FrameObserver>) {
+        self.store.observer = Some(observer);
     }
 
-    /// Nobody listens any more: gives back who did.
-    pub fn silence(&mut self) -> Option<Box<dyn Tap>> {
-        self.store.tap.take()
+    /// Gives back the observer of ports, which hears of nothing from now on.
+    pub fn take_observer(&mut self) -> Option<Box<dyn FrameObserver>> {
+        self.store.observer.take()
     }
 
     /// A packet has come to a host, at `now`, which does not go back. All that is due before happens first.
@@ -250,11 +249,7 @@ impl Router {
             }
             Step::Queue(link) => {
                 let link = usize::from(link);
-                self.store.happens(link, now, &frame, What::Enqueue);
-                let begun = self.ports[link].arrive(now, frame, &mut self.store.at_queue(link));
-                if begun.is_some() {
-                    self.begun(now, link);
-                }
+                self.ports[link].arrive(now, frame, &mut self.store.at_port(link));
                 self.look_at(now, link);
             }
             Step::Leave => self.store.leave(now, frame, self.schedule.is_measuring(), out),
@@ -266,7 +261,7 @@ impl Router {
         frame.enter(pipe);
         let is_last = self.store.routes.step(frame.place) == Step::Leave;
         let stage = if is_last { &mut self.leaving } else { &mut self.inside };
-        stage.accept(now, frame, &mut self.store.on_the_way());
+        stage.accept(now, frame, &mut self.store.in_pipes());
     }
 
     // --- time -----------------------------------------------------------------------------------------
@@ -298,26 +293,13 @@ impl Router {
     fn serve(&mut self, now: Instant, link: usize) {
         let port = &mut self.ports[link];
         if !port.is_sending() {
-            if port.wake(now, &mut self.store.at_queue(link)).is_some() {
-                self.begun(now, link);
-            }
+            port.wake(now, &mut self.store.at_port(link));
             return self.look_at(now, link);
         }
-        let departure = port.link_free(now, &mut self.store.at_queue(link));
-        if departure.next_end.is_some() {
-            self.begun(now, link);
-        }
+        let departure = port.link_free(now, &mut self.store.at_port(link));
         // The first pipes are the links'.
         self.enter(now, departure.packet, link as u32);
         self.look_at(now, link);
-    }
-
-    /// A transmission has begun.
-    fn begun(&mut self, now: Instant, link: usize) {
-        if let Some(sending) = self.ports[link].transmission() {
-            let queued = now.saturating_since(sending.arrived);
-            self.store.happens(link, now, &sending.packet, What::Dequeue { queued });
-        }
     }
 
     /// A queue has changed: does its count end the run?

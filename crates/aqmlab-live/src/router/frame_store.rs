@@ -1,6 +1,6 @@
-//! Where frames are kept and accounted for: pool, books, and who listens.
+//! Where frames are kept and accounted for: pool, books, and the observer of ports.
 
-use aqmlab_qdisc::{Cause, Ecn, Observer, Packet};
+use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
 use aqmlab_recording::Fates;
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::Instant;
@@ -8,7 +8,6 @@ use aqmlab_units::Instant;
 use super::books::{FlowBooks, HostBooks, count};
 use super::flow_table::FlowTable;
 use super::routes::Routes;
-use super::tap::{Happening, Tap, What};
 use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
 use crate::host_id::HostId;
 
@@ -35,6 +34,25 @@ pub trait FrameSink {
     fn leave(&mut self, leaving: OutgoingFrame<'_>);
 }
 
+/// A frame at a port, as an observer of ports sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameAtPort<'a> {
+    /// The port's link: an index into the plan's links.
+    pub link: usize,
+    /// When it came to the port.
+    pub arrived: Instant,
+    /// The number of the frame's slot: it has it from the first queue to the last, and no other frame has it meanwhile.
+    pub slot: u32,
+    /// The whole packet as it is now, marks included.
+    pub octets: &'a [u8],
+}
+
+/// Hears of every frame at every port, in the order of time. It is called in the middle of the run: it must not block, and
+/// whether it allocates is its own affair.
+pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
+
+impl<O: for<'a> Observer<FrameAtPort<'a>> + Send> FrameObserver for O {}
+
 /// All that a frame leaves traces in.
 pub struct FrameStore {
     pub pool: FramePool,
@@ -46,7 +64,8 @@ pub struct FrameStore {
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
     /// What has left of each connection, likewise; empty for classes of datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
-    pub tap: Option<Box<dyn Tap>>,
+    /// Hears of frames at ports besides.
+    pub observer: Option<Box<dyn FrameObserver>>,
 }
 
 impl FrameStore {
@@ -91,23 +110,6 @@ impl FrameStore {
         }
     }
 
-    /// Somebody listens: a frame is at the queue of `link`.
-    #[inline]
-    pub fn happens(&mut self, link: usize, at: Instant, frame: &LiveFrame, what: What) {
-        if self.tap.is_some() {
-            self.tell(link, at, frame, what);
-        }
-    }
-
-    #[cold]
-    fn tell(&mut self, link: usize, at: Instant, frame: &LiveFrame, what: What) {
-        self.write_header(frame);
-        let octets = self.pool.frame(&frame.slot, frame.len());
-        if let Some(tap) = &mut self.tap {
-            tap.happens(Happening { link, at, what, slot: frame.slot.number(), frame: octets });
-        }
-    }
-
     /// Writes what queues have changed into the frame's octets.
     fn write_header(&mut self, frame: &LiveFrame) {
         if let Some(class) = frame.new_traffic_class() {
@@ -115,44 +117,73 @@ impl FrameStore {
         }
     }
 
-    /// What becomes of frames at the queue of `link`.
-    pub const fn at_queue(&mut self, link: usize) -> AtQueue<'_> {
-        AtQueue { store: self, link }
+    /// What becomes of frames at the port of `link`.
+    pub const fn at_port(&mut self, link: usize) -> AtPort<'_> {
+        AtPort { store: self, link }
     }
 
-    /// What becomes of frames between queues.
-    pub const fn on_the_way(&mut self) -> OnTheWay<'_> {
-        OnTheWay { store: self }
+    /// What becomes of frames between ports.
+    pub const fn in_pipes(&mut self) -> InPipes<'_> {
+        InPipes { store: self }
     }
 }
 
-/// Hears of frames at one queue.
-pub struct AtQueue<'a> {
+/// The observer of one port.
+pub struct AtPort<'a> {
     store: &'a mut FrameStore,
     link: usize,
 }
 
-impl Observer<LiveFrame> for AtQueue<'_> {
-    fn dropped(&mut self, now: Instant, frame: LiveFrame, at: Cause) {
-        let store = &mut *self.store;
-        store.happens(self.link, now, &frame, What::Drop { reason: at.reason });
+impl AtPort<'_> {
+    /// Shows a frame to the observer of ports, if there is one.
+    #[inline]
+    fn show(
+        &mut self,
+        frame: &Stamped<LiveFrame>,
+        to: impl FnOnce(&mut dyn FrameObserver, &FrameAtPort<'_>),
+    ) {
+        if self.store.observer.is_some() {
+            self.store.write_header(&frame.packet);
+        }
+        let FrameStore { observer: Some(observer), pool, .. } = &mut *self.store else { return };
+        let Stamped { packet, arrived } = frame;
+        let octets = pool.frame(&packet.slot, packet.len());
+        to(
+            &mut **observer,
+            &FrameAtPort { link: self.link, arrived: *arrived, slot: packet.slot.number(), octets },
+        );
+    }
+}
+
+impl Observer<Stamped<LiveFrame>> for AtPort<'_> {
+    fn enqueued(&mut self, now: Instant, frame: &Stamped<LiveFrame>) {
+        self.show(frame, |observer, frame| observer.enqueued(now, frame));
+    }
+
+    fn dequeued(&mut self, now: Instant, frame: &Stamped<LiveFrame>) {
+        self.show(frame, |observer, frame| observer.dequeued(now, frame));
+    }
+
+    fn dropped(&mut self, now: Instant, frame: Stamped<LiveFrame>, at: Cause) {
+        self.show(&frame, |observer, frame| observer.dropped(now, *frame, at));
+        let (store, frame) = (&mut *self.store, frame.packet);
         store.fates.dropped.count(frame.wire_len());
         store.fates.packet_hops += u64::from(store.routes.passed(frame.place));
         store.books(&frame).dropped += 1;
         store.pool.free(frame.slot);
     }
 
-    fn marked(&mut self, now: Instant, frame: &LiveFrame, at: Cause) {
-        self.store.happens(self.link, now, frame, What::Mark { reason: at.reason });
+    fn marked(&mut self, now: Instant, frame: &Stamped<LiveFrame>, at: Cause) {
+        self.show(frame, |observer, frame| observer.marked(now, frame, at));
     }
 }
 
-/// Hears of frames in pipes.
-pub struct OnTheWay<'a> {
+/// The observer of pipes.
+pub struct InPipes<'a> {
     store: &'a mut FrameStore,
 }
 
-impl Observer<LiveFrame> for OnTheWay<'_> {
+impl Observer<LiveFrame> for InPipes<'_> {
     fn dropped(&mut self, _now: Instant, frame: LiveFrame, _at: Cause) {
         self.store.fates.lost.count(frame.wire_len());
         self.store.books(&frame).lost += 1;

@@ -17,12 +17,10 @@ mod frame_store;
 mod record;
 mod routes;
 mod schedule;
-mod tap;
 
 pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;
 pub use flow_table::{FIRST_CLIENT_PORT, SERVER_PORT};
 pub use frame_budget::FrameBudget;
-pub use frame_store::{FrameSink, OutgoingFrame};
+pub use frame_store::{FrameAtPort, FrameObserver, FrameSink, OutgoingFrame};
 pub use record::{FlowRecord, RouterRecord};
-pub use tap::{Happening, Tap, What};

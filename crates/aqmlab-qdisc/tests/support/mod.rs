@@ -44,11 +44,11 @@ impl Classed for Plain {}
 #[derive(Default)]
 pub struct Lost(pub u64);
 
-impl Observer<Plain> for Lost {
-    fn dropped(&mut self, _: Instant, _: Plain, _: Cause) {
+impl<P> Observer<P> for Lost {
+    fn dropped(&mut self, _: Instant, _: P, _: Cause) {
         self.0 += 1;
     }
-    fn marked(&mut self, _: Instant, _: &Plain, _: Cause) {
+    fn marked(&mut self, _: Instant, _: &P, _: Cause) {
         panic!("a packet that is not ECN-capable is marked");
     }
 }

@@ -10,6 +10,24 @@ use crate::impairments::AccessLink;
 use crate::packet::SimPacket;
 use crate::routes::Next;
 
+/// Calls the port of a link, which does not look ahead, with the observer that hears of its packets: one that writes them
+/// down where that is asked for, elsewhere the network itself.
+macro_rules! at_port {
+    ($world:ident, $link:ident, ($port:ident, $observer:ident) => $call:expr) => {{
+        let $port = &mut $world.links[$link as usize].port;
+        match $world.watch.as_deref_mut().filter(|watch| watch.watches($link)) {
+            None => {
+                let $observer = &mut $world.in_transit;
+                $call
+            }
+            Some(watch) => {
+                let $observer = &mut watch.at_port($link, &mut $world.in_transit);
+                $call
+            }
+        }
+    }};
+}
+
 impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the queue of a link.
     #[inline(always)]
@@ -33,15 +51,13 @@ impl<Q: EventQueue> World<'_, Q> {
     /// The same where each departure is an event.
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
-        let port = &mut self.links[link as usize].port;
-        let free_at = port.arrive(self.now, packet, &mut self.in_transit);
+        let free_at = at_port!(self, link, (port, observer) => port.arrive(self.now, packet, observer));
         self.schedule_link(link, free_at);
     }
 
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
-        let port = &mut self.links[link as usize].port;
-        let departure = port.link_free(self.now, &mut self.in_transit);
+        let departure = at_port!(self, link, (port, observer) => port.link_free(self.now, observer));
         self.leave(link, self.now, departure.packet);
         self.schedule_link(link, departure.next_end);
     }
@@ -79,7 +95,7 @@ impl<Q: EventQueue> World<'_, Q> {
             return;
         }
         l.deadline = None;
-        let free_at = l.port.wake(self.now, &mut self.in_transit);
+        let free_at = at_port!(self, link, (port, observer) => port.wake(self.now, observer));
         self.schedule_link(link, free_at);
     }
 

@@ -96,10 +96,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     ) -> Result<Self, RunError> {
         plan.check_seed(seed).map_err(RunError::Seed)?;
         let watch = Watch::of(plan, capture);
-        let shown_options = watch.as_ref().and_then(Watch::shown_options);
-        let mut links = network::links(plan, seed, registry, watch.as_ref()).map_err(RunError::Discipline)?;
+        let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
         if fused {
-            look_ahead(plan, &mut links);
+            look_ahead(plan, &mut links, watch.as_ref());
         }
         let (routes, begins) = Routes::new(plan).ok_or(RunError::Places)?;
         let scheduler = Scheduler::new(queue, links.len());
@@ -114,7 +113,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             in_transit: InTransit {
                 flows: FlowTable::default(),
                 routes,
-                options: shown_options.map_or_else(OptionTable::default, OptionTable::showing),
+                options: OptionTable::default(),
                 fates: Fates::default(),
             },
             classes: network::classes(plan, begins, seed),
@@ -203,8 +202,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     ///
     /// # Errors
     /// [`RunError::TooManyRows`] or [`RunError::Capture`], if so.
-    pub fn check_watch(&self) -> Result<(), RunError> {
-        if let Some(watch) = &self.watch
+    pub fn check_watch(&mut self) -> Result<(), RunError> {
+        if let Some(watch) = &mut self.watch
             && watch.capture_has_failed()
         {
             watch.finish_capture(self.now).map_err(RunError::Capture)?;
@@ -358,10 +357,12 @@ fn is_unobserved(plan: &Plan) -> bool {
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so
 /// that one keeps an event for each; so do the links after it, whose departures of that instant the run does not see
-/// any more when it ends with one of that link.
-fn look_ahead(plan: &Plan, links: &mut [Link]) {
+/// any more when it ends with one of that link. A port that is watched must hear of each departure when it happens.
+fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
     let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
-    for link in &mut links[..before] {
-        link.port.look_ahead();
+    for (number, link) in links[..before].iter_mut().enumerate() {
+        if watch.is_none_or(|watch| !watch.watches(number as u32)) {
+            link.port.look_ahead();
+        }
     }
 }
