@@ -20,8 +20,8 @@ from aqmlab.errors import DamageError, HostError, RecordingError, RunError, Usag
 from aqmlab.figures import counted
 from aqmlab.files import save, slug
 from aqmlab.given import names, whole
-from aqmlab.integrity import read_json, sealed
-from aqmlab.recording import FORMAT_VERSION, Experiment, load, load_run
+from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
+from aqmlab.recording import Experiment, load, load_run
 from aqmlab.scenario import Scenario, read
 
 Progress = Callable[[Mapping[str, float]], object]

@@ -17,6 +17,8 @@ from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
 
+FORMAT_VERSION = 3
+"""The ``format_version`` of recordings and experiments that this version writes; it reads all up to it."""
 SEALED_FROM = 2
 """The first ``format_version`` whose JSON files are sealed, and whose tables have digests of their files."""
 
@@ -56,7 +58,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise DamageError([f"`{path}` is corrupt: it holds no JSON object"])
     version = content.get("format_version")
     if "file_digest" not in content:
-        if version == SEALED_FROM:
+        if isinstance(version, int) and SEALED_FROM <= version <= FORMAT_VERSION:
             raise DamageError([f"`{path}` is incomplete: `file_digest`, its last member, is missing"])
         return content
     head, _, tail = data.rpartition(_MEMBER)
@@ -122,8 +124,15 @@ def damaged_tables(
     return found
 
 
-def table_digest(path: Path) -> str:
+def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
     """The digest of a table's content, as ``docs/recording.md`` has it, from the file alone.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        Names of columns to digest in place of those that the file has.
 
     Raises
     ------
@@ -143,7 +152,7 @@ def table_digest(path: Path) -> str:
     kinds = [_KINDS[column[1], column[0] in optional] for column in described]
     digest = hashlib.sha256(_text("aqmlab-table-1") + struct.pack("<Q", len(described)))
     for column, kind in zip(described, kinds, strict=True):
-        digest.update(_text(column[0]) + bytes([kind]))
+        digest.update(_text((names or {}).get(column[0], column[0])) + bytes([kind]))
     digest.update(struct.pack("<Q", len(rows)))
     for row in rows:
         digest.update(b"".join(_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
@@ -178,4 +187,12 @@ def _text(text: str) -> bytes:
     return struct.pack("<Q", len(text.encode())) + text.encode()
 
 
-__all__ = ["SEALED_FROM", "damaged_tables", "file_digest", "read_json", "sealed", "table_digest"]
+__all__ = [
+    "FORMAT_VERSION",
+    "SEALED_FROM",
+    "damaged_tables",
+    "file_digest",
+    "read_json",
+    "sealed",
+    "table_digest",
+]

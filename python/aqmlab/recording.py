@@ -11,16 +11,16 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted
-from aqmlab.integrity import damaged_tables, read_json
+from aqmlab.integrity import FORMAT_VERSION, damaged_tables, read_json
 from aqmlab.plan import network
 from aqmlab.stopping import answered
 
 if TYPE_CHECKING:
     import duckdb
 
-FORMAT_VERSION = 2
 _ADDED_IN = 5
 _ADDED = {"flows": ("received_bytes", "measured_received_bytes"), "flow_series": ("received_bytes",)}
 """Columns that recordings of results versions before 5 lack: in those they are null."""
@@ -80,6 +80,10 @@ class Run:
     def flow_count(self) -> int:
         """How many flows it had."""
         return int(self.manifest["tables"]["flows"]["rows"])
+
+    def file(self, table: str) -> TableFile:
+        """The file of one of its tables."""
+        return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest))
 
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
         """A sentence for each table that is not as the run wrote it.
@@ -238,32 +242,38 @@ class Experiment:
         import duckdb
 
         asked = self.runs if runs is None else runs
-        files = [str(run.path / f"{table}.parquet") for run in asked]
+        files = [run.file(table) for run in asked]
         if not files:
             raise RecordingError(f"`{self.path}` holds no finished run")
-        if any("\udc80" <= sign <= "\udcff" for sign in files[0]):
-            raise RecordingError(f"cannot read `{files[0]}`: its name is no UTF-8 text; rename the directory")
+        if any("\udc80" <= sign <= "\udcff" for sign in files[0].path):
+            raise RecordingError(
+                f"cannot read `{files[0].path}`: its name is no UTF-8 text; rename the directory"
+            )
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
-        by_name, nulls = "", ""
+        by_name, nulls = False, ""
         if table in _ADDED and any(map(_is_early, asked)):
-            lacking = ", ".join(f"NULL::BIGINT AS {column}" for column in _ADDED[table])
-            by_name, nulls = ", union_by_name = true", f" UNION ALL BY NAME SELECT {lacking} WHERE false"
+            added = ", ".join(f"NULL::BIGINT AS {column}" for column in _ADDED[table])
+            by_name, nulls = True, f" UNION ALL BY NAME SELECT {added} WHERE false"
         numbered = (
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
-            f" FROM read_parquet($files, filename = true{by_name}){nulls}"
+            f" FROM {parquet_source(table, files, union_by_name=by_name)}{nulls}"
         )
         connection = self._connection
+        paths = [file.path for file in files]
 
         def ask() -> Any:  # noqa: ANN401 (as DuckDB has it)
             # DuckDB reads as it is asked for rows: damage may show in either call.
-            result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": files})
+            result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
             return getattr(result, fetch)()
 
         try:
+            # Where columns are united by name, one that is missing would be read as null.
+            if by_name and (lacking := without_columns(connection, table, files)):
+                raise DamageError(list(lacking.values()), self._remedy)
             return answered(connection, ask)
         except duckdb.Error as error:
-            raise _unreadable(self._connection, files, error) from error
+            raise _unreadable(connection, table, files, error) from error
 
     @property
     def _remedy(self) -> str:
@@ -452,13 +462,16 @@ def load_run(path: Path, plans: dict[str, dict[str, Any]] | None = None) -> Run:
 
 
 def _unreadable(
-    connection: duckdb.DuckDBPyConnection, files: Iterable[str], error: Exception
+    connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile], error: Exception
 ) -> RecordingError:
     """Name the file that is to blame: a query over many does not always say."""
     for file in files:
-        reason = damage(connection, file)
+        reason = damage(connection, file.path)
         if reason:
             return DamageError([reason])
+    lacking = without_columns(connection, table, files)
+    if lacking:
+        return DamageError(list(lacking.values()))
     return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
 
 

@@ -109,8 +109,8 @@ _LEVELS = ("backlog_packets",)
 _COUNTS = (
     "arrivals_bytes",
     "departures_bytes",
-    "dropped_early_packets",
-    "dropped_overflow_packets",
+    "dropped_by_aqm_packets",
+    "dropped_not_by_aqm_packets",
     "marked_packets",
 )
 

@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aqmlab.integrity import sealed
+import duckdb
+
+from aqmlab.columns import RENAMED
+from aqmlab.integrity import sealed, table_digest
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Write the manifest of a run anew: with other members, and the digests of the tables as they are."""
+    """Write the manifest of a run anew: with other members, and the digests of the files as they are."""
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8")) | changes
     for name, about in manifest["tables"].items() if isinstance(manifest["tables"], dict) else ():
@@ -21,10 +24,41 @@ def reseal(run: Path, **changes: Any) -> None:
     file.write_text(sealed(manifest), encoding="utf-8")
 
 
-def make_old(run: Path) -> None:
-    """Make a recording one of format version 1, without digests of files."""
+def rewrite(run: Path, table: str, columns: str) -> None:
+    """Write a table of a recording anew, with these columns of what it has (in SQL)."""
+    file = run / f"{table}.parquet"
+    with duckdb.connect(":memory:") as connection:
+        content = f"SELECT {columns} FROM read_parquet('{file}')"
+        connection.execute(f"COPY ({content}) TO '{file}.new' (FORMAT parquet)")
+    Path(f"{file}.new").replace(file)
+
+
+def give_early_names(run: Path) -> None:
+    """Give the columns of a recording the names of format version 2, and the tables the digests of those.
+
+    Only the names in the footers of the files change; there a name follows the byte that is its length.
+    """
+    file = run / "manifest.json"
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    for table, names in RENAMED.items():
+        path = run / f"{table}.parquet"
+        data = path.read_bytes()
+        end = len(data) - 8
+        begin = end - int.from_bytes(data[end : end + 4], "little")
+        footer = data[begin:end]
+        for before, now in names.items():
+            assert bytes([len(now)]) + now.encode() in footer
+            footer = footer.replace(bytes([len(now)]) + now.encode(), bytes([len(before)]) + before.encode())
+        path.write_bytes(data[:begin] + footer + len(footer).to_bytes(4, "little") + data[-4:])
+        manifest["tables"][table]["digest"] = table_digest(path)
+    file.write_text(sealed(manifest), encoding="utf-8")
+
+
+def make_old(run: Path, **changes: Any) -> None:
+    """Make a recording one of format version 1: early names of columns, no digests of files."""
+    give_early_names(run)
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
     for about in (manifest, *manifest["tables"].values()):
         about.pop("file_digest")
-    file.write_text(json.dumps(manifest | {"format_version": 1}, indent=1), encoding="utf-8")
+    file.write_text(json.dumps(manifest | {"format_version": 1} | changes, indent=1), encoding="utf-8")

@@ -186,8 +186,8 @@ def _counts(sent: int, dropped: int, median_s: float, span_s: float) -> dict[str
         "busy_ns": int(0.99 * span_s * 1e9),
         "sojourn_sum_ns": int(sent * mean_s * 1e9),
         "sojourn_count": sent,
-        "initial_backlog_packets": 0,
-        "final_backlog_packets": 0,
+        "initial_in_system_packets": 0,
+        "final_in_system_packets": 0,
     }
 
 
@@ -208,5 +208,5 @@ def _flow(number: int, delivered: int) -> FlowTotals:
         measured_ce_received=0,
         measured_spurious_retransmissions=0,
         measured_multiple_loss_windows=0,
-        measured_lost_packets=0,
+        measured_lost_outside_queues_packets=0,
     )

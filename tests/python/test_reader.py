@@ -20,7 +20,7 @@ def test_flows_are_the_rows_that_were_put_in():
     assert list(flows) == [FlowTotals(*fields) for fields in rows]
     assert (flows[1].class_name, flows[-1].flow, flows[1].measured_delivered_bytes) == ("cbr", 2, 2**62)
     assert list(flows[1:]) == list(flows)[1:]
-    assert flows[0].measured_lost_packets is None
+    assert flows[0].measured_lost_outside_queues_packets is None
     assert len(flows) == 3
     assert (len(Flows([])), list(Flows([]))) == (0, [])
 

@@ -111,7 +111,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
         books("sent_packets"),
         books("delivered_packets")
             + books("dropped_packets")
-            + books("lost_packets")
+            + books("lost_outside_queues_packets")
             + books("in_flight_packets")
     );
     assert!(sum(&run, "queues", "arrivals_packets") > 1000);
@@ -153,7 +153,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
             assert_eq!(dropped, book(&format!("dropped_{reason}_packets")), "port {port}: {reason}");
             let words = format!("marked {reason}");
             let marked = measured().filter(|packet| packet.says(&words)).count() as u128;
-            let waiting = book("final_backlog_packets");
+            let waiting = book("final_in_system_packets");
             assert!(
                 (marked..=marked + waiting).contains(&book(&format!("marked_{reason}_packets"))),
                 "{reason}"

@@ -12,8 +12,9 @@ use crate::digest::{Digest, json_digest};
 use crate::live::LiveReport;
 use crate::table::Table;
 
-/// The version of the directory's layout and of its tables. From 2 on there are digests of the files.
-pub const FORMAT_VERSION: u32 = 2;
+/// The version of the directory's layout and of its tables. From 2 on there are digests of the files; with 3 some
+/// columns got other names (`docs/recording.md` lists them).
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Raised by one whenever the same plan and seed give other numbers than before. Live runs have the same one: what their
 /// traffic asks for and their disciplines draw is the simulator's, though what they measure differs from run to run.

@@ -39,8 +39,8 @@ struct Counters {
     arrivals_packets: u64,
     arrivals_bytes: u64,
     departures_bytes: u64,
-    dropped_early: u64,
-    dropped_overflow: u64,
+    dropped_by_aqm: u64,
+    dropped_not_by_aqm: u64,
     marked: u64,
 }
 
@@ -54,8 +54,8 @@ impl Counters {
             for reason in Reason::ALL {
                 let dropped = class.dropped[reason as usize].packets;
                 match reason {
-                    Reason::Early | Reason::Forced => sum.dropped_early += dropped,
-                    _ => sum.dropped_overflow += dropped,
+                    Reason::Early | Reason::Forced => sum.dropped_by_aqm += dropped,
+                    _ => sum.dropped_not_by_aqm += dropped,
                 }
             }
             sum.marked += class.marked_total().packets;
@@ -68,8 +68,8 @@ impl Counters {
             arrivals_packets: self.arrivals_packets.wrapping_sub(other.arrivals_packets),
             arrivals_bytes: self.arrivals_bytes.wrapping_sub(other.arrivals_bytes),
             departures_bytes: self.departures_bytes.wrapping_sub(other.departures_bytes),
-            dropped_early: self.dropped_early.wrapping_sub(other.dropped_early),
-            dropped_overflow: self.dropped_overflow.wrapping_sub(other.dropped_overflow),
+            dropped_by_aqm: self.dropped_by_aqm.wrapping_sub(other.dropped_by_aqm),
+            dropped_not_by_aqm: self.dropped_not_by_aqm.wrapping_sub(other.dropped_not_by_aqm),
             marked: self.marked.wrapping_sub(other.marked),
         }
     }
@@ -129,8 +129,8 @@ impl PortTables {
                 since.arrivals_packets.into(),
                 since.arrivals_bytes.into(),
                 since.departures_bytes.into(),
-                since.dropped_early.into(),
-                since.dropped_overflow.into(),
+                since.dropped_by_aqm.into(),
+                since.dropped_not_by_aqm.into(),
                 since.marked.into(),
             ]);
             self.law_buffer.clear();

@@ -48,8 +48,8 @@ pub const SUMMARY: Schema = Schema {
         ("busy_ns", NullableU64),
         ("sojourn_sum_ns", NullableU128),
         ("sojourn_count", NullableU64),
-        ("initial_backlog_packets", NullableU64),
-        ("final_backlog_packets", NullableU64),
+        ("initial_in_system_packets", NullableU64),
+        ("final_in_system_packets", NullableU64),
     ],
 };
 
@@ -69,12 +69,12 @@ pub const RUN: Schema = Schema {
         ("sent_packets", U64),
         ("delivered_packets", U64),
         ("dropped_packets", U64),
-        ("lost_packets", U64),
+        ("lost_outside_queues_packets", U64),
         ("in_flight_packets", U64),
         ("sent_bytes", U64),
         ("delivered_bytes", U64),
         ("dropped_bytes", U64),
-        ("lost_bytes", U64),
+        ("lost_outside_queues_bytes", U64),
         ("in_flight_bytes", U64),
     ],
 };
@@ -90,8 +90,8 @@ pub const QUEUES: Schema = Schema {
         ("arrivals_packets", U64),
         ("arrivals_bytes", U64),
         ("departures_bytes", U64),
-        ("dropped_early_packets", U64),
-        ("dropped_overflow_packets", U64),
+        ("dropped_by_aqm_packets", U64),
+        ("dropped_not_by_aqm_packets", U64),
         ("marked_packets", U64),
     ],
 };
@@ -121,7 +121,7 @@ pub const FLOWS: Schema = Schema {
         ("ce_received", U64),
         ("spurious_retransmissions", U64),
         ("multiple_loss_windows", U64),
-        ("lost_packets", U64),
+        ("lost_outside_queues_packets", U64),
         ("measured_received_bytes", U64),
         ("measured_delivered_bytes", U64),
         ("measured_sent_bytes", U64),
@@ -132,7 +132,7 @@ pub const FLOWS: Schema = Schema {
         ("measured_ce_received", U64),
         ("measured_spurious_retransmissions", U64),
         ("measured_multiple_loss_windows", U64),
-        ("measured_lost_packets", U64),
+        ("measured_lost_outside_queues_packets", U64),
     ],
 };
 

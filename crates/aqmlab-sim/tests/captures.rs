@@ -106,7 +106,7 @@ fn the_packets_of_a_port_are_its_books() {
     let (recording, packets) = recorded(&plan(&scenario("")), 128);
     for (interface, queue) in ["bottleneck", "reverse"].into_iter().enumerate() {
         let book = |column: &str| summary(&recording, queue, "*", column);
-        assert_eq!(book("final_backlog_packets"), 0, "all is over");
+        assert_eq!(book("final_in_system_packets"), 0, "all is over");
         let here = || packets.iter().filter(|p| p.interface == interface as u32);
         let sent = || here().filter(|p| p.direction == 2);
         assert_eq!(sent().count() as u128, book("departures_packets"), "{queue}");

@@ -97,7 +97,7 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
 }
 
 fn lost(r: &Recording, unit: &str) -> u128 {
-    integers(r.table("run").expect("every recording has a run"), &format!("lost_{unit}"))[0]
+    integers(r.table("run").expect("every recording has a run"), &format!("lost_outside_queues_{unit}"))[0]
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn losses_of_a_stage_are_counted_apart_from_those_of_queues() {
         assert_eq!(sent, 18_002);
         assert!(gone.abs_diff(1800) < 5 * 40, "{at}: {gone}");
         assert_eq!(lost(&r, "bytes"), gone * 1000);
-        assert_eq!(flows(&r, "x", "lost_packets").iter().sum::<u128>(), gone);
-        assert_eq!(flows(&r, "x", "measured_lost_packets").iter().sum::<u128>(), gone);
+        assert_eq!(flows(&r, "x", "lost_outside_queues_packets").iter().sum::<u128>(), gone);
+        assert_eq!(flows(&r, "x", "measured_lost_outside_queues_packets").iter().sum::<u128>(), gone);
         assert_eq!(flows(&r, "x", "delivered_bytes").iter().sum::<u128>(), (sent - gone) * 1000);
         for reason in ["early", "forced", "overflow", "injected"] {
             assert_eq!(summary(&r, "bottleneck", "*", &format!("dropped_{reason}_packets")), 0, "{at}");
@@ -215,7 +215,7 @@ fn a_stage_without_a_link_loses_and_paces() {
     assert_eq!(sent, 10_001);
     // A share of (3/4)^2 arrives: 5625 of 10 000, with a deviation of 50.
     assert!((5425..=5825).contains(&delivered), "{delivered}");
-    assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_packets")[0]);
+    assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
     // Half of them in ten seconds, but for the 10 ms of the path and two milliseconds of the first.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;

@@ -164,9 +164,9 @@ fn every_packet_has_one_fate() {
     let run = r.table("run").unwrap();
     for unit in ["packets", "bytes"] {
         let get = |what: &str| integers(run, &format!("{what}_{unit}"))[0];
-        let known = get("delivered") + get("dropped") + get("lost");
+        let known = get("delivered") + get("dropped") + get("lost_outside_queues");
         assert_eq!(get("sent"), known + get("in_flight"), "{unit}");
-        assert!(get("dropped") > 0 && get("lost") > 0);
+        assert!(get("dropped") > 0 && get("lost_outside_queues") > 0);
     }
     let summary = r.table("summary").unwrap();
     for i in 0..summary.rows() {
@@ -177,8 +177,8 @@ fn every_packet_has_one_fate() {
             .sum();
         if support::names(summary, "class")[i] == "*" {
             assert_eq!(
-                get("initial_backlog_packets") + get("arrivals_packets"),
-                get("departures_packets") + dropped + get("final_backlog_packets")
+                get("initial_in_system_packets") + get("arrivals_packets"),
+                get("departures_packets") + dropped + get("final_in_system_packets")
             );
         }
     }

@@ -96,7 +96,7 @@ fn littles_law_to_the_nanosecond() {
             )
             .replace("rate = \"9500kbit\"", "rate = \"9500kbit\"\nstop = \"50s\"");
         let r = record(&text, 3);
-        assert_eq!(summary(&r, "bottleneck", "*", "final_backlog_packets"), 0, "{kind}: the queue drains");
+        assert_eq!(summary(&r, "bottleneck", "*", "final_in_system_packets"), 0, "{kind}: the queue drains");
         let integral = summary(&r, "bottleneck", "*", "backlog_packets_integral_ns");
         assert!(integral > 0);
         // Dropped arrivals never wait in a queue that drops at the tail, so both sides are of the same packets.

@@ -102,7 +102,7 @@ fn the_packets_of_a_queue_are_its_books() {
         // What has begun and not ended its transmission is held.
         let begun = of(&dequeued, queue) - book("departures_packets");
         assert!(begun <= 1, "{queue}: {begun}");
-        let waiting = book("final_backlog_packets") - begun;
+        let waiting = book("final_in_system_packets") - begun;
         assert_eq!(of(&enqueued, queue), of(&dequeued, queue) + of(&dropped, queue) + waiting, "{queue}");
     }
     assert!(of(&dropped, "bottleneck") > 50 && of(&marked, "bottleneck") > 50);
@@ -118,7 +118,7 @@ fn the_packets_of_all_flows_are_the_books_of_the_network() {
     assert_eq!(total("send"), book("sent_packets"));
     assert_eq!(total("arrive"), book("delivered_packets"));
     assert_eq!(total("drop"), book("dropped_packets"));
-    assert_eq!(total("lose"), book("lost_packets"));
+    assert_eq!(total("lose"), book("lost_outside_queues_packets"));
     assert!(total("lose") > 5, "{} packets lost on access links", total("lose"));
 }
 

@@ -238,4 +238,4 @@ def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses that no queue has caused."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_lost_packets)
+    return _sum(run.flows_of(class_name), lambda flow: flow.measured_lost_outside_queues_packets)

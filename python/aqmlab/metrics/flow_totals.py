@@ -32,7 +32,7 @@ class FlowTotals(NamedTuple):
     measured_ce_received: int | None
     measured_spurious_retransmissions: int | None
     measured_multiple_loss_windows: int | None
-    measured_lost_packets: int | None
+    measured_lost_outside_queues_packets: int | None
 
 
 _ELSEWHERE = {

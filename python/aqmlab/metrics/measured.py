@@ -403,8 +403,8 @@ _TOTALS = (
     "busy_ns",
     "sojourn_sum_ns",
     "sojourn_count",
-    "initial_backlog_packets",
-    "final_backlog_packets",
+    "initial_in_system_packets",
+    "final_in_system_packets",
 )
 
 

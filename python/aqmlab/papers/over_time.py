@@ -67,8 +67,8 @@ def _law(of_run: RunSeries, laws: Sequence[str]) -> dict[str, Line]:
 
 def _signals(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
     times, values = of_run.queue.t_s, of_run.queue.values
-    early, overflow = values["dropped_early_per_s"], values["dropped_overflow_per_s"]
-    drops = [a + b for a, b in zip(early, overflow, strict=True)]
+    by_aqm, others = values["dropped_by_aqm_per_s"], values["dropped_not_by_aqm_per_s"]
+    drops = [a + b for a, b in zip(by_aqm, others, strict=True)]
     return {"marks": Line(times, values["marked_per_s"], 0), "drops": Line(times, drops, 3)}
 
 

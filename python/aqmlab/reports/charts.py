@@ -72,8 +72,8 @@ def time_charts(
         "Drops and marks [packets/s]",
         "queue",
         [
-            ("early", "early drops", orange, 1.3),
-            ("tail", "tail drops", red, 1.3),
+            ("by_aqm", "drops by the AQM", orange, 1.3),
+            ("not_by_aqm", "other drops", red, 1.3),
             ("marked", "marks", green, 1.3),
         ],
     )
@@ -107,8 +107,8 @@ def _queue_columns(series: RunSeries) -> dict[str, Any]:
         "arrivals": [rate / 1e6 for rate in queue["arrivals_bps"]],
         "departures": [rate / 1e6 for rate in queue["departures_bps"]],
         "backlog": queue["backlog_packets"],
-        "early": queue["dropped_early_per_s"],
-        "tail": queue["dropped_overflow_per_s"],
+        "by_aqm": queue["dropped_by_aqm_per_s"],
+        "not_by_aqm": queue["dropped_not_by_aqm_per_s"],
         "marked": queue["marked_per_s"],
     }
 

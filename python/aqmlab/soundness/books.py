@@ -58,6 +58,6 @@ def _queues(run: Measured) -> dict[str, QueueTotals]:
 
 
 def _balances(totals: QueueTotals) -> bool:
-    came = totals["initial_backlog_packets"] + totals["arrivals_packets"]
+    came = totals["initial_in_system_packets"] + totals["arrivals_packets"]
     went = totals["departures_packets"] + totals.sum_over_reasons("dropped")
-    return came == went + totals["final_backlog_packets"]
+    return came == went + totals["final_in_system_packets"]

@@ -142,6 +142,6 @@ def _before(
     # the scenario adds to it.
     behind = own if run.run.plan.get("delays") else own / 4
     way_ns = sum(int(links[name]["delay_ns"]) for name in rest) + behind
-    waiting = sum(run.queues[name, EVERY_CLASS]["initial_backlog_packets"] for name in rest[1:])
+    waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])
     packet = _largest_packet(entry) or 0.0
     return int(links[queue]["rate_bps"]) * way_ns / 8e9 + packet * (waiting + len(rest) + 1)

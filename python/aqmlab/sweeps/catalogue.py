@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
 from aqmlab.integrity import damaged_tables, read_json
 from aqmlab.recording import load
@@ -77,7 +78,7 @@ class Catalogue:
         keys = ("aqmlab_version", "results_version", "format_version")
         return len({tuple(entry.manifest.get(key) for key in keys) for entry in self.entries}) > 1
 
-    def files(self, table: str) -> list[tuple[str, str]]:
+    def files(self, table: str) -> list[tuple[TableFile, str]]:
         """The files of a table, each with the digest of its run; what is not as it was written is skipped."""
         found = []
         for entry in self.entries:
@@ -87,7 +88,8 @@ class Catalogue:
             if damaged := damaged_tables(entry.path, tables, [table]):
                 self.skipped.extend(damaged.values())
             else:
-                found.append((f"{entry.path}/{table}.parquet", entry.digest))
+                file = TableFile(f"{entry.path}/{table}.parquet", has_early_names(entry.manifest))
+                found.append((file, entry.digest))
         return found
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab.columns import RENAMED, has_early_names
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.integrity import read_json
+from aqmlab.integrity import read_json, table_digest
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
@@ -119,10 +120,20 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
     manifests = [read_json(store.path_of(digest) / "manifest.json") for store in (source, into)]
     # Files with other bytes may have the same content: another version may have written them.
     tables = [{name: of["digest"] for name, of in manifest["tables"].items()} for manifest in manifests]
+    if len({has_early_names(manifest) for manifest in manifests}) > 1:
+        homes = (source.path_of(digest), into.path_of(digest))
+        for i, home in enumerate(homes):
+            if has_early_names(manifests[i]):
+                tables[i] |= _digests_by_present_names(home, tables[i])
     if tables[0] != tables[1]:
         raise RecordingError(
             f"`{source.path_of(digest)}` and `{into.path_of(digest)}` are of one run, but differ"
         )
+
+
+def _digests_by_present_names(home: Path, tables: Iterable[str]) -> dict[str, str]:
+    """The digests that tables would have if their columns had the present names."""
+    return {name: table_digest(home / f"{name}.parquet", RENAMED[name]) for name in tables if name in RENAMED}
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.columns import TableFile, parquet_source, without_columns
 from aqmlab.errors import UsageError
 from aqmlab.figures import counted, left_out
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _APART = "files"
 """A schema of its own for what nobody asks for."""
+_Files = Mapping[str, Sequence[tuple[TableFile, str]]]
+"""The files of each table, with the digest of their run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
 
@@ -118,14 +121,17 @@ def query(sql: str, path: Path | str | None = None) -> Answer:
         connection.execute("SET lock_configuration = true")
         connection.execute(f"CREATE SCHEMA {_APART}")
         _make_runs(connection, known)
-        files = {table: known.files(table) for table in _asked(known.tables(), sql)}
+        files: _Files = {table: known.files(table) for table in _asked(known.tables(), sql)}
+        mixed = known.mixed()
         try:
-            columns, rows = _answer(connection, sql, files, known, mixed=known.mixed())
+            if mixed:
+                # Their columns are united by name: one that is missing would be read as null.
+                files = _without(_lacking(connection, files), files, known.skipped)
+            columns, rows = _answer(connection, sql, files, known, mixed=mixed)
         except duckdb.Error:
-            # Files that cannot be read, columns that not all have, or a mistake of whoever asks.
-            damaged = _damaged(connection, files)
-            known.skipped.extend(damaged.values())
-            files = {table: [f for f in found if f[0] not in damaged] for table, found in files.items()}
+            # Files that cannot be read, columns that not all have, or a mistake in the query.
+            files = _without(_damaged(connection, files), files, known.skipped)
+            files = _without(_lacking(connection, files), files, known.skipped)
             try:
                 columns, rows = _answer(connection, sql, files, known, mixed=True)
             except duckdb.Error as error:
@@ -176,7 +182,7 @@ def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
 def _answer(
     connection: duckdb.DuckDBPyConnection,
     sql: str,
-    files: Mapping[str, Sequence[tuple[str, str]]],
+    files: _Files,
     known: Catalogue,
     *,
     mixed: bool,
@@ -268,7 +274,7 @@ def _table(
 def _make_view(
     connection: duckdb.DuckDBPyConnection,
     table: str,
-    files: Sequence[tuple[str, str]],
+    files: Sequence[tuple[TableFile, str]],
     known: Catalogue,
     *,
     mixed: bool,
@@ -276,9 +282,8 @@ def _make_view(
     """Make the view of a table; ``mixed`` files may differ in their columns, and all are looked at first."""
     if not files:
         return
-    paths = [file for file, _ in files]
-    union = str(mixed).lower()
-    source = f"read_parquet([{', '.join(map(_text, paths))}], filename = true, union_by_name = {union})"
+    paths = [file.path for file, _ in files]
+    source = parquet_source(table, [file for file, _ in files], union_by_name=mixed)
     _table(
         connection,
         f"{_APART}.{_name(table)}",
@@ -294,13 +299,25 @@ def _make_view(
     )
 
 
-def _damaged(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[tuple[str, str]]]
-) -> dict[str, str]:
+def _damaged(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
     """The files that cannot be read, each with a sentence."""
-    every = [file for found in files.values() for file, _ in found]
-    checked = {file: damage(connection, file) for file in every}
-    return {file: reason for file, reason in checked.items() if reason}
+    every = [file.path for found in files.values() for file, _ in found]
+    checked = {path: damage(connection, path) for path in every}
+    return {path: reason for path, reason in checked.items() if reason}
+
+
+def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
+    """The files without a column that has been renamed, each with a sentence."""
+    lacking: dict[str, str] = {}
+    for table, found in files.items():
+        lacking |= without_columns(connection, table, [file for file, _ in found])
+    return lacking
+
+
+def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _Files:
+    """The other files; the reasons are noted."""
+    skipped.extend(reasons.values())
+    return {table: [f for f in found if f[0].path not in reasons] for table, found in files.items()}
 
 
 def _plain(value: object) -> object:

@@ -72,13 +72,13 @@ const KNOWN: &[&str] = &[
     "delivered_bytes",
     "retransmitted_segments",
     "ce_received",
-    "lost_packets",
+    "lost_outside_queues_packets",
     "measured_received_bytes",
     "measured_delivered_bytes",
     "measured_sent_bytes",
     "measured_retransmitted_segments",
     "measured_ce_received",
-    "measured_lost_packets",
+    "measured_lost_outside_queues_packets",
 ];
 
 /// The table `flows`: rows in the order of their numbers, with what the network knows of each.

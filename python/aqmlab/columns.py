@@ -1,0 +1,108 @@
+"""The columns of recorded tables under their present names, whatever version has written them.
+
+Format version 3 gave some columns names that say what they hold. Tables are read through
+:func:`parquet_source`, so that nothing else knows an earlier name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import duckdb
+
+RENAMED_IN = 3
+"""The first ``format_version`` with the present names."""
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "queues": {
+        "dropped_early_packets": "dropped_by_aqm_packets",
+        "dropped_overflow_packets": "dropped_not_by_aqm_packets",
+    },
+    "summary": {
+        "initial_backlog_packets": "initial_in_system_packets",
+        "final_backlog_packets": "final_in_system_packets",
+    },
+    "run": {
+        "lost_packets": "lost_outside_queues_packets",
+        "lost_bytes": "lost_outside_queues_bytes",
+    },
+    "flows": {
+        "lost_packets": "lost_outside_queues_packets",
+        "measured_lost_packets": "measured_lost_outside_queues_packets",
+    },
+}
+"""By table, the present name of each column that had another one."""
+
+
+class TableFile(NamedTuple):
+    """A file of a table, and whether its columns have the names of before :data:`RENAMED_IN`."""
+
+    path: str
+    early: bool
+
+
+def has_early_names(manifest: Mapping[str, object]) -> bool:
+    """Whether the tables of a recording have the names of before :data:`RENAMED_IN`."""
+    version = manifest.get("format_version")
+    return isinstance(version, int) and version < RENAMED_IN
+
+
+def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:
+    """What follows ``FROM`` in SQL: the rows of files under the present names, with the column ``filename``.
+
+    Parameters
+    ----------
+    table
+        The table's name: ``"queues"``.
+    files
+        At least one.
+    union_by_name
+        Whether the files may differ in their columns otherwise; what a file lacks is null.
+    """
+
+    def read(paths: Iterable[str]) -> str:
+        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+        return f"read_parquet([{listed}], filename = true, union_by_name = {str(union_by_name).lower()})"
+
+    early = [file.path for file in files if file.early and table in RENAMED]
+    if not early:
+        return read(file.path for file in files)
+    renamed = ", ".join(f"{before} AS {name}" for before, name in RENAMED[table].items())
+    parts = [f"SELECT * RENAME ({renamed}) FROM {read(early)}"]
+    if len(early) < len(files):
+        parts.append(f"FROM {read(file.path for file in files if not file.early)}")
+    return f"({' UNION ALL BY NAME '.join(parts)})"
+
+
+def without_columns(
+    connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile]
+) -> dict[str, str]:
+    """The files that lack a renamed column, under the name that their version has, each with a sentence.
+
+    Raises
+    ------
+    duckdb.Error
+        If a file cannot be read.
+    """
+    if table not in RENAMED or not files:
+        return {}
+    rows = connection.execute(
+        "SELECT file_name, list(name) FROM parquet_schema($files) GROUP BY file_name",
+        {"files": [file.path for file in files]},
+    ).fetchall()
+    names = dict(rows)
+    found: dict[str, str] = {}
+    for file in files:
+        for before, now in RENAMED[table].items():
+            right = before if file.early else now
+            if right not in names[file.path]:
+                found.setdefault(
+                    file.path,
+                    f"`{file.path}` is corrupt: it has no column `{right}` (recordings of format versions"
+                    f" below {RENAMED_IN} have `{before}`, from {RENAMED_IN} on `{now}`)",
+                )
+    return found
+
+
+__all__ = ["RENAMED", "RENAMED_IN", "TableFile", "has_early_names", "parquet_source", "without_columns"]
