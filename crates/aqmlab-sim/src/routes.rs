@@ -4,9 +4,8 @@ use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
 use crate::impairments::AccessLink;
-use crate::network::has_edges;
+use crate::network::{has_edges, is_watched};
 use crate::packet::Place;
-use crate::watch::is_watched;
 
 /// Where a packet goes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -247,12 +247,6 @@ impl Observer<PortPacket> for WatchedPort<'_> {
     }
 }
 
-/// Do the hosts of a class see anything that is recorded?
-pub fn is_watched(plan: &Plan, class: usize) -> bool {
-    let packets = plan.record.packets.iter().flat_map(|p| p.flows.iter().flatten());
-    plan.record.trace.iter().chain(packets).any(|choice| choice.class == class)
-}
-
 /// The numbers in the run of chosen flows, ascending.
 fn numbers(plan: &Plan, choices: &[FlowChoice]) -> Vec<u32> {
     let mut all = Vec::new();
