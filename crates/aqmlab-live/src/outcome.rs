@@ -94,7 +94,7 @@ impl Ran<'_> {
             self.traffic.series,
         ];
         LiveRun {
-            recording: Recording { manifest, tables },
+            recording: Recording { manifest, tables, streamed: Vec::new() },
             faithfulness,
             captured: self.captured.and_then(Result::ok),
         }

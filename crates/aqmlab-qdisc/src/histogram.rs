@@ -70,6 +70,11 @@ impl Histogram {
         self.weights.iter().sum()
     }
 
+    /// Bytes that its bins take.
+    pub fn memory_bytes(&self) -> usize {
+        self.weights.capacity() * size_of::<u64>()
+    }
+
     /// The bins that have a weight, in rising order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.weights.iter().enumerate().filter(|&(_, &weight)| weight > 0).map(|(index, &weight)| {

@@ -15,6 +15,11 @@ impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
         Digest(Sha256::digest(bytes).into())
     }
+
+    /// The digest of what has been hashed.
+    pub(crate) fn finished(sha: Sha256) -> Self {
+        Digest(sha.finalize().into())
+    }
 }
 
 impl fmt::Display for Digest {

@@ -49,6 +49,16 @@ impl RecordingError {
         move |source| RecordingError::Io { operation, path, source }
     }
 
+    /// The same, of the file `path`.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            RecordingError::Io { operation, source, .. } => {
+                RecordingError::Io { operation, path: path.to_path_buf(), source }
+            }
+            other => other,
+        }
+    }
+
     /// What stood in the way, without what was tried on which file.
     pub fn reason(&self) -> String {
         match self {

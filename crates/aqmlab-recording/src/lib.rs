@@ -2,7 +2,8 @@
 //! at all. `docs/recording.md` describes the files; [`schema`] is the same in code.
 //!
 //! A host fills a [`Table`] per [`schema`], puts them in a [`Recording`] and calls [`Recording::write`]. What all hosts
-//! have alike, they fill with the same code: [`PortTables`] and the end-to-end books, [`Fates`].
+//! have alike, they fill with the same code: [`PortTables`], the end-to-end books, [`Fates`], and what became of
+//! requests, [`RequestRecorder`].
 //! Nothing here knows which host it was, reads a clock or interprets a value.
 //!
 //! ```
@@ -24,7 +25,10 @@ mod manifest;
 mod parquet_file;
 mod port_tables;
 mod recording;
+mod requests;
 pub mod schema;
+mod sink;
+mod streamed;
 mod table;
 
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
@@ -35,5 +39,7 @@ pub use fates::{Fates, Imbalance, Tally, run_table};
 pub use manifest::{FORMAT_VERSION, Host, LinkInfo, Manifest, RESULTS_VERSION, StoppedBy, manifest_schema};
 pub use port_tables::{PortRecord, PortTables, samples_in};
 pub use recording::Recording;
+pub use requests::{Ending, Exchange, RequestRecord, RequestRecorder, RequestSettings, SizeBands};
 pub use schema::Schema;
+pub use streamed::{StreamedTable, TableWriter};
 pub use table::Table;

@@ -143,11 +143,22 @@ struct ManifestFile<'m> {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(crate) struct TableFacts {
     /// Rows.
-    pub(crate) rows: usize,
+    pub(crate) rows: u64,
     /// SHA-256 of its logical content.
     pub(crate) digest: String,
     /// SHA-256 of its file.
     pub(crate) file_digest: String,
+}
+
+impl TableFacts {
+    /// Those of a table whose file has this digest.
+    pub(crate) fn of(table: &Table, file: Digest) -> Self {
+        TableFacts {
+            rows: table.rows() as u64,
+            digest: table.digest().to_string(),
+            file_digest: file.to_string(),
+        }
+    }
 }
 
 /// JSON Schema (2020-12) of `manifest.json`, made from the types that write it.
@@ -170,13 +181,8 @@ impl Manifest {
         json_digest(&deciding)
     }
 
-    /// The content of `manifest.json`, without its own digest, for a recording with these tables: each with the SHA-256 of its
-    /// file.
-    pub(crate) fn content<'m>(&'m self, tables: &[(&'m Table, Digest)]) -> impl Serialize + use<'m> {
-        let facts = |&(table, file): &(&'m Table, Digest)| {
-            let (digest, file_digest) = (table.digest().to_string(), file.to_string());
-            (table.name, TableFacts { rows: table.rows(), digest, file_digest })
-        };
+    /// The content of `manifest.json`, without its own digest, for a recording with these tables.
+    pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
         ManifestFile {
             format_version: FORMAT_VERSION,
             results_version: self.results_version,
@@ -190,7 +196,7 @@ impl Manifest {
             t0_ns: self.t0.as_ns(),
             t1_ns: self.t1.as_ns(),
             stopped_by: self.stopped_by,
-            tables: tables.iter().map(facts).collect(),
+            tables,
             books_balanced: true,
             links: &self.links,
             events: self.events,

@@ -1,5 +1,7 @@
 //! Tables as Parquet files, a column each: times and counters shrink as differences, names as a dictionary.
 
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
@@ -22,26 +24,60 @@ const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
 /// The bytes of `table`'s file.
 pub(crate) fn encode(table: &Table) -> Result<Vec<u8>, RecordingError> {
-    let columns =
-        table.columns.iter().map(|column| encodable(table.name, column)).collect::<Result<Vec<_>, _>>()?;
-    write(table, columns)
-        .map_err(|error| RecordingError::Encoding { table: table.name, message: error.to_string() })
+    let mut file = Writer::new(table, Vec::new())?;
+    file.append(table)?;
+    file.finish()
 }
 
-fn write(table: &Table, columns: Vec<Encodable>) -> Result<Vec<u8>, ParquetError> {
-    let mut bytes = Vec::new();
-    let mut file =
-        SerializedFileWriter::new(&mut bytes, Arc::new(node(table)?), Arc::new(properties(table)))?;
-    let mut group = file.next_row_group()?;
-    for column in columns {
-        let mut writer =
-            group.next_column()?.ok_or_else(|| ParquetError::General("too many columns".into()))?;
-        column.write(&mut writer)?;
-        writer.close()?;
+/// The file of a table that is written part by part, a row group each.
+pub(crate) struct Writer<W: Write + Send> {
+    table: &'static str,
+    file: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins the file of a table with the columns of `table`.
+    pub(crate) fn new(table: &Table, sink: W) -> Result<Self, RecordingError> {
+        let file = node(table)
+            .and_then(|node| SerializedFileWriter::new(sink, Arc::new(node), Arc::new(properties(table))))
+            .map_err(failure(table.name))?;
+        Ok(Writer { table: table.name, file })
     }
-    group.close()?;
-    file.close()?;
-    Ok(bytes)
+
+    /// Writes the rows of `part`, which has the same columns.
+    pub(crate) fn append(&mut self, part: &Table) -> Result<(), RecordingError> {
+        let columns =
+            part.columns.iter().map(|column| encodable(part.name, column)).collect::<Result<Vec<_>, _>>()?;
+        self.group(columns).map_err(failure(self.table))
+    }
+
+    fn group(&mut self, columns: Vec<Encodable>) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        for column in columns {
+            let mut writer =
+                group.next_column()?.ok_or_else(|| ParquetError::General("too many columns".into()))?;
+            column.write(&mut writer)?;
+            writer.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<W, RecordingError> {
+        self.file.into_inner().map_err(failure(self.table))
+    }
+}
+
+/// What the sink has refused keeps its kind: a full disk is recognised.
+fn failure(table: &'static str) -> impl Fn(ParquetError) -> RecordingError {
+    move |error| match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => RecordingError::io("write", Path::new(&format!("{table}.parquet")))(*source),
+            Err(other) => RecordingError::Encoding { table, message: other.to_string() },
+        },
+        other => RecordingError::Encoding { table, message: other.to_string() },
+    }
 }
 
 fn node(table: &Table) -> Result<Node, ParquetError> {

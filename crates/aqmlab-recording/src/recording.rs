@@ -1,12 +1,14 @@
 //! A recording and its way onto the disk.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::digest::{Digest, sealed};
 use crate::directory::Staged;
 use crate::error::RecordingError;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, TableFacts};
 use crate::parquet_file;
+use crate::streamed::StreamedTable;
 use crate::table::Table;
 
 /// What a run leaves behind.
@@ -16,6 +18,8 @@ pub struct Recording {
     pub manifest: Manifest,
     /// What it measured.
     pub tables: Vec<Table>,
+    /// Tables that were written while the run went on.
+    pub streamed: Vec<StreamedTable>,
 }
 
 impl Recording {
@@ -29,9 +33,16 @@ impl Recording {
     ///
     /// # Errors
     /// If `dir` exists or the operating system refuses; nothing is left behind then.
+    ///
+    /// # Panics
+    /// If a streamed table is in another directory: [`Recording::write_staged`] completes that one.
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first: whatever fails there fails before the disk is touched.
         let files = self.encode()?;
+        assert!(
+            self.streamed.iter().all(|table| table.held().is_some()),
+            "a table is in a directory already"
+        );
         let mut staged = Staged::create(dir)?;
         put_in(&mut staged, &files)?;
         staged.publish()
@@ -56,13 +67,17 @@ impl Recording {
 
     fn encode(&self) -> Result<Vec<(String, Vec<u8>)>, RecordingError> {
         let mut files = Vec::with_capacity(self.tables.len() + 1);
-        let mut tables = Vec::with_capacity(self.tables.len());
+        let mut facts = BTreeMap::new();
         for table in &self.tables {
             let bytes = parquet_file::encode(table)?;
-            tables.push((table, Digest::of(&bytes)));
+            facts.insert(table.name, TableFacts::of(table, Digest::of(&bytes)));
             files.push((format!("{}.parquet", table.name), bytes));
         }
-        let manifest = self.manifest.content(&tables);
+        for table in &self.streamed {
+            facts.insert(table.name, table.facts());
+            files.extend(table.held().map(|bytes| (format!("{}.parquet", table.name), bytes.to_vec())));
+        }
+        let manifest = self.manifest.content(facts);
         files.push(("manifest.json".to_owned(), sealed(&manifest).into_bytes()));
         Ok(files)
     }

@@ -1,6 +1,6 @@
 //! The tables of a recording. `docs/recording.md` tells what each column means; a test compares the two.
 
-use crate::column::Type::{self, F64, NullableF64, NullableU64, NullableU128, Str, U64};
+use crate::column::Type::{self, F64, NullableF64, NullableU64, NullableU128, Str, U64, U128};
 
 /// The name and the columns of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,6 +187,82 @@ pub const PACKETS: Schema = Schema {
     ],
 };
 
+/// Exact counts and sums of requests, a row for each class that makes requests and each size band.
+pub const REQUEST_SUMMARY: Schema = Schema {
+    name: "request_summary",
+    columns: &[
+        ("class", Str),
+        ("response_low_bytes", U64),
+        ("response_high_bytes", NullableU64),
+        ("completed", U64),
+        ("failed", U64),
+        ("censored", U64),
+        ("request_bytes", U64),
+        ("response_bytes", U64),
+        ("response_time_sum_ns", U128),
+        ("response_time_max_ns", NullableU64),
+    ],
+};
+
+/// Bins of the distributions of response times, by class and size band.
+pub const REQUEST_HISTOGRAMS: Schema = Schema {
+    name: "request_histograms",
+    columns: &[
+        ("class", Str),
+        ("response_low_bytes", U64),
+        ("kind", Str),
+        ("low", U64),
+        ("high", U64),
+        ("weight", U64),
+    ],
+};
+
+/// A uniform sample of the requests that were completed, of fixed size for each class.
+pub const REQUEST_SAMPLE: Schema = Schema {
+    name: "request_sample",
+    columns: &[
+        ("class", Str),
+        ("user", U64),
+        ("serial", U64),
+        ("exchange", U64),
+        ("opens_connection", U64),
+        ("start_ns", U64),
+        ("request_bytes", U64),
+        ("response_bytes", U64),
+        ("response_time_ns", U64),
+    ],
+};
+
+/// Every request; there only if asked for.
+pub const REQUESTS: Schema = Schema {
+    name: "requests",
+    columns: &[
+        ("end_ns", U64),
+        ("class", Str),
+        ("user", U64),
+        ("serial", U64),
+        ("exchange", U64),
+        ("opens_connection", U64),
+        ("start_ns", U64),
+        ("request_bytes", U64),
+        ("response_bytes", U64),
+        ("outcome", Str),
+    ],
+};
+
 /// All of them.
-pub const ALL: &[&Schema] =
-    &[&SUMMARY, &HISTOGRAMS, &RUN, &QUEUES, &LAW, &FLOWS, &FLOW_SERIES, &TRACE, &PACKETS];
+pub const ALL: &[&Schema] = &[
+    &SUMMARY,
+    &HISTOGRAMS,
+    &RUN,
+    &QUEUES,
+    &LAW,
+    &FLOWS,
+    &FLOW_SERIES,
+    &TRACE,
+    &PACKETS,
+    &REQUEST_SUMMARY,
+    &REQUEST_HISTOGRAMS,
+    &REQUEST_SAMPLE,
+    &REQUESTS,
+];

@@ -81,18 +81,28 @@ impl Table {
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::new();
         hasher.text("aqmlab-table-1");
+        self.hash_columns(&mut hasher);
+        hasher.u64(self.rows() as u64);
+        self.hash_rows(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The number of columns, and the name and type of each.
+    pub(crate) fn hash_columns(&self, hasher: &mut Hasher) {
         hasher.u64(self.columns.len() as u64);
         for column in &self.columns {
             hasher.text(column.name);
             hasher.u8(column.data.type_of() as u8);
         }
-        hasher.u64(self.rows() as u64);
+    }
+
+    /// All values, row by row.
+    pub(crate) fn hash_rows(&self, hasher: &mut Hasher) {
         for row in 0..self.rows() {
             for column in &self.columns {
-                hash_value(&mut hasher, &column.data, row);
+                hash_value(hasher, &column.data, row);
             }
         }
-        hasher.finish()
     }
 }
 

@@ -110,7 +110,7 @@ fn recording() -> Recording {
         wall_s: 0.5,
         live: None,
     };
-    Recording { manifest, tables: vec![Table::new(&schema::LAW)] }
+    Recording { manifest, tables: vec![Table::new(&schema::LAW)], streamed: vec![] }
 }
 
 fn captured(target: &Path) -> Result<Staged, RecordingError> {

@@ -53,7 +53,7 @@ fn recording(tables: Vec<Table>) -> Recording {
         wall_s: 0.5,
         live: None,
     };
-    Recording { manifest, tables }
+    Recording { manifest, tables, streamed: vec![] }
 }
 
 #[test]

@@ -146,5 +146,5 @@ fn finish<Q: EventQueue>(
         wall_s: begun.elapsed().as_secs_f64(),
         live: None,
     };
-    Ok(Recording { manifest, tables })
+    Ok(Recording { manifest, tables, streamed: Vec::new() })
 }

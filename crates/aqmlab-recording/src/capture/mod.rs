@@ -6,7 +6,6 @@
 //! be written gives its file up at once, so that the disk has room for what else there is to write.
 
 mod pcapng;
-mod sink;
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
@@ -17,8 +16,8 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::directory::Staged;
 use crate::error::RecordingError;
+use crate::sink::Sink;
 use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
-use sink::Sink;
 
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";

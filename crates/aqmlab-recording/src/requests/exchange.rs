@@ -1,0 +1,68 @@
+//! An exchange: a request and its response.
+
+use aqmlab_units::{Bytes, Instant};
+
+/// A request and its response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exchange {
+    /// The class's number.
+    pub class: u32,
+    /// Which of the class's users asks.
+    pub user: u32,
+    /// Which of the user's connections carries it, the first is 0.
+    pub serial: u32,
+    /// Its number on that connection, the first is 0.
+    pub number: u32,
+    /// Whether it opens the connection.
+    pub opens_connection: bool,
+    /// When the client handed the request to TCP.
+    pub start: Instant,
+    /// What the client writes.
+    pub request: Bytes,
+    /// What the server answers.
+    pub response: Bytes,
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Ending {
+    /// The last byte of the response has arrived.
+    Completed,
+    /// Its connection has been reset or given up.
+    Failed,
+    /// The run is over, and it has neither been completed nor failed.
+    Censored,
+}
+
+impl Ending {
+    /// The word in recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ending::Completed => "completed",
+            Ending::Failed => "failed",
+            Ending::Censored => "censored",
+        }
+    }
+}
+
+/// Which exchange of a class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Identity {
+    pub user: u32,
+    pub serial: u32,
+    pub number: u32,
+}
+
+impl Exchange {
+    /// Which of its class it is.
+    pub(super) const fn identity(&self) -> Identity {
+        Identity { user: self.user, serial: self.serial, number: self.number }
+    }
+}
+
+impl Identity {
+    /// A number for its connection, no two of a class the same.
+    pub const fn connection(self) -> u64 {
+        (self.serial as u64) << 32 | self.user as u64
+    }
+}

@@ -1,0 +1,112 @@
+//! A row for each exchange, written in batches.
+
+use aqmlab_units::Instant;
+
+use super::exchange::{Ending, Exchange, Identity};
+use crate::error::RecordingError;
+use crate::schema;
+use crate::streamed::{StreamedTable, TableWriter};
+use crate::table::Table;
+
+/// Rows of one row group of the file.
+const BATCH: usize = 1 << 15;
+
+/// Rows on their way into a file.
+pub struct Log {
+    file: Result<TableWriter, RecordingError>,
+    /// The name of each class.
+    classes: Vec<String>,
+    /// Not written yet, in no order.
+    waiting: Vec<Row>,
+    /// It is tried to write some of them when there are so many.
+    full_at: usize,
+}
+
+struct Row {
+    exchange: Exchange,
+    how: Ending,
+    at: Instant,
+}
+
+impl Row {
+    /// Rows are in this order, whatever the order in which the host has told them.
+    fn order(&self) -> (Instant, u32, Identity) {
+        (self.at, self.exchange.class, self.exchange.identity())
+    }
+}
+
+impl Log {
+    /// Rows of exchanges of these classes.
+    ///
+    /// # Panics
+    /// If `file` is another table.
+    pub fn new(file: TableWriter, classes: Vec<String>) -> Self {
+        assert_eq!(file.schema().name, schema::REQUESTS.name, "rows of requests");
+        Log { file: Ok(file), classes, waiting: Vec::new(), full_at: BATCH }
+    }
+
+    /// Keeps a row until it is written; after an error, for nothing.
+    pub fn note(&mut self, exchange: &Exchange, how: Ending, at: Instant) {
+        if self.file.is_ok() {
+            self.waiting.push(Row { exchange: *exchange, how, at });
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() >= self.full_at
+    }
+
+    /// Writes what ended before `settled`: no row is to come that belongs before those.
+    pub fn write_until(&mut self, settled: Instant) {
+        self.waiting.sort_unstable_by_key(Row::order);
+        let due = self.waiting.partition_point(|row| row.at < settled);
+        self.write(due);
+        self.full_at = self.waiting.len() + BATCH;
+    }
+
+    /// Writes the first `rows` that wait.
+    fn write(&mut self, rows: usize) {
+        let Ok(file) = &mut self.file else { return };
+        if rows == 0 {
+            return;
+        }
+        let mut batch = Table::new(&schema::REQUESTS);
+        batch.reserve(rows);
+        for Row { exchange, how, at } in self.waiting.drain(..rows) {
+            batch.push([
+                at.as_ns().into(),
+                self.classes[exchange.class as usize].as_str().into(),
+                u64::from(exchange.user).into(),
+                u64::from(exchange.serial).into(),
+                u64::from(exchange.number).into(),
+                u64::from(exchange.opens_connection).into(),
+                exchange.start.as_ns().into(),
+                exchange.request.get().into(),
+                exchange.response.get().into(),
+                how.name().into(),
+            ]);
+        }
+        if let Err(error) = file.append(&batch) {
+            self.file = Err(error);
+            self.waiting = Vec::new();
+        }
+    }
+
+    pub fn failure(&self) -> Option<&RecordingError> {
+        self.file.as_ref().err()
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.waiting.capacity() * size_of::<Row>()
+    }
+
+    /// Writes the rest and ends the file.
+    ///
+    /// # Errors
+    /// If any row could not be written.
+    pub fn finish(mut self) -> Result<StreamedTable, RecordingError> {
+        self.waiting.sort_unstable_by_key(Row::order);
+        self.write(self.waiting.len());
+        self.file?.finish()
+    }
+}

@@ -1,0 +1,229 @@
+//! Requests: how long clients wait for what they ask for. The same for every host.
+//!
+//! An exchange is a request and its response. Its response time counts from the moment when the client hands the request
+//! to TCP (the set-up of the connection included where the exchange opens it) to the arrival of the response's last byte.
+//! What counts is what ends within the measured interval `(t0, t1]`, whenever it began; what has not ended at `t1` is
+//! *censored*, and kept with the time that it has waited by then. `docs/recording.md` has the tables.
+//!
+//! A host says of each exchange once how it ended. It may say so ahead of its clock, and in any order: histograms, sums and
+//! the sample do not depend on the order, and rows are written in the order of their ends.
+
+mod bands;
+mod exchange;
+mod log;
+mod sample;
+
+use aqmlab_qdisc::Histogram;
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Instant, Span};
+
+pub use bands::SizeBands;
+pub use exchange::{Ending, Exchange};
+use log::Log;
+use sample::{Kept, Sample};
+
+use crate::error::RecordingError;
+use crate::schema;
+use crate::streamed::{StreamedTable, TableWriter};
+use crate::table::Table;
+
+/// What is recorded of requests.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestSettings {
+    /// The run's seed, from which the sample is drawn.
+    pub seed: u64,
+    /// The begin of the measured interval.
+    pub t0: Instant,
+    /// The name of each class; of those only that make requests.
+    pub classes: Vec<Option<String>>,
+    /// How responses are told apart by their sizes.
+    pub bands: SizeBands,
+    /// How many completed exchanges the sample of each class has at most.
+    pub sample: usize,
+}
+
+/// What is known of the requests of a run.
+pub struct RequestRecorder {
+    t0: Instant,
+    bands: SizeBands,
+    /// By class; none for one that makes no requests.
+    classes: Vec<Option<Class>>,
+    log: Option<Log>,
+}
+
+/// What a run's requests put into its recording.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RequestRecord {
+    /// [`schema::REQUEST_SUMMARY`], [`schema::REQUEST_HISTOGRAMS`], [`schema::REQUEST_SAMPLE`].
+    pub tables: [Table; 3],
+    /// [`schema::REQUESTS`], if every exchange was to be written.
+    pub rows: Option<StreamedTable>,
+}
+
+struct Class {
+    name: String,
+    /// The draws by which the sample is chosen: member of a connection, number of an exchange.
+    path: String,
+    seed: u64,
+    bands: Vec<Band>,
+    sample: Sample,
+}
+
+/// What has ended in the measured interval, of one class and with a response of one band.
+#[derive(Clone, Default)]
+struct Band {
+    completed: u64,
+    failed: u64,
+    censored: u64,
+    request_bytes: u64,
+    response_bytes: u64,
+    response_time_sum_ns: u128,
+    response_time_max: Option<Span>,
+    /// Of the completed ones.
+    response_time_ns: Histogram,
+    /// Of the censored ones.
+    waited_ns: Histogram,
+}
+
+impl RequestRecorder {
+    /// Nothing has ended yet. With `rows`, which is a table of [`schema::REQUESTS`], every exchange is written there.
+    ///
+    /// # Panics
+    /// If `rows` is another table.
+    pub fn new(settings: RequestSettings, rows: Option<TableWriter>) -> Self {
+        let RequestSettings { seed, t0, classes, bands, sample } = settings;
+        let log =
+            rows.map(|file| Log::new(file, classes.iter().map(|c| c.clone().unwrap_or_default()).collect()));
+        let class = |name: Option<String>| {
+            name.map(|name| Class {
+                path: format!("requests/{name}/sample"),
+                name,
+                seed,
+                bands: vec![Band::default(); bands.count()],
+                sample: Sample::new(sample),
+            })
+        };
+        let classes = classes.into_iter().map(class).collect();
+        RequestRecorder { t0, bands, classes, log }
+    }
+
+    /// An exchange has ended at `at`. From now on no exchange will be reported that ended before `settled`: the host's clock.
+    ///
+    /// # Panics
+    /// If its class makes no requests.
+    pub fn ended(&mut self, exchange: &Exchange, how: Ending, at: Instant, settled: Instant) {
+        if at <= self.t0 {
+            return;
+        }
+        let class = self.classes[exchange.class as usize].as_mut().expect("its class makes requests");
+        let took = at.saturating_since(exchange.start);
+        let band = &mut class.bands[self.bands.of(exchange.response)];
+        match how {
+            Ending::Completed => {
+                band.complete(exchange, took);
+                class.draw(exchange, took);
+            }
+            Ending::Failed => band.failed += 1,
+            Ending::Censored => {
+                band.censored += 1;
+                band.waited_ns.add(took.as_ns(), 1);
+            }
+        }
+        if let Some(log) = &mut self.log {
+            log.note(exchange, how, at);
+            if log.is_full() {
+                log.write_until(settled);
+            }
+        }
+    }
+
+    /// Why rows could not be written, if they could not: from then on there are none.
+    pub fn failure(&self) -> Option<&RecordingError> {
+        self.log.as_ref().and_then(Log::failure)
+    }
+
+    /// Bytes that it takes, estimated from its lengths.
+    pub fn memory_bytes(&self) -> usize {
+        let of_class = |class: &Class| {
+            let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
+            class.sample.memory_bytes() + class.bands.iter().map(bins).sum::<usize>()
+        };
+        let classes: usize = self.classes.iter().flatten().map(of_class).sum();
+        classes + self.log.as_ref().map_or(0, Log::memory_bytes)
+    }
+
+    /// The tables. What was under way has been reported as [`Ending::Censored`].
+    ///
+    /// # Errors
+    /// If rows could not be written.
+    pub fn finish(mut self) -> Result<RequestRecord, RecordingError> {
+        let rows = self.log.take().map(Log::finish).transpose()?;
+        let mut tables = [
+            Table::new(&schema::REQUEST_SUMMARY),
+            Table::new(&schema::REQUEST_HISTOGRAMS),
+            Table::new(&schema::REQUEST_SAMPLE),
+        ];
+        let [summary, histograms, sample] = &mut tables;
+        for class in self.classes.into_iter().flatten() {
+            for (number, band) in class.bands.iter().enumerate() {
+                let edges = self.bands.edges(number);
+                band.push_sums(summary, &class.name, edges);
+                band.push_bins(histograms, &class.name, edges.0);
+            }
+            class.sample.push(sample, &class.name);
+        }
+        Ok(RequestRecord { tables, rows })
+    }
+}
+
+impl Class {
+    /// The exchange may come into the sample.
+    fn draw(&mut self, exchange: &Exchange, took: Span) {
+        let identity = exchange.identity();
+        let key = Stream::indexed(self.seed, &self.path, identity.connection()).at(identity.number.into());
+        self.sample.offer(Kept { key, identity, exchange: *exchange, response_time: took });
+    }
+}
+
+impl Band {
+    fn complete(&mut self, exchange: &Exchange, took: Span) {
+        self.completed += 1;
+        self.request_bytes += exchange.request.get();
+        self.response_bytes += exchange.response.get();
+        self.response_time_sum_ns += u128::from(took.as_ns());
+        self.response_time_max = self.response_time_max.max(Some(took));
+        self.response_time_ns.add(took.as_ns(), 1);
+    }
+
+    fn push_sums(&self, table: &mut Table, class: &str, (low, high): (Bytes, Option<Bytes>)) {
+        table.push([
+            class.into(),
+            low.get().into(),
+            high.map(Bytes::get).into(),
+            self.completed.into(),
+            self.failed.into(),
+            self.censored.into(),
+            self.request_bytes.into(),
+            self.response_bytes.into(),
+            self.response_time_sum_ns.into(),
+            self.response_time_max.map(Span::as_ns).into(),
+        ]);
+    }
+
+    fn push_bins(&self, table: &mut Table, class: &str, low: Bytes) {
+        for (kind, histogram) in
+            [("response_time_ns", &self.response_time_ns), ("waited_ns", &self.waited_ns)]
+        {
+            for bin in histogram.bins() {
+                table.push([
+                    class.into(),
+                    low.get().into(),
+                    kind.into(),
+                    bin.low.into(),
+                    bin.high.into(),
+                    bin.weight.into(),
+                ]);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A uniform sample of fixed size that depends on no order.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use aqmlab_units::Span;
+
+use super::exchange::{Exchange, Identity};
+use crate::table::Table;
+
+/// Of all that were offered those with the least keys. Keys are draws that go by the identity of what has them, so each set
+/// of this size is equally likely, and the sample is the same in whatever order a host finds exchanges done.
+pub struct Sample {
+    size: usize,
+    /// The greatest key first.
+    kept: BinaryHeap<Kept>,
+}
+
+/// An exchange in the sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    pub key: u64,
+    pub identity: Identity,
+    pub exchange: Exchange,
+    pub response_time: Span,
+}
+
+impl Ord for Kept {
+    /// By the keys; between equal ones the identity decides.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.key, self.identity).cmp(&(other.key, other.identity))
+    }
+}
+
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Sample {
+    /// An empty sample of at most `size`.
+    pub fn new(size: usize) -> Self {
+        Sample { size, kept: BinaryHeap::new() }
+    }
+
+    /// It is in the sample if it is among those with the least keys.
+    pub fn offer(&mut self, kept: Kept) {
+        if self.kept.len() < self.size {
+            self.kept.push(kept);
+        } else if let Some(mut greatest) = self.kept.peek_mut()
+            && kept < *greatest
+        {
+            *greatest = kept;
+        }
+    }
+
+    /// Bytes that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Kept>()
+    }
+
+    /// Its rows, by the begin of the exchanges.
+    pub fn push(self, table: &mut Table, class: &str) {
+        let mut kept = self.kept.into_vec();
+        kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.identity));
+        for Kept { exchange, response_time, .. } in kept {
+            table.push([
+                class.into(),
+                u64::from(exchange.user).into(),
+                u64::from(exchange.serial).into(),
+                u64::from(exchange.number).into(),
+                u64::from(exchange.opens_connection).into(),
+                exchange.start.as_ns().into(),
+                exchange.request.get().into(),
+                exchange.response.get().into(),
+                response_time.as_ns().into(),
+            ]);
+        }
+    }
+}
