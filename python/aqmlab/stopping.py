@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_AGAIN_S = 0.05
-"""Between two attempts to interrupt a query."""
+HEARD_S = 0.05
+"""How often the main thread looks for signals while it waits, and a query that is to end is interrupted.
+
+A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The kernel then
+resumes what the signal interrupts, so that a wait without end is never left.
+"""
 _here = threading.local()
 """Its ``stop`` is the request that the thread heeds, if it heeds one."""
 
@@ -111,11 +115,17 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     return _heard(connection, ask)
 
 
+def wait_heeding_signals(event: threading.Event) -> None:
+    """Wait for an event; a signal is handled soon after it has come, whatever set its handler."""
+    while not event.wait(HEARD_S):
+        pass
+
+
 def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     """What DuckDB answers in another thread.
 
-    It looks for signals between its tasks, and may wait for other threads' tasks for ever. We wait in Python,
-    which always hears them.
+    DuckDB checks for signals between its tasks only, and may wait without end for the tasks of other threads.
+    The main thread therefore waits in Python.
     """
     found: list[T] = []
     wrong: list[BaseException] = []
@@ -131,10 +141,10 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="query", daemon=True).start()
     try:
-        over.wait()
+        wait_heeding_signals(over)
     except BaseException:
         connection.interrupt()
-        while not over.wait(_AGAIN_S):
+        while not over.wait(HEARD_S):
             # It may have been about to begin.
             connection.interrupt()
         raise
@@ -143,4 +153,4 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     return found[0]
 
 
-__all__ = ["Stop", "Stopped", "answered", "look"]
+__all__ = ["HEARD_S", "Stop", "Stopped", "answered", "look", "wait_heeding_signals"]

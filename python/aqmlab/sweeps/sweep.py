@@ -16,7 +16,7 @@ from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
 from aqmlab.results import Cell, Results
 from aqmlab.scenario import Scenario
-from aqmlab.stopping import Stop, Stopped, look
+from aqmlab.stopping import Stop, Stopped, look, wait_heeding_signals
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
@@ -155,7 +155,7 @@ class Sweep:
         """
         with self:
             # Not by `join`: interrupted, it would take the thread for ended.
-            self._over.wait()
+            wait_heeding_signals(self._over)
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from aqmlab.stopping import HEARD_S
 from aqmlab.sweeps.cases import PlannedCell
 from aqmlab.sweeps.executor import Outcome
 from aqmlab.sweeps.progress import Progress, Widest
@@ -113,7 +114,7 @@ class Tally:
         while True:
             with self._changed:
                 while not self.closed and len(self._ended) == seen:
-                    self._changed.wait()
+                    self._changed.wait(HEARD_S)
                 fresh = self._ended[seen:]
             if not fresh:
                 return
