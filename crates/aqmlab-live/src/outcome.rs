@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_network::End;
+use aqmlab_network::{End, RunFacts, flow_table};
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::live::{
     Frames, GeneratorReport, HostCounters, LiveDrops, LiveMarks, LiveReport, Policy, RouteMetrics, Stall,
 };
-use aqmlab_recording::{Host, LinkInfo, Manifest, RESULTS_VERSION, Recording, RecordingError, StoppedBy};
+use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 
@@ -20,8 +20,8 @@ use crate::frame::Malformed;
 use crate::host::{Counters, Hosts, Stack};
 use crate::host_id::HostId;
 use crate::quantiles::{distribution, quantile};
-use crate::router::{HostBooks, RouterRecord};
-use crate::traffic::{FlowRow, Outcome, PathCounts, flow_table};
+use crate::router::{FlowBooks, HostBooks, RouterRecord};
+use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
 /// What a live run gives.
 #[derive(Clone, PartialEq, Debug)]
@@ -81,20 +81,13 @@ impl Ran<'_> {
     pub fn settle(self) -> LiveRun {
         let interrupted = self.record.stopped_by == StoppedBy::Interrupted;
         let faithfulness = Faithfulness::of(&self.observed(), &self.time_scales(), interrupted);
-        let manifest = self.manifest(&faithfulness);
-        let flows = flow_table(self.plan, &self.traffic.rows, |row| path_counts(&self.record, row));
-        let ports = self.record.ports;
-        let tables = vec![
-            ports.summary,
-            ports.histograms,
-            self.record.run,
-            ports.queues,
-            ports.law,
-            flows,
-            self.traffic.series,
-        ];
+        let facts = self.facts(&faithfulness);
+        let mut rows: Vec<FlowRow> =
+            self.traffic.rows.iter().map(|row| with_path(*row, &self.record)).collect();
+        let flows = flow_table(self.plan, &mut rows, OPTIONAL);
+        let RouterRecord { ports, run, .. } = self.record;
         LiveRun {
-            recording: Recording { manifest, tables, streamed: Vec::new() },
+            recording: facts.recording(self.plan, ports, run, flows, self.traffic.series, []),
             faithfulness,
             captured: self.captured.and_then(Result::ok),
         }
@@ -143,21 +136,13 @@ impl Ran<'_> {
 }
 
 impl Ran<'_> {
-    fn manifest(&self, faithfulness: &Faithfulness) -> Manifest {
-        let plan = self.plan;
-        let link = |link: &aqmlab_scenario::LinkPlan| LinkInfo::new(&link.name, link.rate, link.delay);
-        Manifest {
-            results_version: RESULTS_VERSION,
-            aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+    fn facts(&self, faithfulness: &Faithfulness) -> RunFacts {
+        RunFacts {
             host: Host::Live,
-            title: plan.title.clone(),
-            arm: plan.arm.clone(),
             seed: self.seed,
-            plan: plan.to_json(),
             t0: self.record.t0,
             t1: self.record.t1,
             stopped_by: self.record.stopped_by,
-            links: plan.links.iter().map(link).collect(),
             // Its events are packets that came in.
             events: self.record.hosts.iter().map(|host| host.read.packets).sum(),
             wall_s: self.wall.as_secs_f64(),
@@ -294,21 +279,18 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
-/// What the router knows of a flow: where the server answers, of both directions, as the simulator counts.
-fn path_counts(record: &RouterRecord, row: &FlowRow) -> PathCounts {
-    let Some(flow) = record.flows.get(row.number as usize) else { return PathCounts::default() };
-    let sum = |of: fn(&crate::router::FlowBooks) -> u64, books: &[crate::router::FlowBooks; 2]| {
-        books.iter().map(of).sum::<u64>()
-    };
-    PathCounts {
-        base_rtt: flow.base_rtt,
-        received_bytes: sum(|books| books.received_bytes, &flow.all),
-        measured_received_bytes: sum(|books| books.received_bytes, &flow.measured),
-        ce_delivered: sum(|books| books.delivered_ce, &flow.all),
-        lost: sum(|books| books.lost, &flow.all),
-        measured_ce_delivered: sum(|books| books.delivered_ce, &flow.measured),
-        measured_lost: sum(|books| books.lost, &flow.measured),
+/// The row of a flow with what the router knows of it: where the server answers, of both directions, as the simulator counts.
+fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
+    let Some(flow) = record.flows.get(row.number as usize) else { return row };
+    row.base_rtt = flow.base_rtt;
+    let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));
+    for (counts, books) in [(&mut row.counts, flow.all), (&mut row.at_warmup, before)] {
+        let sum = |of: fn(&FlowBooks) -> u64| Some(books.iter().map(of).sum());
+        counts.received_bytes = sum(|books| books.received_bytes);
+        counts.ce_received = sum(|books| books.delivered_ce);
+        counts.lost_outside_queues_packets = sum(|books| books.lost);
     }
+    row
 }
 
 #[cfg(test)]

@@ -1,3 +1,21 @@
 //! The network of a plan as both hosts see it: what the simulator and the live router have in common below their engines.
+//!
+//! - [`Schedule`]: samples, the end of the warm-up and the end of a run; [`queue_stop_is_reached`] and [`Completions`] end
+//!   it before its time.
+//! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`.
+//! - [`RunFacts`]: the recording of a run.
+//!
+//! It has no clock and no loop. A host asks it what the plan says, and calls it when something has happened.
+
+mod flow_counts;
+mod flow_rows;
+mod recording;
+mod schedule;
+mod stop;
 
 pub use aqmlab_traffic::End;
+pub use flow_counts::{Count, FlowCounts};
+pub use flow_rows::{FlowRow, flow_table};
+pub use recording::RunFacts;
+pub use schedule::{Milestone, Schedule};
+pub use stop::{Completions, queue_stop_is_reached};

@@ -1,12 +1,10 @@
 //! A connection: two endpoints, the timer that each waits for, and what the applications do.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, FlowCounts};
 use aqmlab_random::Stream;
 use aqmlab_traffic::{Act, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
-
-use crate::counts::FlowCounts;
 
 /// The two endpoints of a connection and the timer event that each waits for.
 pub struct Connection {

@@ -21,7 +21,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use aqmlab_network::End;
+use aqmlab_network::{End, Milestone};
 use aqmlab_units::Instant;
 
 use crate::packet::SimPacket;
@@ -168,14 +168,8 @@ pub enum Notice {
         /// whose
         flow: FlowRef,
     },
-    /// The warm-up is over.
-    WarmupEnd,
-    /// Sample every queue and law.
-    SampleQueues,
-    /// Sample every flow.
-    SampleFlows,
-    /// The run is over.
-    End,
+    /// The run's schedule has something.
+    Milestone(Milestone),
 }
 
 /// Events that are due, least key first.
@@ -265,7 +259,7 @@ mod tests {
         let mut queue = HeapQueue::default();
         keys.reverse();
         for k in keys {
-            queue.push(k, Notice::End);
+            queue.push(k, Notice::Milestone(Milestone::End));
         }
         let pop = || {
             queue.advance()?;

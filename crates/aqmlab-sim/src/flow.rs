@@ -1,13 +1,12 @@
 //! A flow: its connection or packet source, its access links, its packets in the network.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, FlowCounts};
 use aqmlab_qdisc::Ecn;
 use aqmlab_scenario::DatagramSource;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::access::{AccessLinks, Pending};
 use crate::connection::Connection;
-use crate::counts::FlowCounts;
 use crate::packet::FlowId;
 use crate::snapshot::{ReceiverSample, SenderSample, Snapshots};
 
@@ -101,11 +100,11 @@ impl Flow {
 
     /// What one end has counted so far.
     pub fn counts_of(&self, end: End) -> FlowCounts {
-        let lost_packets = match end {
+        let lost_outside_queues_packets = match end {
             End::Client => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
             End::Server => 0,
         };
-        FlowCounts { lost_packets, ..self.body_counts(end) }
+        FlowCounts { lost_outside_queues_packets, ..self.body_counts(end) }
     }
 
     fn body_counts(&self, end: End) -> FlowCounts {

@@ -11,7 +11,6 @@ mod access;
 mod capture;
 mod connection;
 mod control;
-mod counts;
 mod event;
 mod flow;
 mod flow_table;

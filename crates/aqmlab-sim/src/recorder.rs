@@ -1,10 +1,10 @@
 //! Fills the tables of a recording: samples while the run goes on, sums at its end.
 
-use aqmlab_recording::{PortTables, Table, schema};
+use aqmlab_network::{FlowRow, RunFacts, flow_table};
+use aqmlab_recording::{PortTables, Recording, Table, schema};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 
-use crate::counts::FlowCounts;
 use crate::flow::Flow;
 use crate::flow_table::FlowTable;
 use crate::network::Link;
@@ -12,31 +12,17 @@ use crate::network::Link;
 /// What a run puts into its recording.
 pub struct Recorder {
     ports: PortTables,
-    class_names: Vec<String>,
     flow_series: Table,
     /// Rows of `flows`, in the order in which flows ended.
     ended: Vec<FlowRow>,
 }
 
-/// One row of `flows`.
-struct FlowRow {
-    number: u32,
-    class: u16,
-    index: u32,
-    start: Instant,
-    end: Option<Instant>,
-    base_rtt: Span,
-    counts: FlowCounts,
-    at_warmup: FlowCounts,
-}
-
 impl Recorder {
     /// Empty tables for a run of `plan`.
     pub fn new(plan: &Plan) -> Self {
-        let class_names: Vec<String> = plan.classes.iter().map(|c| c.name.clone()).collect();
+        let class_names = plan.classes.iter().map(|c| c.name.clone()).collect();
         Recorder {
-            ports: PortTables::new(plan.links.iter().map(|l| l.name.clone()).collect(), class_names.clone()),
-            class_names,
+            ports: PortTables::new(plan.links.iter().map(|l| l.name.clone()).collect(), class_names),
             flow_series: Table::new(&schema::FLOW_SERIES),
             ended: Vec::new(),
         }
@@ -97,50 +83,17 @@ impl Recorder {
         cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>()
     }
 
-    /// All tables, in the order of the schema.
-    pub fn finish(mut self, links: &[Link], run: Table) -> Vec<Table> {
-        let flows = self.flow_table();
+    /// The recording of a run with these facts. `more` are tables that not every run has.
+    pub fn finish(
+        mut self,
+        plan: &Plan,
+        facts: RunFacts,
+        links: &[Link],
+        run: Table,
+        more: impl IntoIterator<Item = Table>,
+    ) -> Recording {
         let ports = self.ports.finish(links.iter().map(|link| link.port.books()));
-        vec![ports.summary, ports.histograms, run, ports.queues, ports.law, flows, self.flow_series]
-    }
-
-    fn flow_table(&mut self) -> Table {
-        let mut table = Table::new(&schema::FLOWS);
-        self.ended.sort_unstable_by_key(|row| row.number);
-        for row in &self.ended {
-            let (all, before) = (row.counts, row.at_warmup);
-            table.push([
-                u64::from(row.number).into(),
-                self.class_names[usize::from(row.class)].as_str().into(),
-                u64::from(row.index).into(),
-                row.start.as_ns().into(),
-                row.end.map(Instant::as_ns).into(),
-                row.base_rtt.as_ns().into(),
-                all.sent_segments.into(),
-                all.sent_bytes.into(),
-                all.received_bytes.into(),
-                all.delivered_bytes.into(),
-                all.retransmitted_segments.into(),
-                all.timeouts.into(),
-                all.fast_retransmits.into(),
-                all.ecn_reductions.into(),
-                all.ce_received.into(),
-                all.spurious_retransmissions.into(),
-                all.multiple_loss_windows.into(),
-                all.lost_packets.into(),
-                (all.received_bytes - before.received_bytes).into(),
-                (all.delivered_bytes - before.delivered_bytes).into(),
-                (all.sent_bytes - before.sent_bytes).into(),
-                (all.timeouts - before.timeouts).into(),
-                (all.retransmitted_segments - before.retransmitted_segments).into(),
-                (all.fast_retransmits - before.fast_retransmits).into(),
-                (all.ecn_reductions - before.ecn_reductions).into(),
-                (all.ce_received - before.ce_received).into(),
-                (all.spurious_retransmissions - before.spurious_retransmissions).into(),
-                (all.multiple_loss_windows - before.multiple_loss_windows).into(),
-                (all.lost_packets - before.lost_packets).into(),
-            ]);
-        }
-        table
+        let flows = flow_table(plan, &mut self.ended, &[]);
+        facts.recording(plan, ports, run, flows, self.flow_series, more)
     }
 }

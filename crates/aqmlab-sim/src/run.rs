@@ -2,20 +2,18 @@
 
 use std::time::Instant as WallClock;
 
+use aqmlab_network::RunFacts;
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{
-    Host, LinkInfo, Manifest, RESULTS_VERSION, Recording, StoppedBy as Stopped, run_table,
-};
+use aqmlab_recording::{Host, Recording, StoppedBy, run_table};
 use aqmlab_scenario::Plan;
-use aqmlab_units::Instant;
 
 use crate::control::{Control, RunError};
 use crate::event::{EventQueue, HeapQueue};
 use crate::network;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
-use crate::world::{StoppedBy, World};
+use crate::world::World;
 
 /// Runs `plan` with `seed` on the built-in disciplines.
 ///
@@ -105,8 +103,7 @@ fn finish<Q: EventQueue>(
     stopped_by: StoppedBy,
     begun: WallClock,
 ) -> Result<Recording, RunError> {
-    let t1 = world.now();
-    let t0 = (Instant::ZERO + plan.warmup).min(t1);
+    let (t0, t1) = (world.measured_from(), world.now());
     for (link, plan) in world.links.iter_mut().zip(&plan.links) {
         link.port.settle(t1);
         let queue = || plan.name.clone();
@@ -123,28 +120,16 @@ fn finish<Q: EventQueue>(
         watch.finish_capture(t1).map_err(RunError::Capture)?;
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
-    let mut tables = recorder.finish(&world.links, run);
-    tables.extend(world.watch.into_iter().flat_map(|watch| watch.finish()));
-    let links = plan.links.iter().map(|l| LinkInfo::new(&l.name, l.rate, l.delay));
-    let manifest = Manifest {
-        results_version: RESULTS_VERSION,
-        aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+    let more = world.watch.into_iter().flat_map(|watch| watch.finish());
+    let facts = RunFacts {
         host: Host::Sim,
-        title: plan.title.clone(),
-        arm: plan.arm.clone(),
         seed,
-        plan: plan.to_json(),
         t0,
         t1,
-        stopped_by: match stopped_by {
-            StoppedBy::Time => Stopped::Time,
-            StoppedBy::Completed => Stopped::Completed,
-            StoppedBy::Condition => Stopped::Condition,
-        },
-        links: links.collect(),
+        stopped_by,
         events: world.events,
         wall_s: begun.elapsed().as_secs_f64(),
         live: None,
     };
-    Ok(Recording { manifest, tables, streamed: Vec::new() })
+    Ok(recorder.finish(plan, facts, &world.links, run, more))
 }

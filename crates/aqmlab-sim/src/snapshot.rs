@@ -3,10 +3,9 @@
 //! An end of a flow may have been served ahead of time, as of an instant after the look. What it was before has been
 //! kept then, and is what the look sees.
 
+use aqmlab_network::FlowCounts;
 use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Span};
-
-use crate::counts::FlowCounts;
 
 /// What has been kept of a flow for looks to come.
 #[derive(Default)]

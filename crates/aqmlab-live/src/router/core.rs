@@ -1,5 +1,6 @@
 //! The router itself: what is due next, and what happens then.
 
+use aqmlab_network::{Milestone, Schedule, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
@@ -7,12 +8,10 @@ use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
-use super::conditions::is_reached;
 use super::flow_table::FlowTable;
 use super::frame_budget::FrameBudget;
 use super::frame_store::{FrameObserver, FrameSink, FrameStore};
 use super::routes::{Routes, Step};
-use super::schedule::{Milestone, Schedule};
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse};
 use crate::host_id::HostId;
@@ -92,7 +91,7 @@ impl Router {
             inside,
             leaving,
             slack,
-            schedule: Schedule::new(plan),
+            schedule: Schedule::without_flows(plan),
             tables,
             link_names,
             at_warmup: flows.clone(),
@@ -193,19 +192,19 @@ impl Router {
     pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
-        if self.schedule.ended.is_none() {
+        if self.schedule.ended().is_none() {
             self.freeze(now, why);
         }
     }
 
     /// When and why the measured interval ended.
     pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
-        self.schedule.ended
+        self.schedule.ended()
     }
 
     /// The end of the warm-up: when measuring began or will begin.
     pub const fn measured_from(&self) -> Instant {
-        self.schedule.t0
+        self.schedule.t0()
     }
 
     /// Frames in the network.
@@ -304,7 +303,7 @@ impl Router {
 
     /// A queue has changed: does its count end the run?
     fn look_at(&mut self, now: Instant, link: usize) {
-        let reached = |stop: &QueueStop| stop.link == link && is_reached(stop, &self.ports[link]);
+        let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {
             self.freeze(now, StoppedBy::Condition);
         }
@@ -321,25 +320,23 @@ impl Router {
 
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
-            Milestone::Sample => {
-                self.tables.sample(at, self.ports.iter());
-                self.schedule.sampled();
-            }
+            Milestone::SampleQueues => self.tables.sample(at, self.ports.iter()),
+            Milestone::SampleFlows => {} // the traffic's to take
             Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));
                 for (then, now) in self.at_warmup.iter_mut().zip(&self.store.flows) {
                     then.copy_from_slice(now);
                 }
-                self.schedule.warmed_up();
             }
-            Milestone::End => self.freeze(at, StoppedBy::Time),
+            Milestone::End => return self.freeze(at, StoppedBy::Time),
         }
+        self.schedule.pass(milestone);
     }
 
     /// The run is over: what everything is now is what is recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
-        if at < self.schedule.t0 {
+        if at < self.schedule.t0() {
             // It was ended in the warm-up: nothing is measured.
             self.reach(at, Milestone::WarmupEnd);
         }

@@ -9,14 +9,12 @@
 //! its own but a place where links meet, and hosts see the path that they would see without the laboratory.
 
 mod books;
-mod conditions;
 mod core;
 mod flow_table;
 mod frame_budget;
 mod frame_store;
 mod record;
 mod routes;
-mod schedule;
 
 pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;

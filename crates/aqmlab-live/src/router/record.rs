@@ -78,7 +78,7 @@ impl Router {
     /// left + dropped + lost + held, in packets and bytes, when the measured interval ended and now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
-        if self.schedule.ended.is_none() {
+        if self.schedule.ended().is_none() {
             self.schedule.end(now, StoppedBy::Time);
             self.ports.iter_mut().for_each(|port| port.settle(now));
             self.frozen = Some(self.as_it_is());
@@ -133,8 +133,8 @@ impl Router {
         resident: Tally,
         flows: Vec<Vec<[FlowBooks; 2]>>,
     ) -> RouterRecord {
-        let (t1, stopped_by) = self.schedule.ended.expect("the run has ended");
-        let t0 = self.schedule.t0;
+        let (t1, stopped_by) = self.schedule.ended().expect("the run has ended");
+        let t0 = self.schedule.t0();
         RouterRecord {
             t0,
             t1,

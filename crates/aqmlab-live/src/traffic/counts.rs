@@ -1,15 +1,13 @@
-//! What is counted of a flow at its sockets.
+//! What is counted at sockets: of a flow, and of what went wrong.
 
-use super::info::Sent;
+use aqmlab_network::FlowCounts;
 
-/// Cumulative counts of a flow. `None` is what the kernel does not tell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FlowCounts {
-    /// What the ends that send have sent.
-    pub sent: Sent,
-    /// Bytes that receiving applications have got (datagrams: network-layer bytes).
-    pub delivered_bytes: u64,
-}
+/// Cumulative counts of a flow, as far as kernels tell.
+pub type KernelCounts = FlowCounts<Option<u64>>;
+
+/// The counts that a kernel may not tell of a connection.
+pub const OPTIONAL: &[&str] =
+    &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
 /// What went wrong at sockets, in numbers of flows or datagrams. None of it ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,38 +54,6 @@ impl SocketErrors {
             ("strays", self.strays),
         ]
         .into_iter()
-    }
-}
-
-impl FlowCounts {
-    /// What has been counted since `before`.
-    pub fn since(&self, before: &FlowCounts) -> FlowCounts {
-        let optional = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
-        FlowCounts {
-            sent: Sent {
-                segments: self.sent.segments - before.sent.segments,
-                bytes: self.sent.bytes - before.sent.bytes,
-                retransmitted: self.sent.retransmitted - before.sent.retransmitted,
-                timeouts: optional(self.sent.timeouts, before.sent.timeouts),
-                duplicates: optional(self.sent.duplicates, before.sent.duplicates),
-            },
-            delivered_bytes: self.delivered_bytes - before.delivered_bytes,
-        }
-    }
-
-    /// Both together; unknown where one of them is.
-    pub fn plus(&self, other: &FlowCounts) -> FlowCounts {
-        let optional = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-        FlowCounts {
-            sent: Sent {
-                segments: self.sent.segments + other.sent.segments,
-                bytes: self.sent.bytes + other.sent.bytes,
-                retransmitted: self.sent.retransmitted + other.sent.retransmitted,
-                timeouts: optional(self.sent.timeouts, other.sent.timeouts),
-                duplicates: optional(self.sent.duplicates, other.sent.duplicates),
-            },
-            delivered_bytes: self.delivered_bytes + other.delivered_bytes,
-        }
     }
 }
 

@@ -7,8 +7,7 @@ use aqmlab_scenario::{DatagramSource, IpVersion};
 use aqmlab_units::Instant;
 use rustix::net::SendFlags;
 
-use super::counts::FlowCounts;
-use super::info::Sent;
+use super::counts::KernelCounts;
 use super::sockets::set_ecn;
 use crate::host;
 
@@ -81,14 +80,12 @@ impl Datagrams {
     }
 
     /// What has been counted so far. There is nothing that could be sent again.
-    pub fn counts(&self) -> FlowCounts {
-        let sent = Sent {
-            segments: self.sent_packets,
-            bytes: self.sent_bytes,
-            timeouts: Some(0),
-            duplicates: Some(0),
-            ..Sent::default()
-        };
-        FlowCounts { sent, delivered_bytes: self.delivered_bytes }
+    pub fn counts(&self) -> KernelCounts {
+        KernelCounts {
+            sent_segments: Some(self.sent_packets),
+            sent_bytes: Some(self.sent_bytes),
+            delivered_bytes: Some(self.delivered_bytes),
+            ..KernelCounts::ZERO
+        }
     }
 }

@@ -7,7 +7,7 @@ use aqmlab_scenario::{ClassPlan, Workload};
 use aqmlab_traffic::{Act, Session, Step, StreamPosition};
 use aqmlab_units::{Bytes, Instant};
 
-use super::counts::FlowCounts;
+use super::counts::KernelCounts;
 use super::datagrams::Datagrams;
 use super::stream::Stream;
 
@@ -27,7 +27,7 @@ pub struct Flow {
     /// What sends.
     pub body: Body,
     /// What it had counted when the warm-up ended.
-    pub at_warmup: FlowCounts,
+    pub at_warmup: KernelCounts,
 }
 
 /// What a flow is.
@@ -181,12 +181,13 @@ impl Connection {
     }
 
     /// What has been counted so far, as in the simulator: where the server answers, of both ends.
-    pub fn counts(&self) -> FlowCounts {
-        let toward_server = FlowCounts { sent: self.client.sent(), delivered_bytes: self.delivered().get() };
+    pub fn counts(&self) -> KernelCounts {
+        let delivered_bytes = Some(self.delivered().get());
+        let toward_server = KernelCounts { delivered_bytes, ..self.client.sent() };
         match (&self.server, self.last) {
             (Some(server), End::Client) => {
-                let answer = FlowCounts { sent: server.sent(), delivered_bytes: self.client.read_bytes() };
-                toward_server.plus(&answer)
+                let delivered_bytes = Some(self.client.read_bytes());
+                toward_server.plus(KernelCounts { delivered_bytes, ..server.sent() })
             }
             _ => toward_server,
         }
@@ -203,7 +204,7 @@ impl Connection {
 
 impl Flow {
     /// What has been counted so far.
-    pub fn counts(&self) -> FlowCounts {
+    pub fn counts(&self) -> KernelCounts {
         match &self.body {
             Body::Tcp(connection) => connection.counts(),
             Body::Packets(datagrams) => datagrams.counts(),

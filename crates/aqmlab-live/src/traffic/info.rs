@@ -2,6 +2,7 @@
 
 use aqmlab_units::{Bytes, Span};
 
+use super::counts::KernelCounts;
 use crate::sys::TcpInfo;
 
 const OPTIONS: usize = 5;
@@ -53,34 +54,32 @@ impl Sample {
     }
 }
 
-/// What an end has sent, in the words of `flows`; nothing where the kernel does not say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    /// Segments with payload.
-    pub segments: u64,
-    /// Payload, retransmissions included.
-    pub bytes: u64,
-    /// Segments sent again, SYNs included.
-    pub retransmitted: u64,
-    /// Retransmission timeouts; since Linux 6.7.
-    pub timeouts: Option<u64>,
-    /// Segments that the other side has told of having got twice (DSACK); `None` without SACK.
-    pub duplicates: Option<u64>,
-}
-
-impl Sent {
-    /// What this answer says.
-    pub fn of(info: &TcpInfo) -> Self {
-        let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
-        Sent {
-            segments: info.u32(DATA_SEGS_OUT).map_or(0, u64::from),
-            bytes: info.u64(BYTES_SENT).unwrap_or(0),
-            retransmitted: info.u32(TOTAL_RETRANS).map_or(0, u64::from),
-            timeouts: info.u16(TOTAL_RTO).map(u64::from),
-            duplicates: info.u32(DSACK_DUPS).filter(|_| has_sack).map(u64::from),
-        }
+/// What an end has sent, as far as this answer says: what a kernel of this age or without SACK does not say is unknown, and
+/// so is what no kernel says, as entries into fast recovery are.
+pub fn sent_by(info: &TcpInfo) -> KernelCounts {
+    let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
+    KernelCounts {
+        sent_segments: Some(info.u32(DATA_SEGS_OUT).map_or(0, u64::from)),
+        sent_bytes: Some(info.u64(BYTES_SENT).unwrap_or(0)),
+        // SYNs included.
+        retransmitted_segments: Some(info.u32(TOTAL_RETRANS).map_or(0, u64::from)),
+        // Since Linux 6.7.
+        timeouts: info.u16(TOTAL_RTO).map(u64::from),
+        // What the other side reports as received twice (DSACK).
+        spurious_retransmissions: info.u32(DSACK_DUPS).filter(|_| has_sack).map(u64::from),
+        ..NOTHING_SENT
     }
 }
+
+/// The counts of an end that has sent nothing.
+pub const NOTHING_SENT: KernelCounts = KernelCounts {
+    timeouts: None,
+    fast_retransmits: None,
+    ecn_reductions: None,
+    spurious_retransmissions: None,
+    multiple_loss_windows: None,
+    ..KernelCounts::ZERO
+};
 
 #[cfg(test)]
 mod tests {
@@ -132,10 +131,11 @@ mod tests {
         let sample = Sample::of(&whole).unwrap();
         assert_eq!((sample.cwnd, sample.ssthresh, sample.srtt), (12.0, None, None));
         assert_eq!((sample.flight, sample.acked), (Bytes::new(14_480), Bytes::new(14_480)));
-        assert_eq!((Sent::of(&whole).timeouts, Sent::of(&whole).duplicates), (Some(3), Some(4)));
+        let sent = sent_by(&whole);
+        assert_eq!((sent.timeouts, sent.spurious_retransmissions), (Some(3), Some(4)));
         // A kernel of 2018 ends before `tcpi_total_rto`, and one of 2014 before `tcpi_bytes_acked`.
-        let older = Sent::of(&TcpInfo::of_bytes(&bytes[..224]));
-        assert_eq!((older.timeouts, older.duplicates), (None, Some(4)));
+        let older = sent_by(&TcpInfo::of_bytes(&bytes[..224]));
+        assert_eq!((older.timeouts, older.spurious_retransmissions), (None, Some(4)));
         assert_eq!(Sample::of(&TcpInfo::of_bytes(&bytes[..104])), None);
     }
 }

@@ -15,7 +15,7 @@ mod stream;
 mod tables;
 mod timers;
 
-pub use counts::{FlowCounts, SocketErrors};
+pub use counts::{KernelCounts, OPTIONAL, SocketErrors};
 pub use generator::{Generator, Outcome};
 pub use signals::Signals;
-pub use tables::{FlowRow, PathCounts, flow_table};
+pub use tables::FlowRow;

@@ -9,7 +9,8 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
-use super::info::{Sample, Sent};
+use super::counts::KernelCounts;
+use super::info::{NOTHING_SENT, Sample, sent_by};
 use crate::sys;
 
 /// What flows carry: zeros.
@@ -238,8 +239,8 @@ impl Stream {
     }
 
     /// What it has sent so far.
-    pub fn sent(&self) -> Sent {
-        sys::tcp_info(&self.socket).map(|info| Sent::of(&info)).unwrap_or_default()
+    pub fn sent(&self) -> KernelCounts {
+        sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }
 
     /// How it is now; `None` if the kernel does not say.

@@ -1,12 +1,13 @@
 //! Flows: they start, send, wait for their timers and end.
 
 use aqmlab_network::End;
+use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
 use aqmlab_traffic::Step;
 use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
-use super::{StoppedBy, World};
+use super::World;
 use crate::access::AccessLinks;
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
@@ -182,14 +183,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A receiver has got all that its sender had to send.
     pub(super) fn count_completed(&mut self, class: u16) {
-        if !self.measuring {
-            return;
-        }
-        self.completed[usize::from(class)] += 1;
-        if let Some(stop) = &self.plan.stop.completed
-            && stop.class == usize::from(class)
-            && self.completed[stop.class] >= stop.count
-        {
+        if self.schedule.is_measuring() && self.completions.count(usize::from(class)) {
             self.stop(StoppedBy::Completed);
         }
     }

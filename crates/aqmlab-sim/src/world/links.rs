@@ -1,10 +1,12 @@
 //! Links: packets into their queues, out of them, and over to the next place.
 
+use aqmlab_network::queue_stop_is_reached;
 use aqmlab_qdisc::Packet;
-use aqmlab_scenario::QueueCount;
+use aqmlab_recording::StoppedBy;
+use aqmlab_scenario::QueueStop;
 use aqmlab_units::Instant;
 
-use super::{StoppedBy, World};
+use super::World;
 use crate::event::{EventQueue, Key, Notice, Rank};
 use crate::impairments::AccessLink;
 use crate::packet::SimPacket;
@@ -128,15 +130,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     fn check_queue_stop(&mut self, link: u32) {
-        let Some(stop) = &self.plan.stop.condition else { return };
-        let port = &self.links[link as usize].port;
-        let count: u64 = match stop.quantity {
-            QueueCount::Arrivals => port.books().classes().iter().map(|c| c.arrived.packets).sum(),
-            QueueCount::Drops => port.books().classes().iter().map(|c| c.dropped_total().packets).sum(),
-            QueueCount::Marks => port.books().classes().iter().map(|c| c.marked_total().packets).sum(),
-            QueueCount::Backlog => port.backlog().packets.get(),
-        };
-        if count >= stop.count {
+        let reached = |stop: &QueueStop| queue_stop_is_reached(stop, &self.links[link as usize].port);
+        if self.plan.stop.condition.as_ref().is_some_and(reached) {
             self.stop(StoppedBy::Condition);
         }
     }

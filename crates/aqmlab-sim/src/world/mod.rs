@@ -5,12 +5,12 @@ mod links;
 mod packets;
 mod service;
 
-use aqmlab_network::End;
+use aqmlab_network::{Completions, End, Milestone, Schedule};
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{Fates, Tally};
+use aqmlab_recording::{Fates, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::Instant;
 
 use crate::control::{Control, RunError};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
@@ -26,17 +26,6 @@ use crate::watch::{TableFull, Watch};
 
 /// Events between two looks at the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
-
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StoppedBy {
-    /// Its time was over.
-    Time,
-    /// Enough flows of a class had completed.
-    Completed,
-    /// A count at a queue was reached.
-    Condition,
-}
 
 /// A network in motion.
 pub struct World<'a, Q: EventQueue> {
@@ -61,24 +50,19 @@ pub struct World<'a, Q: EventQueue> {
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
-    /// Flows completed since the end of the warm-up, by class.
-    completed: Vec<u64>,
+    /// Flows completed since the end of the warm-up, where they may end the run.
+    completions: Completions,
     /// Events processed, up to the last look at the control: a figure of the engine, not of the network.
     pub events: u64,
     /// Events from the last look at the control to the next, and how many of them are still to come.
     stride: u64,
     until_poll: u64,
-    /// Is the warm-up over?
-    measuring: bool,
-    /// When it will be; far future once it is.
-    warmup_ends: Instant,
-    /// When flows are sampled next; far future if they are not.
-    next_sample: Instant,
-    /// The earlier of the two.
+    /// Samples, the end of the warm-up, the end of the run.
+    schedule: Schedule,
+    /// When flows are sampled next or the warm-up ends, whichever is earlier.
     next_snapshot: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
-    stopped_by: Option<StoppedBy>,
 }
 
 impl<'a, Q: EventQueue> World<'a, Q> {
@@ -120,16 +104,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             recorder: Recorder::new(plan),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
-            completed: vec![0; plan.classes.len()],
+            completions: Completions::new(plan),
             events: 0,
             stride: CONTROL_INTERVAL,
             until_poll: CONTROL_INTERVAL,
-            measuring: false,
-            warmup_ends: Instant::ZERO + plan.warmup,
-            next_sample: Instant::FAR_FUTURE,
-            next_snapshot: Instant::ZERO + plan.warmup,
+            schedule: Schedule::new(plan),
+            next_snapshot: Instant::FAR_FUTURE,
             watched: None,
-            stopped_by: None,
         };
         world.schedule_first_events();
         Ok(world)
@@ -139,15 +120,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         for class in 0..self.classes.len() {
             self.schedule_next_start(class as u32);
         }
-        let begin = Instant::ZERO + self.plan.warmup;
-        if self.plan.warmup.is_zero() {
-            self.begin_measuring();
-        } else {
-            self.schedule_sampler(begin, Notice::WarmupEnd);
+        if self.schedule.is_measuring() {
+            self.watch_stop_condition();
         }
-        self.schedule_sample(Notice::SampleQueues);
-        self.schedule_sample(Notice::SampleFlows);
-        self.schedule_sampler(Instant::ZERO + self.plan.stop.at, Notice::End);
+        self.foresee_snapshots();
+        self.schedule_milestone();
     }
 
     /// Runs to the end.
@@ -184,8 +161,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.events += self.stride;
         (self.stride, self.until_poll) = (CONTROL_INTERVAL, CONTROL_INTERVAL);
         control.report(self.events, self.now.as_ns());
-        if self.stopped_by.is_some() {
-            return Ok(self.stopped_by);
+        if let Some((_, why)) = self.schedule.ended() {
+            return Ok(Some(why));
         }
         if control.is_cancelled() {
             return Err(RunError::Cancelled);
@@ -218,7 +195,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// The run ends with the event under way.
     fn stop(&mut self, why: StoppedBy) {
-        self.stopped_by = Some(why);
+        self.schedule.end(self.now, why);
         // The loop need not look at each event whether the run is to stop: this one is the last before it looks.
         self.stride -= self.until_poll - 1;
         self.until_poll = 1;
@@ -234,17 +211,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::Emit { flow } => self.emit(flow),
             Notice::Start { class } => self.start(class),
             Notice::StopSending { flow } => self.stop_sending(flow),
-            Notice::WarmupEnd => self.end_warmup(),
-            Notice::SampleQueues => {
-                self.catch_up();
-                self.recorder.sample_queues(self.now, &self.links);
-                self.schedule_sample(notice);
-            }
-            Notice::SampleFlows => {
-                self.recorder.sample_flows(self.now, &mut self.in_transit.flows);
-                self.schedule_sample(notice);
-            }
-            Notice::End => self.stop(StoppedBy::Time),
+            Notice::Milestone(milestone) => self.reach(milestone),
         }
     }
 
@@ -253,38 +220,45 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.now
     }
 
-    // --- samplers -------------------------------------------------------------------------------------
-
-    /// Samplers of one instant go in this order: queues, flows, end of the warm-up, end of the run.
-    fn schedule_sampler(&mut self, at: Instant, notice: Notice) {
-        let turn = match notice {
-            Notice::SampleQueues => 0,
-            Notice::SampleFlows => 1,
-            Notice::WarmupEnd => 2,
-            _ => 3,
-        };
-        self.scheduler.queue.push(Key::new(at, Rank::Sampler, 0, turn), notice);
+    /// The begin of the measured interval.
+    pub fn measured_from(&self) -> Instant {
+        self.schedule.t0()
     }
 
-    fn schedule_sample(&mut self, notice: Notice) {
-        let interval = match notice {
-            Notice::SampleQueues => self.plan.record.queues,
-            _ => self.plan.record.flows,
-        };
-        if !interval.is_zero() {
-            self.schedule_sampler(self.now + interval, notice);
-            if notice == Notice::SampleFlows {
-                self.foresee_sample(self.now + interval, interval);
-            }
+    // --- samplers -------------------------------------------------------------------------------------
+
+    /// The next milestone of the run has an event.
+    fn schedule_milestone(&mut self) {
+        if let Some((at, milestone)) = self.schedule.next() {
+            let key = Key::new(at, Rank::Sampler, 0, milestone as u64);
+            self.scheduler.queue.push(key, Notice::Milestone(milestone));
         }
     }
 
-    /// Flows are sampled next at `at`, and then after `interval`: hosts are served ahead of one sample, not of two.
-    fn foresee_sample(&mut self, at: Instant, interval: Span) {
-        self.next_sample = at;
-        self.next_snapshot = at.min(self.warmup_ends);
+    fn reach(&mut self, milestone: Milestone) {
+        match milestone {
+            Milestone::SampleQueues => {
+                self.catch_up();
+                self.recorder.sample_queues(self.now, &self.links);
+            }
+            Milestone::SampleFlows => self.recorder.sample_flows(self.now, &mut self.in_transit.flows),
+            Milestone::WarmupEnd => self.end_warmup(),
+            Milestone::End => return self.stop(StoppedBy::Time),
+        }
+        self.schedule.pass(milestone);
+        if milestone != Milestone::SampleQueues {
+            self.foresee_snapshots();
+        }
+        self.schedule_milestone();
+    }
+
+    /// Hosts are served ahead of one sample of flows, not of two.
+    fn foresee_snapshots(&mut self) {
+        let next_sample = self.schedule.at(Milestone::SampleFlows);
+        self.next_snapshot = next_sample.min(self.schedule.at(Milestone::WarmupEnd));
+        let sample_after = next_sample.saturating_add(self.plan.record.flows);
         for class in &mut self.classes {
-            class.served_until = class.unattended_until.min(at + interval);
+            class.served_until = class.unattended_until.min(sample_after);
         }
     }
 
@@ -298,14 +272,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             flow.keep_for_warmup(End::Client);
             flow.keep_for_warmup(End::Server);
         }
-        self.begin_measuring();
+        self.watch_stop_condition();
     }
 
-    /// From now on completed flows count, and the stop condition's link is watched.
-    fn begin_measuring(&mut self) {
-        self.measuring = true;
-        self.warmup_ends = Instant::FAR_FUTURE;
-        self.next_snapshot = self.next_sample;
+    /// From now on the stop condition's link is watched.
+    fn watch_stop_condition(&mut self) {
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 

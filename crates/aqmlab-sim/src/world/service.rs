@@ -1,6 +1,6 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, Milestone};
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::Fates;
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
@@ -105,7 +105,8 @@ impl<Q: EventQueue> World<'_, Q> {
             let alone = due <= class.served_until && packet.is_ordinary();
             if alone && flow.can_be_served_ahead(end, due) {
                 if due > self.next_snapshot {
-                    keep_for_looks(flow, end, due, [self.warmup_ends, self.next_sample]);
+                    let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
+                    keep_snapshots(flow, end, due, [warmup_end, sample].map(|next| self.schedule.at(next)));
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
@@ -156,10 +157,10 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// One end of a flow is about to be served as of `due`, after a look that is still to come: the end of the warm-up, or
+/// One end of a flow is about to be served as of `due`, after a snapshot that is still to come: the end of the warm-up, or
 /// a sample.
 #[cold]
-fn keep_for_looks(flow: &mut Flow, end: End, due: Instant, [warmup_ends, next_sample]: [Instant; 2]) {
+fn keep_snapshots(flow: &mut Flow, end: End, due: Instant, [warmup_ends, next_sample]: [Instant; 2]) {
     if due > warmup_ends {
         flow.keep_for_warmup(end);
     }

@@ -21,7 +21,7 @@ use super::flow::{Body, Flow};
 use super::interest::Whose;
 use super::signals::Signals;
 use super::sockets;
-use super::tables::{FlowRow, series_table};
+use super::tables::{FlowRow, row_of, series_table};
 use super::timers::{Due, Timers};
 use crate::data_plane::{Clock, DataPlaneControl};
 use crate::error::LiveError;
@@ -189,7 +189,7 @@ impl<'a> Generator<'a> {
             // It was ended in the warm-up: nothing is measured.
             self.end_warmup();
         }
-        self.ended.extend(self.flows.iter().flatten().map(|flow| FlowRow::of(flow)));
+        self.ended.extend(self.flows.iter().flatten().map(|flow| row_of(flow)));
         self.ended.sort_unstable_by_key(|row| row.number);
         for flow in self.flows.drain(..).flatten() {
             if let Body::Tcp(connection) = flow.body {

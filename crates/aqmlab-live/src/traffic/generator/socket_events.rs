@@ -12,7 +12,7 @@ use crate::host::flow_of_port;
 use crate::traffic::flow::{Body, Flow};
 use crate::traffic::interest::{Whose, watch};
 use crate::traffic::stream::Stream;
-use crate::traffic::tables::FlowRow;
+use crate::traffic::tables::row_of;
 
 /// Datagrams, or connections, that a server takes in before others have their turn.
 const PER_SERVER: usize = 64;
@@ -156,7 +156,7 @@ impl Generator<'_> {
 
     fn end_flow(&mut self, number: u32) {
         if let Some(flow) = self.flows[number as usize].take() {
-            self.ended.push(FlowRow::of(&flow));
+            self.ended.push(row_of(&flow));
         }
     }
 }

@@ -9,6 +9,7 @@ use super::{Generator, PER_PASS, socket_error};
 use crate::error::LiveError;
 use crate::host_id::HostId;
 use crate::sys;
+use crate::traffic::counts::KernelCounts;
 use crate::traffic::datagrams::Datagrams;
 use crate::traffic::flow::{Body, Connection, Flow};
 use crate::traffic::sockets;
@@ -53,7 +54,7 @@ impl Generator<'_> {
         let plan = &self.plan.classes[class];
         let name = || format!("flow {index} of class `{}`", plan.name);
         let body = self.body(class, index, at).map_err(socket_error("start", name()))?;
-        let (class_number, at_warmup) = (class as u32, Default::default());
+        let (class_number, at_warmup) = (class as u32, KernelCounts::ZERO);
         let flow = Flow { number, class: class_number, index, start: at, completed: None, body, at_warmup };
         self.flows[number as usize] = Some(Box::new(flow));
         if let Some(stop_at) = plan.stop_at {

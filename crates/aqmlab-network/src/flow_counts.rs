@@ -1,0 +1,131 @@
+//! What is counted of a flow.
+
+/// A cumulative count: `u64` where a host knows all of them, `Option<u64>` where a kernel may not say.
+pub trait Count: Copy {
+    /// Nothing has been counted.
+    const ZERO: Self;
+
+    /// Both together; unknown where one of them is.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+
+    /// What has been counted since it was `before`; all of it where that is unknown.
+    #[must_use]
+    fn since(self, before: Self) -> Self;
+
+    /// The number, if it is known.
+    fn known(self) -> Option<u64>;
+}
+
+impl Count for u64 {
+    const ZERO: Self = 0;
+
+    #[inline]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    #[inline]
+    fn since(self, before: Self) -> Self {
+        self - before
+    }
+
+    fn known(self) -> Option<u64> {
+        Some(self)
+    }
+}
+
+impl Count for Option<u64> {
+    const ZERO: Self = Some(0);
+
+    fn plus(self, other: Self) -> Self {
+        Some(self? + other?)
+    }
+
+    fn since(self, before: Self) -> Self {
+        Some(self?.saturating_sub(before.unwrap_or(0)))
+    }
+
+    fn known(self) -> Option<u64> {
+        self
+    }
+}
+
+/// Declares the counts once: struct, arithmetic, and access by the names of columns.
+macro_rules! flow_counts {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Cumulative counts of a flow, each under the name of its column in the table `flows`. What has been counted since
+        /// the end of the warm-up stands there in a column whose name begins with `measured_`.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct FlowCounts<T = u64> {
+            $($(#[doc = $doc])+ pub $name: T,)+
+        }
+
+        impl<T: Count> FlowCounts<T> {
+            /// The names of all counts.
+            pub const NAMES: &[&str] = &[$(stringify!($name),)+];
+
+            /// Nothing has been counted, and all of that is known.
+            pub const ZERO: Self = FlowCounts { $($name: T::ZERO,)+ };
+
+            /// Both together.
+            #[must_use]
+            pub fn plus(self, other: Self) -> Self {
+                FlowCounts { $($name: self.$name.plus(other.$name),)+ }
+            }
+
+            /// What has been counted since `before`.
+            #[must_use]
+            pub fn since(self, before: Self) -> Self {
+                FlowCounts { $($name: self.$name.since(before.$name),)+ }
+            }
+
+            /// All counts, in the order of their names.
+            pub fn values(&self) -> impl AsRef<[T]> + use<T> {
+                [$(self.$name,)+]
+            }
+        }
+    };
+}
+
+flow_counts! {
+    /// Segments with payload, or datagrams, sent by the sender.
+    sent_segments,
+    /// Payload bytes sent, retransmissions included (datagrams: network-layer bytes).
+    sent_bytes,
+    /// Bytes that have reached the receiver for the first time, in order or not (datagrams: network-layer bytes).
+    received_bytes,
+    /// Bytes that the receiving application has got, in order, for the first time.
+    delivered_bytes,
+    /// Segments with payload or FIN sent again.
+    retransmitted_segments,
+    /// Retransmission timeouts of data or FIN.
+    timeouts,
+    /// Entries into fast recovery.
+    fast_retransmits,
+    /// Window reductions on ECN echo.
+    ecn_reductions,
+    /// CE-marked packets that the receiver got.
+    ce_received,
+    /// Segments with payload or FIN that reached the receiver and brought nothing it did not have.
+    spurious_retransmissions,
+    /// Windows of data of which two or more segments were sent again.
+    multiple_loss_windows,
+    /// Packets lost outside the queues: on access links and in delay stages.
+    lost_outside_queues_packets,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_stays_unknown_and_what_was_unknown_before_counts_in_full() {
+        let counts = |timeouts| FlowCounts::<Option<u64>> { timeouts, ..FlowCounts::ZERO };
+        assert_eq!(counts(Some(3)).plus(counts(None)).timeouts, None);
+        assert_eq!(counts(Some(3)).plus(counts(Some(4))).timeouts, Some(7));
+        assert_eq!(counts(None).since(counts(Some(4))).timeouts, None);
+        assert_eq!(counts(Some(3)).since(counts(None)).timeouts, Some(3));
+        assert_eq!(counts(Some(7)).since(counts(Some(4))).timeouts, Some(3));
+    }
+}

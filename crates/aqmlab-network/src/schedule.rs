@@ -1,0 +1,142 @@
+//! The schedule of a run: samples, the end of the warm-up, the end.
+
+use aqmlab_recording::StoppedBy;
+use aqmlab_scenario::Plan;
+use aqmlab_units::{Instant, Span};
+
+/// What a host does at an instant by itself. Of one instant they go in this order, after all that happens then.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Milestone {
+    /// Queues and laws are sampled.
+    SampleQueues,
+    /// Flows are sampled.
+    SampleFlows,
+    /// The warm-up is over.
+    WarmupEnd,
+    /// The run is over: what is counted from now on is not measured.
+    End,
+}
+
+impl Milestone {
+    /// All, in their order.
+    const ALL: [Milestone; 4] =
+        [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
+}
+
+/// When these come. Its two drivers are the simulator, which has an event for the next, and the live router, which asks for
+/// it.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// The intervals between samples of queues and of flows; zero where there are none.
+    intervals: [Span; 2],
+    /// When each milestone comes, by its number; far future where it does not.
+    next: [Instant; 4],
+    t0: Instant,
+    ended: Option<(Instant, StoppedBy)>,
+}
+
+impl Schedule {
+    /// That of a plan's run.
+    pub fn new(plan: &Plan) -> Self {
+        Schedule::with(plan, plan.record.flows)
+    }
+
+    /// The same for a host that does not sample flows.
+    pub fn without_flows(plan: &Plan) -> Self {
+        Schedule::with(plan, Span::ZERO)
+    }
+
+    fn with(plan: &Plan, flows: Span) -> Self {
+        let at = |span: Span| if span.is_zero() { Instant::FAR_FUTURE } else { Instant::ZERO + span };
+        let intervals = [plan.record.queues, flows];
+        Schedule {
+            intervals,
+            next: [at(intervals[0]), at(intervals[1]), at(plan.warmup), Instant::ZERO + plan.stop.at],
+            t0: Instant::ZERO + plan.warmup,
+            ended: None,
+        }
+    }
+
+    /// What comes next, and when; `None` once the run is over.
+    #[inline]
+    pub fn next(&self) -> Option<(Instant, Milestone)> {
+        if self.ended.is_some() {
+            return None;
+        }
+        let mut next = (self.next[0], Milestone::SampleQueues);
+        for milestone in &Milestone::ALL[1..] {
+            let at = self.next[*milestone as usize];
+            if at < next.0 {
+                next = (at, *milestone);
+            }
+        }
+        Some(next)
+    }
+
+    /// When a milestone comes next; far future if it does not come again.
+    #[inline]
+    pub fn at(&self, milestone: Milestone) -> Instant {
+        self.next[milestone as usize]
+    }
+
+    /// A sample or the end of the warm-up has passed. The end of the run is [`Schedule::end`].
+    pub fn pass(&mut self, milestone: Milestone) {
+        let next = &mut self.next[milestone as usize];
+        *next = match milestone {
+            Milestone::SampleQueues | Milestone::SampleFlows => *next + self.intervals[milestone as usize],
+            Milestone::WarmupEnd | Milestone::End => Instant::FAR_FUTURE,
+        };
+    }
+
+    /// The run is over.
+    pub fn end(&mut self, at: Instant, why: StoppedBy) {
+        self.t0 = self.t0.min(at);
+        self.ended = Some((at, why));
+    }
+
+    /// Whether the warm-up is over, and the run is not.
+    #[inline]
+    pub fn is_measuring(&self) -> bool {
+        self.next[Milestone::WarmupEnd as usize] == Instant::FAR_FUTURE && self.ended.is_none()
+    }
+
+    /// The begin of the measured interval: the end of the warm-up, or that of a run that was shorter.
+    pub const fn t0(&self) -> Instant {
+        self.t0
+    }
+
+    /// When and why the run ended, if it has.
+    pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
+        self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milestones_come_in_order_and_none_after_the_end() {
+        let text = "title = \"t\"\nduration = \"300ms\"\nwarmup = \"200ms\"\n\
+                    record = { queues = \"100ms\", flows = \"200ms\" }\n\
+                    topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+                    [[traffic]]\nname = \"a\"\nkind = \"bulk\"\n";
+        let plan = aqmlab_scenario::parse(text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+        let mut schedule = Schedule::new(&plan);
+        let mut passed = Vec::new();
+        while let Some((at, milestone)) = schedule.next() {
+            passed.push((at.as_ns() / 1_000_000, milestone));
+            assert_eq!(schedule.is_measuring(), passed.len() > 4, "{passed:?}");
+            match milestone {
+                Milestone::End => schedule.end(at, StoppedBy::Time),
+                other => schedule.pass(other),
+            }
+        }
+        let (queues, flows) = (Milestone::SampleQueues, Milestone::SampleFlows);
+        let expected =
+            [(100, queues), (200, queues), (200, flows), (200, Milestone::WarmupEnd), (300, queues)];
+        assert_eq!(passed[..5], expected);
+        assert_eq!(passed[5..], [(300, Milestone::End)]);
+        assert_eq!(schedule.t0().as_ns(), 200_000_000);
+    }
+}
