@@ -12,7 +12,6 @@ from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed
 from aqmlab.given import names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
-from aqmlab.plan import elsewhere
 from aqmlab.recording import Experiment
 from aqmlab.stats import Estimate, estimate, paired_difference
 
@@ -98,17 +97,15 @@ class Table(Framed):
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes of traffic, in the order of the scenario."""
-        return tuple(
-            dict.fromkeys(str(entry["name"]) for run in self.experiment.runs for entry in run.plan["classes"])
-        )
+        return tuple(dict.fromkeys(entry.name for run in self.experiment.runs for entry in run.plan.classes))
 
     @property
     def crossed_by(self) -> tuple[str, ...]:
         """Those whose data cross the queue in some arm: figures of flows are of theirs."""
-        plans = {run.manifest["plan_digest"]: run.plan for run in self.experiment.runs}.values()
+        plans = {run.manifest.plan_digest: run.plan for run in self.experiment.runs}.values()
         if self.queue == EVERY_QUEUE:
             return self.classes
-        absent = [elsewhere(plan, self.queue) for plan in plans]
+        absent = [plan.elsewhere(self.queue) for plan in plans]
         return tuple(name for name in self.classes if any(name not in of_arm for of_arm in absent))
 
     def where_text(self) -> str:
@@ -276,12 +273,12 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 def judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
     """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
-    if class_name == EVERY_CLASS or any(class_name not in elsewhere(run.run.plan, queue) for run in runs):
+    if class_name == EVERY_CLASS or any(class_name not in run.run.plan.elsewhere(queue) for run in runs):
         return queue
     busy = {
         name: ns
         for name, ns in _busy(runs).items()
-        if any(class_name not in elsewhere(run.run.plan, name) for run in runs)
+        if any(class_name not in run.run.plan.elsewhere(name) for run in runs)
     }
     return max(busy, key=lambda name: (busy[name], name)) if busy else queue
 

@@ -308,7 +308,8 @@ def schema(of: str = "scenario") -> dict[str, Any]:
     Parameters
     ----------
     of
-        ``"scenario"``, the language; ``"manifest"``, what a run says of itself in ``manifest.json``.
+        ``"scenario"``, the language; ``"plan"``, what a scenario resolves to; ``"manifest"``, what a run says
+        of itself in ``manifest.json``.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.given import names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_QUEUE, Metric, find
-from aqmlab.plan import elsewhere
+from aqmlab.plan import Plan
 from aqmlab.recording import Experiment
 from aqmlab.results import Cell, Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
@@ -209,7 +209,7 @@ def table_by_class(
     plans = {cell: results.runs(cell)[0].plan for cell in results.cells if results.runs(cell)}
     if not plans:
         raise RecordingError(f"`{results.path}` holds no finished run")
-    queues = dict.fromkeys(str(link["name"]) for plan in plans.values() for link in plan["links"])
+    queues = dict.fromkeys(link.name for plan in plans.values() for link in plan.links)
     if queue not in (EVERY_QUEUE, *queues):
         raise unknown("queue", queue, queues)
     rows = tuple((cell, name) for cell, plan in plans.items() for name in classes_at(plan, queue))
@@ -233,11 +233,10 @@ def classes_of(results: Results) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for plan in plans for name in classes_at(plan)))
 
 
-def classes_at(plan: Mapping[str, Any], queue: str = EVERY_QUEUE) -> list[str]:
+def classes_at(plan: Plan, queue: str = EVERY_QUEUE) -> list[str]:
     """Names of the classes of a plan whose data cross a queue."""
-    left_out = frozenset[str]() if queue == EVERY_QUEUE else elsewhere(plan, queue)
-    every = (str(entry["name"]) for entry in plan.get("classes", ()))
-    return [name for name in every if name not in left_out]
+    left_out = frozenset[str]() if queue == EVERY_QUEUE else plan.elsewhere(queue)
+    return [entry.name for entry in plan.classes if entry.name not in left_out]
 
 
 __all__ = ["BY_CLASS", "ClassTable", "classes_at", "classes_of", "table_by_class"]

@@ -42,10 +42,9 @@ class TableFile(NamedTuple):
     early: bool
 
 
-def has_early_names(manifest: Mapping[str, object]) -> bool:
+def has_early_names(format_version: int) -> bool:
     """Whether the tables of a recording have the names of before :data:`RENAMED_IN`."""
-    version = manifest.get("format_version")
-    return isinstance(version, int) and version < RENAMED_IN
+    return format_version < RENAMED_IN
 
 
 def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:

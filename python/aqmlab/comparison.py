@@ -6,7 +6,7 @@ times are common to both; else the two sets of runs are independent, and compare
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
 from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
+from aqmlab.plan import Plan, TrafficClass
 from aqmlab.results import Cell, Results
 from aqmlab.sides import Side, match, named
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
@@ -206,17 +207,15 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:
         return "they have no seed in common"
-    versions = {run.manifest.get("results_version") for run in (*runs, *against)}
+    versions = {run.manifest.results_version for run in (*runs, *against)}
     if len(versions) > 1:
         return "their runs are of different results versions, which draw differently"
     return _other_traffic(runs[0].plan, against[0].plan)
 
 
-def _other_traffic(plan: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def _other_traffic(plan: Plan, other: Plan) -> str:
     """How the draws of the traffic of two plans differ: classes, numbers of flows, starts, sizes, periods."""
-    ours, theirs = (
-        {str(entry["name"]): _draws(entry) for entry in which.get("classes", ())} for which in (plan, other)
-    )
+    ours, theirs = ({entry.name: _draws(entry) for entry in which.classes} for which in (plan, other))
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         if name not in ours or name not in theirs:
             return f"only one of them has the traffic `{name}`"
@@ -226,11 +225,16 @@ def _other_traffic(plan: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return ""
 
 
-def _draws(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _draws(entry: TrafficClass) -> dict[str, Any]:
     """Of a class what its random draws depend on. How its TCP behaves is what an arm may change."""
-    workload = {key: value for key, value in entry["workload"].items() if key != "tcp"}
-    access = entry.get("access") or {}
-    return {"count": entry["count"], "start": entry["start"], "rtt": access.get("rtt"), **workload}
+    rtt = entry.access.rtt_ns if entry.access else None
+    return {
+        "count": entry.count,
+        "start_ns": entry.start_ns,
+        "rtt_ns": rtt,
+        "kind": entry.kind,
+        **entry.workload,
+    }
 
 
 def _metrics(results: Results, cases: int) -> list[Metric]:

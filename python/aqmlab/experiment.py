@@ -202,7 +202,7 @@ def _is_done(directory: Path, arm: Mapping[str, Any], seed: int) -> bool:
         return False
     try:
         run = load_run(path)
-        of = (run.arm, run.seed, run.manifest["plan_digest"], run.manifest.get("results_version"))
+        of = (run.arm, run.seed, run.manifest.plan_digest, run.manifest.results_version)
         if of == (arm["name"], seed, arm["digest"], _results_version()) and not run.damage():
             return True
     except DamageError:
@@ -451,10 +451,10 @@ def _check_claims(plan: Mapping[str, Any], file: str) -> None:
     """A claim that cannot be scored is told before the runs too."""
     if plan["claims"]:
         from aqmlab.claims import Names, check_claims
-        from aqmlab.plan import network
+        from aqmlab.plan import Plan
 
-        networks = [network(arm["plan"]) for arm in plan["arms"]]
-        names = Names.of_networks([arm["name"] for arm in plan["arms"]], (), networks)
+        plans = [Plan.of(arm["plan"]) for arm in plan["arms"]]
+        names = Names.of_plans([arm["name"] for arm in plan["arms"]], (), plans)
         check_claims(plan["claims"], names, file)
 
 

@@ -209,7 +209,7 @@ def verdict_of(run: Run) -> Verdict | None:
     RecordingError
         If the manifest says that it was live, and not whether it was faithful.
     """
-    live = run.manifest.get("live")
+    live = run.manifest.live
     if live is None:
         return None
     file = run.path / "manifest.json"

@@ -91,7 +91,7 @@ def file_digest(path: Path | str) -> str:
 
 
 def damaged_tables(
-    path: Path, tables: Mapping[str, Any], only: Iterable[str] | None = None
+    path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
     """The tables of a run whose files are not as they were written, each with a sentence.
 
@@ -99,16 +99,14 @@ def damaged_tables(
     ----------
     path
         The directory of the run.
-    tables
-        What the manifest says of its tables. One without a ``file_digest`` is of an early version, and not
-        looked at.
+    digests
+        Of the files of its tables, by name. A table without one is of an early version, and not looked at.
     only
         Names of the tables to look at; all if not given.
     """
     found = {}
-    for name in tables if only is None else only:
-        about = tables.get(name)
-        wanted = about.get("file_digest") if isinstance(about, Mapping) else None
+    for name in digests if only is None else only:
+        wanted = digests.get(name)
         if wanted is None:
             continue
         file = f"{path}/{name}.parquet"

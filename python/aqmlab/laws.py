@@ -243,6 +243,7 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
 
 def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
     """The bench with an arm for each queue; as TOML text with a name for messages."""
+    from aqmlab import _core
     from aqmlab.scenario import read
 
     begin, end = bench.step_s
@@ -253,7 +254,7 @@ def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) ->
         raise UsageError(
             f"`{bench.duration_s:g}` s is no duration for a response; give at most {LONGEST_S:g} s"
         )
-    rate_bps = _rate_bps(bench.rate)
+    rate_bps = _core.quantity(bench.rate, "bps")
     extra = bench.step_load - bench.load
     loads = [
         ("base", bench.load, {}),
@@ -279,18 +280,6 @@ def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) ->
         "arm": [{"name": arm, "topology.queue": queue} for arm, queue in arms.items()],
     }
     return read(scenario)
-
-
-def _rate_bps(rate: str) -> float:
-    """Bit/s of ``10Mbit``; what is no rate is left to the scenario parser to complain about."""
-    units = {"kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12, "bit": 1.0}
-    for unit, factor in units.items():
-        if rate.endswith(unit):
-            try:
-                return float(rate.removesuffix(unit)) * factor
-            except ValueError:
-                break
-    raise UsageError(f"`{rate}` is no rate; write a number with kbit, Mbit or Gbit: `10Mbit`")
 
 
 def _wrong_parameter(name: str, error: ScenarioError) -> UsageError:

@@ -1,169 +1,338 @@
-"""Plans as recordings hold them: what readers need to know of the network and its traffic."""
+"""Plans as scenarios resolve to them and recordings hold them: the one place that reads them.
+
+Quantities are numbers of SI units with the unit in the name. ``aqmlab schema plan`` prints what there is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 BULK = "bulk"
 TRACE = "trace"
 OVER_TCP = frozenset({BULK, "on_off_tcp", TRACE})
 """The kinds of traffic that react to congestion."""
 
+Drawn: TypeAlias = float | Mapping[str, Any]
+"""A number, or the form of a distribution with its numbers: ``{"uniform": [60000000, 100000000]}``."""
+
 
 @dataclass(frozen=True)
 class Link:
-    """A directed link with its queue; quantities are texts with units."""
+    """A directed link with its queue.
+
+    Attributes
+    ----------
+    name, source, target
+        Its name, and the routers that it leaves and reaches.
+    rate_bps, delay_ns, overhead_bytes
+        Capacity, propagation delay, and what is added to each packet.
+    queue
+        The name of the discipline.
+    settings
+        The discipline's effective parameters, each under its name with the unit: ``min_th_packets``.
+    """
 
     name: str
     source: str
     target: str
-    rate: str
-    delay: str
+    rate_bps: int
+    delay_ns: int
     queue: str
     settings: Mapping[str, Any]
+    overhead_bytes: int = 0
+
+    @property
+    def rate(self) -> str:
+        """Capacity as scenarios write it: ``10Mbit``."""
+        return quantity_text(self.rate_bps, "bps")
+
+    @property
+    def delay(self) -> str:
+        """Propagation delay as scenarios write it: ``20ms``."""
+        return quantity_text(self.delay_ns, "ns")
+
+    @property
+    def limit(self) -> str | None:
+        """The limit of the queue as scenarios write it; ``None`` without one."""
+        found = ((unit, self.settings.get(f"limit_{unit}")) for unit in ("packets", "bytes"))
+        return next((quantity_text(value, unit) for unit, value in found if value is not None), None)
+
+    @property
+    def units_a_packet(self) -> float:
+        """What a packet is in the average of the queue's law: 1, or its bytes if the law measures them."""
+        return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
+
+    def packets(self, name: str) -> float | None:
+        """A size among the parameters, in packets of mean size; ``None`` if there is none of this name."""
+        if (packets := self.settings.get(f"{name}_packets")) is not None:
+            return float(packets)
+        size = self.settings.get(f"{name}_bytes")
+        return None if size is None else float(size) / float(self.settings["mean_packet_bytes"])
+
+
+@dataclass(frozen=True)
+class Access:
+    """The links that each flow of a class has for itself."""
+
+    rate_bps: int
+    rtt_ns: Drawn
 
 
 @dataclass(frozen=True)
 class TrafficClass:
-    """Flows that are alike."""
+    """Flows that are alike.
+
+    Attributes
+    ----------
+    name, count
+        The class's name, and the number of its flows.
+    kind
+        Of traffic: ``"bulk"``.
+    path, return_path
+        Names of the links from the sender to the receiver, and back.
+    workload
+        What else there is about the kind: ``bytes``, ``rate_bps``, ``on_ns``.
+    tcp
+        The endpoints' effective parameters; ``None`` for datagrams.
+    access
+        Each flow's own links, if it has any.
+    start_ns
+        When flows start; ``None`` where a file says so.
+    """
 
     name: str
     count: int
     kind: str
-    what: str
     path: tuple[str, ...]
     return_path: tuple[str, ...]
-    rtt: str | None
+    workload: Mapping[str, Any]
+    tcp: Mapping[str, Any] | None = None
+    access: Access | None = None
+    start_ns: Drawn | None = None
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether its flows react to congestion."""
+        return self.kind in OVER_TCP
+
+    @property
+    def greedy(self) -> bool:
+        """Whether its flows always have something to send, and take what congestion control grants them."""
+        return self.kind == BULK and self.workload["bytes"] is None
+
+    @property
+    def route(self) -> tuple[str, ...]:
+        """The queues that its data cross, in their order: there, and back too where servers answer."""
+        return (*self.path, *self.return_path) if self.kind == TRACE else self.path
+
+    @property
+    def rtt(self) -> str | None:
+        """The base round-trip time as scenarios write it; ``None`` without links of its own."""
+        return drawn_text(self.access.rtt_ns, "ns") if self.access else None
+
+    @property
+    def what(self) -> str:
+        """What a flow does, in a few words."""
+        workload = self.workload
+        if self.tcp is not None:
+            return f"TCP{' with ECN' if self.tcp.get('ecn') else ''}{self._amount}"
+        if self.kind == "schedule":
+            return f"UDP, packets of {workload['file']}"
+        capable = f" with {workload['ecn']}" if "ecn" in workload else ""
+        rate = quantity_text(workload["rate_bps"], "bps")
+        if self.kind == "on_off_udp":
+            on, off = (drawn_text(workload[key], "ns") for key in ("on_ns", "off_ns"))
+            return f"UDP{capable}, {rate} while on: {on}, off: {off}"
+        spacing = "constant" if self.kind == "cbr" else "Poisson"
+        random = " with random gaps" if workload.get("random_gaps") else ""
+        return f"UDP{capable}, {spacing}{random}, {rate}"
+
+    @property
+    def _amount(self) -> str:
+        """What a TCP connection sends, as far as it does not send for ever."""
+        workload = self.workload
+        if self.kind == TRACE:
+            return f", connections of {workload['file']}"
+        if self.kind == "on_off_tcp":
+            burst = workload.get("burst_bytes")
+            on = (
+                f"on: {drawn_text(workload['on_ns'], 'ns')}"
+                if burst is None
+                else f"bursts of {drawn_text(burst, 'bytes')}"
+            )
+            return f", {on}, off: {drawn_text(workload['off_ns'], 'ns')}"
+        amount = workload["bytes"]
+        return "" if amount is None else f", {quantity_text(amount, 'bytes')} each"
 
 
 @dataclass(frozen=True)
-class Network:
-    """Nodes, links and traffic of one arm."""
+class DelayRule:
+    """A delay stage at the edge of the network: of which class, or all, and whether it limits a rate."""
+
+    class_name: str | None
+    limits_rate: bool
+
+
+@dataclass(frozen=True)
+class PacketRecord:
+    """Which packets are recorded one by one: at which links, whose, which events, from when until when."""
+
+    links: tuple[str, ...]
+    of_all_flows: bool
+    events: frozenset[str]
+    from_ns: int
+    until_ns: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One arm of a scenario with everything resolved.
+
+    Attributes
+    ----------
+    nodes, links, classes, delays
+        The network and its traffic.
+    queues_every_ns
+        The sampling interval of queues; 0 if they are not sampled.
+    packets
+        The packets that are recorded one by one, if any are.
+    origins
+        Where each value came from, by its path in a scenario.
+    """
 
     nodes: tuple[str, ...]
     links: tuple[Link, ...]
     classes: tuple[TrafficClass, ...]
+    delays: tuple[DelayRule, ...] = ()
+    queues_every_ns: int = 0
+    packets: PacketRecord | None = None
+    origins: Mapping[str, str] | None = None
+
+    @staticmethod
+    def of(content: Mapping[str, Any]) -> Plan:
+        """Read a plan as ``_core`` tells it or a manifest has it, of whatever version.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If it is none.
+        """
+        if "warmup_ns" not in content:
+            from aqmlab.early_plans import present
+
+            content = present(content)
+        record = content["record"]
+        return Plan(
+            nodes=tuple(map(str, content["nodes"])),
+            links=tuple(map(_link, content["links"])),
+            classes=tuple(map(_traffic_class, content["classes"])),
+            delays=tuple(
+                DelayRule(rule["class"], rule["rate_bps"] is not None) for rule in content.get("delays", ())
+            ),
+            queues_every_ns=int(record["queues_ns"]),
+            packets=_packets(record["packets"]) if "packets" in record else None,
+            origins=content.get("origins"),
+        )
 
     def link(self, name: str) -> Link | None:
         """A link by name."""
         return next((link for link in self.links if link.name == name), None)
 
+    @cached_property
+    def responsive(self) -> frozenset[str]:
+        """Names of the classes whose flows react to congestion: those that send over TCP."""
+        return frozenset(entry.name for entry in self.classes if entry.over_tcp)
 
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    @property
+    def greedy(self) -> list[TrafficClass]:
+        """The classes whose flows always have something to send."""
+        return [entry for entry in self.classes if entry.greedy]
 
+    def elsewhere(self, queue: str) -> frozenset[str]:
+        """Names of the classes whose data do not cross a queue."""
+        return frozenset(entry.name for entry in self.classes if queue not in entry.route)
 
-def seconds(text: str) -> float:
-    """Seconds of a time as plans have it: ``1.5s``, ``40ms``."""
-    number = text.rstrip("numsh")
-    return float(number) * _SECONDS[text[len(number) :]]
-
-
-_BYTES = {"GB": 1e9, "MB": 1e6, "kB": 1e3, "B": 1.0}
-
-
-def size_bytes(text: str) -> float:
-    """Bytes of a size as plans have it: ``1500B``, ``1.5kB``."""
-    unit = next(unit for unit in _BYTES if text.endswith(unit))
-    return float(text.removesuffix(unit)) * _BYTES[unit]
-
-
-_BITS_PER_SECOND = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
+    def units_a_packet(self, queue: str) -> float:
+        """What a packet is in the average of a queue's law; 1 where there is no such queue."""
+        link = self.link(queue)
+        return 1.0 if link is None else link.units_a_packet
 
 
-def bits_per_second(text: str) -> float:
-    """Bit/s of a rate as plans have it: ``10Mbit``, ``1544kbit``."""
-    number = text.rstrip("bitkMGT")
-    return float(number) * _BITS_PER_SECOND[text[len(number) :]]
-
-
-def responsive_classes(plan: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the classes whose flows react to congestion: those that send over TCP."""
-    return frozenset(str(c["name"]) for c in plan.get("classes", ()) if c["workload"]["kind"] in OVER_TCP)
-
-
-def greedy_classes(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The classes whose flows always have something to send, and take what congestion control grants them."""
-    return [
-        entry
-        for entry in plan.get("classes", ())
-        if entry["workload"]["kind"] == BULK and entry["workload"]["bytes"] == "endless"
-    ]
-
-
-def way(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """The queues that the data of a class cross, in their order: there, and back too where servers answer."""
-    there = tuple(map(str, entry.get("path", ())))
-    answered = entry.get("workload", {}).get("kind") == TRACE
-    return (*there, *map(str, entry.get("return_path", ()))) if answered else there
-
-
-def elsewhere(plan: Mapping[str, Any], queue: str) -> frozenset[str]:
-    """Names of the classes whose data do not cross a queue."""
-    return frozenset(
-        str(entry["name"]) for entry in plan.get("classes", ()) if "path" in entry and queue not in way(entry)
+def _link(entry: Mapping[str, Any]) -> Link:
+    return Link(
+        name=str(entry["name"]),
+        source=str(entry["from"]),
+        target=str(entry["to"]),
+        rate_bps=int(entry["rate_bps"]),
+        delay_ns=int(entry["delay_ns"]),
+        queue=str(entry["queue"]["kind"]),
+        settings=entry["queue"]["settings"],
+        overhead_bytes=int(entry["overhead_bytes"]),
     )
-
-
-def network(plan: Mapping[str, Any]) -> Network:
-    """The network of a plan."""
-    links = tuple(
-        Link(
-            name=str(link["name"]),
-            source=str(link["from"]),
-            target=str(link["to"]),
-            rate=str(link["rate"]),
-            delay=str(link["delay"]),
-            queue=str(link["queue"]["kind"]),
-            settings=link["queue"]["settings"],
-        )
-        for link in plan["links"]
-    )
-    return Network(tuple(map(str, plan["nodes"])), links, tuple(map(_traffic_class, plan["classes"])))
 
 
 def _traffic_class(entry: Mapping[str, Any]) -> TrafficClass:
-    access = entry.get("access")
+    access, workload = entry["access"], entry["workload"]
     return TrafficClass(
         name=str(entry["name"]),
         count=int(entry["count"]),
-        kind=str(entry["workload"]["kind"]),
-        what=_what(entry["workload"]),
+        kind=str(workload["kind"]),
         path=tuple(map(str, entry["path"])),
         return_path=tuple(map(str, entry["return_path"])),
-        rtt=str(access["rtt"]) if access else None,
+        workload={key: value for key, value in workload.items() if key not in ("kind", "tcp")},
+        tcp=workload.get("tcp"),
+        access=Access(int(access["rate_bps"]), access["rtt_ns"]) if access else None,
+        start_ns=entry["start_ns"],
     )
 
 
-def _what(workload: Mapping[str, Any]) -> str:
-    kind = workload["kind"]
-    if kind in OVER_TCP:
-        return f"TCP{' with ECN' if workload['tcp'].get('ecn') else ''}{_amount(workload)}"
-    if kind == "schedule":
-        return f"UDP, packets of {workload['file']}"
-    capable = f" with {workload['ecn']}" if "ecn" in workload else ""
-    if kind == "on_off_udp":
-        return f"UDP{capable}, {workload['rate']} while on: {workload['on']}, off: {workload['off']}"
-    spacing = "constant" if kind == "cbr" else "Poisson"
-    random = " with random gaps" if workload.get("random_gaps") else ""
-    return f"UDP{capable}, {spacing}{random}, {workload['rate']}"
+def _packets(record: Mapping[str, Any]) -> PacketRecord:
+    return PacketRecord(
+        links=tuple(map(str, record["links"])),
+        of_all_flows=record["flows"] is None,
+        events=frozenset(map(str, record["events"])),
+        from_ns=int(record["from_ns"]),
+        until_ns=None if record["until_ns"] is None else int(record["until_ns"]),
+    )
 
 
-def _amount(workload: Mapping[str, Any]) -> str:
-    """What a TCP connection sends, as far as it does not send for ever."""
-    if workload["kind"] == TRACE:
-        return f", connections of {workload['file']}"
-    if workload["kind"] == "on_off_tcp":
-        on = f"bursts of {workload['burst']}" if "burst" in workload else f"on: {workload['on']}"
-        return f", {on}, off: {workload['off']}"
-    amount = workload["bytes"]
-    return "" if amount == "endless" else f", {amount} each"
+def quantity_text(value: int, unit: str) -> str:
+    """A number of ``ns``, ``bps``, ``bytes`` or ``packets`` as scenarios write it: ``40ms``, ``10Mbit``."""
+    from aqmlab import _core
+
+    return _core.quantity_text(value, unit)
 
 
-def units_a_packet(plan: Mapping[str, Any], queue: str) -> float:
-    """What a packet is in the average of a queue's law: 1, or its bytes if the law measures them."""
-    link = network(plan).link(queue)
-    if link is None or link.settings.get("measure") != "bytes":
-        return 1.0
-    return size_bytes(str(link.settings["mean_packet"]))
+def drawn_text(drawn: Drawn, unit: str) -> str:
+    """A number or a distribution as scenarios write it: ``{ uniform = ["60ms", "100ms"] }``."""
+    if not isinstance(drawn, Mapping):
+        return quantity_text(int(drawn), unit)
+    return f"{{ {', '.join(f'{key} = {_toml(value, key, unit)}' for key, value in drawn.items())} }}"
+
+
+def _toml(value: Any, key: str, unit: str) -> str:  # noqa: ANN401 (a number, or lists of numbers)
+    if isinstance(value, list):
+        if key == "empirical":
+            pairs = (f"[{_toml(number, '', unit)}, {_toml(share, 'shape', unit)}]" for number, share in value)
+            return f"[{', '.join(pairs)}]"
+        return f"[{', '.join(_toml(each, key, unit) for each in value)}]"
+    return f"{value:.15g}" if key == "shape" else f'"{quantity_text(int(value), unit)}"'
+
+
+__all__ = [
+    "BULK",
+    "OVER_TCP",
+    "TRACE",
+    "Access",
+    "DelayRule",
+    "Drawn",
+    "Link",
+    "PacketRecord",
+    "Plan",
+    "TrafficClass",
+    "drawn_text",
+    "quantity_text",
+]

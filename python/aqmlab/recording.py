@@ -15,7 +15,8 @@ from aqmlab.columns import TableFile, has_early_names, parquet_source, without_c
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted
 from aqmlab.integrity import FORMAT_VERSION, damaged_tables, read_json
-from aqmlab.plan import network
+from aqmlab.manifest import LinkInfo, Manifest, read_manifest
+from aqmlab.plan import Plan
 from aqmlab.stopping import answered
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class Run:
     path
         Its directory.
     manifest
-        The content of ``manifest.json``.
+        What it says of itself.
     """
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
 
     def __repr__(self) -> str:
         return f"<Run of {self.arm!r}, seed {self.seed}, in {str(self.path)!r}>"
@@ -47,43 +48,41 @@ class Run:
     @property
     def arm(self) -> str:
         """The arm's name."""
-        return str(self.manifest["arm"])
+        return self.manifest.arm
 
     @property
     def seed(self) -> int:
         """The seed."""
-        return int(self.manifest["seed"])
+        return self.manifest.seed
 
     @property
     def t0_ns(self) -> int:
         """Begin of the measured interval, in nanoseconds since the start of the run."""
-        return int(self.manifest["t0_ns"])
+        return self.manifest.t0_ns
 
     @property
     def t1_ns(self) -> int:
         """End of the measured interval and of the run, in nanoseconds."""
-        return int(self.manifest["t1_ns"])
+        return self.manifest.t1_ns
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan, every value with its origin."""
-        plan = self.manifest["plan"]
-        assert isinstance(plan, dict)
-        return plan
+        return self.manifest.plan
 
     @property
-    def links(self) -> list[dict[str, Any]]:
+    def links(self) -> tuple[LinkInfo, ...]:
         """The links in the plan's order: ``name``, ``rate_bps``, ``delay_ns``."""
-        return list(self.manifest["links"])
+        return self.manifest.links
 
     @property
     def flow_count(self) -> int:
         """How many flows it had."""
-        return int(self.manifest["tables"]["flows"]["rows"])
+        return self.manifest.tables["flows"].rows
 
     def file(self, table: str) -> TableFile:
         """The file of one of its tables."""
-        return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest))
+        return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest.format_version))
 
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
         """A sentence for each table that is not as the run wrote it.
@@ -93,13 +92,13 @@ class Run:
         tables
             Names of those to look at; all if not given.
         """
-        return tuple(damaged_tables(self.path, self.manifest["tables"], tables).values())
+        return tuple(damaged_tables(self.path, self.manifest.file_digests, tables).values())
 
     def rate_bps(self, queue: str) -> int:
         """Capacity of the link behind a queue, in bit/s."""
         for link in self.links:
-            if link["name"] == queue:
-                return int(link["rate_bps"])
+            if link.name == queue:
+                return link.rate_bps
         raise RecordingError(f"`{self.path}` has no queue `{queue}`")
 
 
@@ -178,7 +177,7 @@ class Experiment:
         from aqmlab.frames import of_arrays
 
         chosen = self.runs if runs is None else tuple(runs)
-        known = list(dict.fromkeys(name for run in chosen for name in run.manifest["tables"]))
+        known = list(dict.fromkeys(name for run in chosen for name in run.manifest.tables))
         if chosen and table not in known:
             raise unknown("table", table, known)
         arrays = self.arrays(table, "*", "ORDER BY run", chosen)
@@ -374,8 +373,8 @@ def _load_runs(path: Path, asked: Sequence[tuple[dict[str, Any], int]]) -> tuple
         except DamageError as error:
             reasons += error.reasons
             continue
-        digest = arm.get("digest", run.manifest["plan_digest"])
-        if (run.arm, run.seed, run.manifest["plan_digest"]) == (str(arm["name"]), seed, digest):
+        digest = arm.get("digest", run.manifest.plan_digest)
+        if (run.arm, run.seed, run.manifest.plan_digest) == (str(arm["name"]), seed, digest):
             runs.append(run)
         else:
             reasons.append(
@@ -397,31 +396,16 @@ def _load_single(path: Path) -> Experiment:
     run = load_run(path)
     return Experiment(
         path=path,
-        title=str(run.manifest["title"]),
+        title=run.manifest.title,
         question="",
         arms=(run.arm,),
         seeds=(run.seed,),
         runs=(run,),
-        version=str(run.manifest["aqmlab_version"]),
+        version=run.manifest.aqmlab_version,
     )
 
 
-_REQUIRED: dict[str, type] = {
-    "title": str,
-    "arm": str,
-    "seed": int,
-    "t0_ns": int,
-    "t1_ns": int,
-    "plan": dict,
-    "plan_digest": str,
-    "links": list,
-    "tables": dict,
-    "aqmlab_version": str,
-}
-"""What a manifest must hold to be read."""
-
-
-def load_run(path: Path, plans: dict[str, dict[str, Any]] | None = None) -> Run:
+def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
     """Open the recording of one run.
 
     Parameters
@@ -429,33 +413,15 @@ def load_run(path: Path, plans: dict[str, dict[str, Any]] | None = None) -> Run:
     path
         Its directory.
     plans
-        By digest, those of runs opened before: many seeds have one plan, which is then checked and kept once.
+        By digest, those of runs opened before: many seeds have one plan, which is then read and kept once.
 
     Raises
     ------
     RecordingError
         If there is none, or it is incomplete, corrupt or of a later format.
     """
-    file = path / "manifest.json"
-    manifest = read_json(file)
-    version = manifest.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise RecordingError(
-            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
-        )
-    for key, kind in _REQUIRED.items():
-        if key not in manifest:
-            raise DamageError([f"`{file}` is incomplete: `{key}` is missing"])
-        if not isinstance(manifest[key], kind):
-            raise DamageError([f"`{file}` is corrupt: `{key}` is no {kind.__name__}"])
-    known = {} if plans is None else plans
-    if manifest["plan_digest"] not in known:
-        try:
-            network(manifest["plan"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamageError([f"`{file}` is incomplete in its plan: {_words(error)}"]) from error
-    manifest["plan"] = known.setdefault(manifest["plan_digest"], manifest["plan"])
-    for table in manifest["tables"]:
+    manifest = read_manifest(path, plans)
+    for table in manifest.tables:
         if not (path / f"{table}.parquet").is_file():
             raise DamageError([f"`{path}` is incomplete: `{table}.parquet` is missing"])
     return Run(path, manifest)
@@ -488,8 +454,8 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
 
 
 def _is_early(run: Run) -> bool:
-    version = run.manifest.get("results_version")
-    return not isinstance(version, int) or version < _ADDED_IN
+    version = run.manifest.results_version
+    return version is None or version < _ADDED_IN
 
 
 def _first_line(error: Exception) -> str:

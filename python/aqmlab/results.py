@@ -354,7 +354,7 @@ class Results:
     @cached_property
     def _bottleneck(self) -> str:
         every = (run for runs in self._runs.values() for run in runs)
-        if any(link["name"] == "bottleneck" for run in every for link in run.links):
+        if any(link.name == "bottleneck" for run in every for link in run.links):
             return "bottleneck"
         return bottleneck([run for cell in self.cells for run in self.measured(cell)])
 

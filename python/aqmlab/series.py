@@ -13,7 +13,6 @@ from typing import Any
 from aqmlab.faithfulness import verdict_of
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, Columns, Framed
-from aqmlab.plan import units_a_packet
 from aqmlab.recording import Experiment, Run
 
 # A report draws a few thousand points: NumPy would take longer to import than they to make.
@@ -160,7 +159,7 @@ def _law_series(
 def _in_packets(
     law: dict[str, tuple[Floats, Floats]], run: Run, queue: str
 ) -> dict[str, tuple[Floats, Floats]]:
-    if "avg" not in law or (units := units_a_packet(run.plan, queue)) == 1.0:
+    if "avg" not in law or (units := run.plan.units_a_packet(queue)) == 1.0:
         return law
     times, values = law["avg"]
     return {**law, "avg": (times, [value / units for value in values])}

@@ -45,7 +45,7 @@ def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
         If the run has no such table.
     """
     if not has(run, table):
-        name = run.manifest["plan"]["classes"][0]["name"]
+        name = run.plan.classes[0].name
         wanted = {"trace": f'trace = ["{name}"]', "packets": f'packets = {{ flows = ["{name}"] }}'}
         raise UsageError(
             f"`{run.path}` has no `{table}`: write, say, `{wanted[table]}` into [record] of the scenario"
@@ -58,7 +58,7 @@ def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
 
 def has(run: Run, table: str) -> bool:
     """Whether a run has recorded a table that is there on request only."""
-    return table in run.manifest["tables"]
+    return table in run.manifest.tables
 
 
 def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[FlowName]:

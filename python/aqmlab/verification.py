@@ -162,7 +162,7 @@ def _run(found: Verified, path: Path) -> Run | None:
         run = load_run(path)
         found.damaged += run.damage()
         found.damaged += _other_content(run)
-        found.tables += len(run.manifest["tables"])
+        found.tables += len(run.manifest.tables)
         found.bytes += sum(file.stat().st_size for file in path.iterdir() if file.is_file())
         return run
     return None
@@ -172,12 +172,12 @@ def _other_content(run: Run) -> Iterator[str]:
     """Tables of an early version whose content is not what the manifest says."""
     import duckdb
 
-    for name, about in run.manifest["tables"].items():
-        if "file_digest" in about:
+    for name, about in run.manifest.tables.items():
+        if about.file_digest is not None:
             continue
         file = run.path / f"{name}.parquet"
         try:
-            same = table_digest(file) == about.get("digest")
+            same = table_digest(file) == about.digest
         except (duckdb.Error, KeyError, TypeError, ValueError) as error:
             yield f"`{file}` is corrupt: {str(error).splitlines()[0]}"
         else:

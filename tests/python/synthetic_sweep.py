@@ -18,6 +18,7 @@ from scipy.special import ndtr
 from aqmlab.metrics import EVERY_CLASS, FlowTotals, Histogram, Measured, QueueTotals
 from aqmlab.recording import Run
 from aqmlab.results import Axis, Cell, Missing, Results
+from manifests import manifest
 
 QUEUE = "bottleneck"
 DELAY = "queueing_delay_p95_s"
@@ -115,19 +116,17 @@ def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
         "delay": "10ms",
         "queue": {"kind": cell.arm.lower(), "settings": {"limit": "500p"}},
     }
-    manifest = {
-        "title": "Synthetic",
-        "aqmlab_version": "0.1.0",
-        "results_version": 4,
-        "arm": cell.arm,
-        "seed": seed,
-        "t0_ns": T0_NS,
-        "t1_ns": T1_NS,
-        "links": [{"name": QUEUE, "rate_bps": int(_rate_bps(cell)), "delay_ns": 10**7}],
-        "plan_digest": f"{number:064x}",
-        "plan": {"nodes": ["left", "right"], "links": [link], "classes": [flows], "record": {"queues": "0s"}},
-    }
-    return Run(Path(f"{number}/{seed}"), manifest)
+    found = manifest(
+        results_version=4,
+        arm=cell.arm,
+        seed=seed,
+        t0_ns=T0_NS,
+        t1_ns=T1_NS,
+        links=[{"name": QUEUE, "rate_bps": int(_rate_bps(cell)), "delay_ns": 10**7}],
+        plan_digest=f"{number:064x}",
+        plan={"nodes": ["left", "right"], "links": [link], "classes": [flows], "record": {"queues": "0s"}},
+    )
+    return Run(Path(f"{number}/{seed}"), found)
 
 
 def _rate_bps(cell: Cell) -> float:

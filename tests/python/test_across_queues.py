@@ -173,17 +173,6 @@ def test_where_all_flows_cross_the_queue_nothing_is_said_of_it(experiment, aqmla
     assert "crossed by" not in told
 
 
-def test_a_plan_that_does_not_tell_of_paths_keeps_its_flows(lot):
-    from dataclasses import replace
-
-    run = measure(lot)[0]
-    classes = [{k: v for k, v in c.items() if "path" not in k} for c in run.run.plan["classes"]]
-    manifest = {**run.run.manifest, "plan": {**run.run.plan, "classes": classes}}
-    untold = replace(run, run=replace(run.run, manifest=manifest))
-    metric = find("goodput_bps")
-    assert metric.compute(untold, "hop2", "*") == metric.compute(run, "*", "*")
-
-
 def test_the_two_sides_of_a_comparison_are_of_the_queue(lot):
     found = aqmlab.compare(f"{lot.path}:DropTail", ":RED", metrics=["goodput_bps"], queue="hop2")
     (one,) = found.compared

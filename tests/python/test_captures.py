@@ -210,7 +210,7 @@ def test_a_kernels_packets_are_captured_as_they_leave(user, live_folder):
     assert dissect(file, "-Y", WRONG) == []
     assert len(dissect(file, "-Y", RIGHT)) == len(dissect(file))
     packets = [Packet.of(line) for line in dissect(file, *FIELDS)]
-    told = run.manifest["live"]["capture"]
+    told = run.manifest.live["capture"]
     columns = [f"dropped_{reason}_packets" for reason in REASONS]
     named = ["queue", "sojourn_count", "sojourn_sum_ns", *columns]
     for row in captured.rows("summary", ", ".join(named), "WHERE class = '*'"):
@@ -280,7 +280,7 @@ def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(use
     (run,) = load(live_folder / "out").runs
     assert not list(run.path.glob("*.pcapng"))
     assert not list((live_folder / "out").glob("*/.*")), "nothing half written is left"
-    live = run.manifest["live"]
+    live = run.manifest.live
     assert live["capture_failure"]["reason"] in ended.stderr
     assert 0 < live["capture_failure"]["at_ns"] < run.t1_ns
     departures = 0

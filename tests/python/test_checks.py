@@ -115,7 +115,7 @@ def test_a_panic_comes_before_the_shortest_script():
         (["red", "--seeds", "0"], "`0` seeds"),
         (["red", "--seed", "-1"], "the seed `-1`"),
         (["red", "--workers", "0"], "`0` workers"),
-        (["red", "--for", "10"], "`10` is no time"),
+        (["red", "--for", "10"], "`10` has no unit; write a time"),
         (["red", "--for", "0s"], "no script runs in no time"),
         (["red", "--for", "1s", "--seeds", "3"], "exclude each other"),
         ([], "Missing argument"),

@@ -69,7 +69,7 @@ def test_the_columns_of_an_early_recording_keep_their_places():
 
 def test_a_present_recording_has_the_present_names(experiment):
     run = experiment.runs[0]
-    assert run.manifest["format_version"] == FORMAT_VERSION >= RENAMED_IN
+    assert run.manifest.format_version == FORMAT_VERSION >= RENAMED_IN
     for table, before, now in EVERY_NAME:
         names = [column[0] for column in duckdb.sql(f"FROM '{run.path}/{table}.parquet' LIMIT 0").description]
         assert now in names, table

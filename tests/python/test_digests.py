@@ -51,7 +51,7 @@ def files_of(path):
 def everything(path):
     """All numbers of an experiment: its answer, and each row of each table."""
     found = load(path)
-    names = found.runs[0].manifest["tables"]
+    names = found.runs[0].manifest.tables
     rows = {name: found.select(name, f"SELECT * FROM {name} ORDER BY ALL") for name in names}
     return json.dumps(aqmlab.table(found).to_json() | {"path": ""}), rows
 

@@ -197,7 +197,7 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
     assert "Traceback" not in err
     (run,) = load(live_folder / "out").runs
-    live = run.manifest["live"]
+    live = run.manifest.live
     drops = live["drops"]
     # All was read and refused, but for what happens to be a packet, or found the interface's queue full.
     assert drops["malformed"] > 0.9 * (JUNK - drops["tun"])

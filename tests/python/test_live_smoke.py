@@ -45,9 +45,9 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     experiment = load(live_folder / "out")
     (run,) = experiment.runs
     jsonschema.validate(json.loads((run.path / "manifest.json").read_text()), aqmlab.schema("manifest"))
-    live = run.manifest["live"]
-    assert run.manifest["host"] == "live"
-    assert run.manifest["books_balanced"] is True
+    live = run.manifest.live
+    assert run.manifest.host == "live"
+    assert run.manifest.books_balanced is True
     results = Results.of_experiment(experiment)
     assert books.balanced(results).doubts == ()
     # The marks that were delivered are those that the receivers' kernels have counted.
@@ -90,8 +90,8 @@ def test_ctrl_c_keeps_what_there_is_and_leaves_nothing(user, live_folder):
     assert err.endswith("interrupted; finished runs are kept in `out`\n"), err
     assert not Path(f"/proc/{router}").exists()
     (run,) = load(live_folder / "out").runs
-    assert run.manifest["stopped_by"] == "interrupted"
-    assert run.manifest["live"]["interrupted"] is True
+    assert run.manifest.stopped_by == "interrupted"
+    assert run.manifest.live["interrupted"] is True
     assert 1e9 < run.t1_ns < 30e9
 
 

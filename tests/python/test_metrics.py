@@ -26,6 +26,7 @@ from aqmlab.metrics import (
 from aqmlab.metrics.measured import REASONS
 from aqmlab.recording import Run
 from aqmlab.stats.ellipse import covariance_ellipse, from_covariance
+from manifests import manifest
 
 SECOND = 10**9
 
@@ -57,14 +58,12 @@ def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0, 0)
 @pytest.fixture
 def run():
     """Two seconds measured on a link of 1 Mbit/s: 100 arrivals of 1000 B, 60 of them ECN-capable."""
-    manifest = {
-        "arm": "red",
-        "seed": 1,
-        "t0_ns": 1 * SECOND,
-        "t1_ns": 3 * SECOND,
-        "links": [{"name": "bottleneck", "rate_bps": 1_000_000, "delay_ns": 0}],
-        "plan": {"nodes": [], "links": [], "classes": []},
-    }
+    found = manifest(
+        t0_ns=1 * SECOND,
+        t1_ns=3 * SECOND,
+        links=[{"name": "bottleneck", "rate_bps": 1_000_000, "delay_ns": 0}],
+        plan={"nodes": [], "links": [], "classes": []},
+    )
     everybody = totals(
         arrivals_packets=100,
         ect_arrivals_packets=60,
@@ -97,7 +96,7 @@ def run():
         flow(2, "udp", 25_000),
     ]
     queues = {("bottleneck", "*"): everybody, ("bottleneck", "tcp"): tcp}
-    return Measured(Run(Path(), manifest), queues, flows, frozenset({"tcp"}))
+    return Measured(Run(Path(), found), queues, flows, frozenset({"tcp"}))
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,15 @@ import re
 
 import pytest
 
-from aqmlab.plan import Link, Network, TrafficClass
+from aqmlab.plan import Access, Link, Plan, TrafficClass
 from aqmlab.reports.network_svg import network_svg
 from aqmlab.reports.page import resource
 from aqmlab.reports.svg_canvas import text_width, wrapped
 from browser import ask, needs_chromium
 
 TAIL = "-abcdefghijk_lmnopqrstuvwxyz01"
-BURSTS = "TCP with ECN, bursts of 100kB, off: { exponential = 1s }"
+BURSTS = {"burst_bytes": 100_000, "off_ns": {"exponential": 10**9}}
+GREEDY = {"bytes": None}
 
 
 def names(long):
@@ -22,23 +23,25 @@ def names(long):
 
 def duplex(name, begin, end):
     return [
-        Link(name, begin, end, "10Mbit", "20ms", "droptail", {}),
-        Link(f"{name}-reverse", end, begin, "10Mbit", "20ms", "droptail", {}),
+        Link(name, begin, end, 10_000_000, 20_000_000, "droptail", {}),
+        Link(f"{name}-reverse", end, begin, 10_000_000, 20_000_000, "droptail", {}),
     ]
 
 
-def traffic(name, *path, what="TCP", rtt="90ms"):
-    return TrafficClass(name, 100, "bulk", what, tuple(link.name for link in path), (), rtt)
+def traffic(name, *path, workload=GREEDY, rtt=90_000_000):
+    kind, access = "bulk" if workload is GREEDY else "on_off_tcp", rtt and Access(10**8, rtt)
+    names = tuple(link.name for link in path)
+    return TrafficClass(name, 100, kind, names, (), workload, {"ecn": kind != "bulk"}, access)
 
 
 def dumbbell(classes, back=0, *, long=False):
     """Classes from the left, and some in the other direction."""
     named = names(long)
     there, reverse = duplex(named("bottleneck"), named("left"), named("right"))
-    uniform = '{ uniform = ["60ms", "100ms"] }'
-    of = [traffic(named(f"class{i}"), there, what=BURSTS, rtt=uniform) for i in range(classes)]
+    uniform = {"uniform": [60_000_000, 100_000_000]}
+    of = [traffic(named(f"class{i}"), there, workload=BURSTS, rtt=uniform) for i in range(classes)]
     of += [traffic(named(f"back{i}"), reverse, rtt=None) for i in range(back)]
-    return Network((there.source, there.target), (there, reverse), tuple(of))
+    return Plan((there.source, there.target), (there, reverse), tuple(of))
 
 
 def parking_lot(hops, classes, *, long=False):
@@ -49,11 +52,11 @@ def parking_lot(hops, classes, *, long=False):
     forward = [there for there, _ in pairs]
     of = [traffic(named(f"long{i}"), *forward) for i in range(classes)]
     of += [
-        traffic(named(f"cross{j}_{i}"), link, what=BURSTS)
+        traffic(named(f"cross{j}_{i}"), link, workload=BURSTS)
         for j, link in enumerate(forward)
         for i in range(classes)
     ]
-    return Network(nodes, tuple(link for pair in pairs for link in pair), tuple(of))
+    return Plan(nodes, tuple(link for pair in pairs for link in pair), tuple(of))
 
 
 def graph(pairs, *, long=False, classes=1):
@@ -66,7 +69,7 @@ def graph(pairs, *, long=False, classes=1):
         for link in duplex(named(f"link{i}"), named(f"n{a}"), named(f"n{b}"))
     ]
     of = [traffic(named(f"c{i}_{j}"), link) for i, link in enumerate(links[::2]) for j in range(classes)]
-    return Network(nodes, tuple(links), tuple(of))
+    return Plan(nodes, tuple(links), tuple(of))
 
 
 MESH = [(a, b) for a in range(5) for b in range(a + 1, 5)]
@@ -87,7 +90,7 @@ NETWORKS = {
     "parallel links": graph([(0, 1), (0, 1), (0, 1), (1, 2), (1, 2)]),
     "chain with a bypass": graph([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (1, 4)], long=True),
     "two islands": graph([(0, 1), (2, 3)]),
-    "capitals": Network(("W" * 30, "漢" * 30), tuple(duplex("M" * 30, "W" * 30, "漢" * 30)), ()),
+    "capitals": Plan(("W" * 30, "漢" * 30), tuple(duplex("M" * 30, "W" * 30, "漢" * 30)), ()),
 }
 
 MEASURE = """(() => {

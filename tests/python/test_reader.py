@@ -49,7 +49,7 @@ def queries(monkeypatch):
 
 def test_a_query_reads_as_many_flows_as_fit(experiment, queries, monkeypatch):
     runs = experiment.runs
-    flows = [run.manifest["tables"]["flows"]["rows"] for run in runs]
+    flows = [run.manifest.tables["flows"].rows for run in runs]
     assert len(runs) == 4
     assert len(set(flows)) == 1
     monkeypatch.setattr(reader_module, "FLOWS_READ_TOGETHER", 3 * flows[0])
@@ -63,7 +63,7 @@ def test_a_query_reads_as_many_flows_as_fit(experiment, queries, monkeypatch):
 
 def test_of_too_many_flows_the_first_that_were_read_are_let_go(experiment, queries, monkeypatch):
     runs = experiment.runs
-    flows = runs[0].manifest["tables"]["flows"]["rows"]
+    flows = runs[0].manifest.tables["flows"].rows
     monkeypatch.setattr(reader_module, "FLOWS_READ_TOGETHER", flows)
     monkeypatch.setattr(reader_module, "FLOWS_KEPT", 2 * flows)
     reader = Reader()

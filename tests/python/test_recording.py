@@ -68,20 +68,19 @@ def test_manifests_are_what_their_schema_says(experiment):
 
 def test_digests_are_those_of_the_files_content(experiment):
     for run in experiment.runs[::3]:
-        assert len(run.manifest["tables"]) == 7
-        for name, facts in run.manifest["tables"].items():
-            assert digest_of(run.path / f"{name}.parquet") == facts["digest"], name
+        assert len(run.manifest.tables) == 7
+        for name, facts in run.manifest.tables.items():
+            assert digest_of(run.path / f"{name}.parquet") == facts.digest, name
 
 
 def test_the_plan_digest_is_that_of_the_plan(experiment):
     described = {arm["name"]: arm["digest"] for arm in experiment.details["arms"]}
     for run in experiment.runs:
-        deciding = {key: value for key, value in run.plan.items() if key not in ("title", "arm", "origins")}
+        plan = json.loads((run.path / "manifest.json").read_text())["plan"]
+        deciding = {key: value for key, value in plan.items() if key not in ("title", "arm", "origins")}
         canonical = json.dumps(deciding, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         assert (
-            hashlib.sha256(canonical.encode()).hexdigest()
-            == run.manifest["plan_digest"]
-            == described[run.arm]
+            hashlib.sha256(canonical.encode()).hexdigest() == run.manifest.plan_digest == described[run.arm]
         )
 
 

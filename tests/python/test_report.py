@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import aqmlab
-from aqmlab.plan import network
 from aqmlab.plots.draw import KINDS, draw
 from aqmlab.reports.answer import answer, best_arm
 from aqmlab.reports.network_svg import network_svg, spread
@@ -74,7 +73,7 @@ def test_the_page_says_what_was_asked_and_found(page, experiment):
             assert f"±\u00a0{half}" in text or f"±&nbsp;{half}" in page
     assert "Mean ± half-width of the 95 % Student t interval over the seeds 1 to 2" in text
     assert "aqmlab run scenario.toml --seed 1 --runs 2" in text
-    assert experiment.runs[0].manifest["plan_digest"] in text
+    assert experiment.runs[0].manifest.plan_digest in text
     assert "topology.queue.limit" in text
 
 
@@ -142,10 +141,10 @@ def test_the_command_quotes_what_a_shell_would_split(experiment):
 
 
 def test_the_network_is_drawn_whole(experiment):
-    drawing = network_svg(network(experiment.runs[0].plan), {"bottleneck": "<b> / red"})
+    drawing = network_svg(experiment.runs[0].plan, {"bottleneck": "<b> / red"})
     for text in ("3 × ftp", "1 × cbr", "bottleneck", "2 Mbit/s · 5 ms", "&lt;b&gt; / red", "base RTT 30 ms"):
         assert text in drawing
-    assert spread('{ uniform = ["60ms", "100ms"] }') == "60 ms to 100 ms"
+    assert spread({"uniform": [60_000_000, 100_000_000]}) == "60 ms to 100 ms"
 
 
 @needs_chromium

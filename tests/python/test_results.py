@@ -174,7 +174,10 @@ def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experimen
     assert results.queue_of(results.cells[0]) == "bottleneck"
     # Were no queue called so, it would be the one that is busy: the acknowledgments' is hardly.
     renamed = [
-        replace(run, manifest=run.manifest | {"links": [link | {"name": "other"} for link in run.links]})
+        replace(
+            run,
+            manifest=replace(run.manifest, links=tuple(replace(link, name="other") for link in run.links)),
+        )
         for run in experiment.runs
     ]
     results = Results.of_experiment(replace(experiment, runs=tuple(renamed)))

@@ -18,7 +18,7 @@ from aqmlab.recording import load
 
 def digests(experiment):
     return {
-        (run.arm, run.seed): {name: facts["digest"] for name, facts in run.manifest["tables"].items()}
+        (run.arm, run.seed): {name: facts.digest for name, facts in run.manifest.tables.items()}
         for run in experiment.runs
     }
 

@@ -85,7 +85,7 @@ def test_one_run_is_that_of_the_experiment(small, experiment, tmp_path):
     (same,) = [run for run in experiment.runs if (run.arm, run.seed) == ("RED + ECN", 2)]
     assert (
         json.loads((tmp_path / "deep" / "one" / "manifest.json").read_text())["tables"]
-        == same.manifest["tables"]
+        == same.manifest.tables
     )
 
 

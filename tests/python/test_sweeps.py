@@ -62,7 +62,7 @@ def test_results_are_by_cell_in_the_order_of_the_scenario(swept):
     assert (results.seeds, results.missing, results.question) == ((1, 2, 3), (), "Which queue?")
     (cell,) = results.select("RED", {"rate": "4Mbit", "count": "2"})
     assert [run.seed for run in results.runs(cell)] == [1, 2, 3]
-    assert {run.plan["links"][0]["rate"] for run in results.runs(cell)} == {"4Mbit"}
+    assert {run.plan.links[0].rate_bps for run in results.runs(cell)} == {4_000_000}
 
 
 def test_a_cell_has_the_same_values_as_an_experiment_of_its_own(swept, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find, measure
 from aqmlab.metrics.thresholds import thresholds
-from aqmlab.plan import size_bytes
+from aqmlab.plan import Plan
 
 RED = {"min_th": "9p", "max_th": "27p", "measure": "packets", "mean_packet": "1.5kB"}
 
@@ -34,7 +34,7 @@ def scripted(averages, settings=RED, backlog=()):
         "nodes": ["l", "r"],
         "classes": [],
     }
-    run = SimpleNamespace(plan=plan, t0_ns=0, t1_ns=len(averages) * 10**9)
+    run = SimpleNamespace(plan=Plan.of(plan), t0_ns=0, t1_ns=len(averages) * 10**9)
     bins = Histogram(*(tuple(column) for column in zip(*backlog, strict=True))) if backlog else Histogram()
     totals = {("bottleneck", "*"): QueueTotals("bottleneck", "*", {}, backlog=bins)}
     return Scripted(run, totals, [], averages=tuple(averages))
@@ -132,8 +132,3 @@ def test_the_drop_rate_is_of_the_wire(experiment):
     dropped = totals.sum_over_reasons("dropped")
     assert dropped > 0
     assert classes[0] == pytest.approx(dropped * 1500 * 8 / 5)
-
-
-@pytest.mark.parametrize(("text", "size"), [("500B", 500), ("1.5kB", 1500), ("2MB", 2e6), ("1GB", 1e9)])
-def test_sizes_of_a_plan_are_read(text, size):
-    assert size_bytes(text) == pytest.approx(size)

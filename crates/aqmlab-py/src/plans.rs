@@ -1,6 +1,6 @@
 //! Scenarios: parsed, checked, told with the origin of every value.
 
-use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, Sweep};
+use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, PlanJson, Sweep};
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
@@ -16,15 +16,16 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
     Ok(json_text(&about(&sweep, explained(&sweep.experiment()))))
 }
 
-/// JSON Schema text of what one of these words names: `scenario`, `manifest`.
+/// JSON Schema text of what one of these words names: `scenario`, `plan`, `manifest`.
 #[pyfunction]
 pub(crate) fn schema(of: &str) -> PyResult<String> {
     let schema = match of {
         "scenario" => aqmlab_scenario::schema(),
+        "plan" => aqmlab_scenario::plan_schema(),
         "manifest" => aqmlab_recording::manifest_schema(),
         _ => {
             return Err(UsageError::new_err(format!(
-                "there is no schema of `{of}`; there are those of `scenario` and `manifest`"
+                "there is no schema of `{of}`; there are those of `scenario`, `plan` and `manifest`"
             )));
         }
     };
@@ -149,7 +150,7 @@ pub(crate) struct Arm<'p> {
     name: &'p str,
     slug: String,
     digest: String,
-    plan: Value,
+    plan: PlanJson,
     end_ns: u64,
     memory_bytes: u64,
 }
@@ -185,11 +186,11 @@ pub(crate) fn arms(experiment: &Experiment) -> Vec<Arm<'_>> {
 }
 
 fn arm(slug: String, plan: &Plan) -> Arm<'_> {
-    let (digest, json) = plan.digest_and_json();
+    let json = plan.to_json();
     Arm {
         name: &plan.arm,
         slug,
-        digest,
+        digest: json.digest(),
         plan: json,
         end_ns: plan.stop.at.as_ns(),
         memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256. Prints as 64 hexadecimal digits.
@@ -34,19 +33,6 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The canonical text of a JSON value: object keys in byte order, no blanks, numbers as `serde_json` prints
-/// them (the shortest text that reads back as the same number).
-pub fn canonical_json(value: &Value) -> String {
-    let mut out = String::new();
-    write_canonical(value, &mut out);
-    out
-}
-
-/// The digest of a JSON value: of its canonical text.
-pub fn json_digest(value: &Value) -> Digest {
-    Digest::of(canonical_json(value).as_bytes())
-}
-
 /// The text of a JSON object with a last member `file_digest`: the digest of all bytes that stand before it.
 ///
 /// # Panics
@@ -58,38 +44,6 @@ pub(crate) fn sealed(object: &impl Serialize) -> String {
     let head = format!("{members},\n  ");
     let digest = Digest::of(head.as_bytes());
     format!("{head}\"file_digest\": \"{digest}\"\n}}\n")
-}
-
-fn write_canonical(value: &Value, out: &mut String) {
-    match value {
-        Value::Array(items) => {
-            out.push('[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write_canonical(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            // Sorted here, for whether a map keeps the order of insertion is a feature that any crate of a
-            // build can switch on.
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            out.push('{');
-            for (i, (key, item)) in entries.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                out.push_str(&Value::from(key.as_str()).to_string());
-                out.push(':');
-                write_canonical(item, out);
-            }
-            out.push('}');
-        }
-        scalar => out.push_str(&scalar.to_string()),
-    }
 }
 
 /// Feeds typed values to SHA-256, by way of a buffer: one call a value would cost more than the hashing.
@@ -173,11 +127,5 @@ mod tests {
         let digest = "6307439874e33cd516dd610d809eab1e3e429e27350db63ef7f2f8cd79888620";
         let text = sealed(&json!({"a": 1}));
         assert_eq!(text, format!("{{\n  \"a\": 1,\n  \"file_digest\": \"{digest}\"\n}}\n"));
-    }
-
-    #[test]
-    fn the_canonical_text_sorts_keys_at_every_depth() {
-        let value = json!({"b": [1, {"z": null, "a": 0.1}], "a": "\"\u{e9}"});
-        assert_eq!(canonical_json(&value), r#"{"a":"\"é","b":[1,{"a":0.1,"z":null}]}"#);
     }
 }

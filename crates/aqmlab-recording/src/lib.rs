@@ -32,7 +32,7 @@ mod streamed;
 mod table;
 
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
-pub use digest::{Digest, canonical_json, json_digest};
+pub use digest::Digest;
 pub use directory::{Staged, StreamedFile};
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};

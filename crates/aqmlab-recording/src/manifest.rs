@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use aqmlab_scenario::PlanJson;
 use aqmlab_units::{Instant, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::digest::{Digest, json_digest};
+use crate::digest::Digest;
 use crate::live::LiveReport;
 use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. From 2 on there are digests of the files; with 3 some
-/// columns got other names (`docs/recording.md` lists them).
+/// columns got other names (`docs/recording.md` lists them), and plans have whole numbers with their units in the names.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// Raised by one whenever the same plan and seed give other numbers than before. Live runs have the same one: what their
@@ -37,7 +38,7 @@ pub struct Manifest {
     /// The seed.
     pub seed: u64,
     /// The plan, every value with its origin.
-    pub plan: Value,
+    pub plan: PlanJson,
     /// The begin of the measured interval.
     pub t0: Instant,
     /// The end of the measured interval and of the run.
@@ -117,7 +118,7 @@ struct ManifestFile<'m> {
     /// SHA-256 of what decides the result but for the seed.
     plan_digest: String,
     /// The plan, every value with its origin.
-    plan: &'m Value,
+    plan: &'m PlanJson,
     /// The begin of the measured interval.
     t0_ns: u64,
     /// The end of the measured interval and of the run.
@@ -171,16 +172,6 @@ pub fn manifest_schema() -> Value {
 }
 
 impl Manifest {
-    /// The digest of what decides a run's result but for the seed: of the plan's canonical JSON without the
-    /// keys that only name or explain (`title`, `arm`, `origins`).
-    pub fn plan_digest(&self) -> Digest {
-        let mut deciding = self.plan.clone();
-        if let Some(plan) = deciding.as_object_mut() {
-            plan.retain(|key, _| !matches!(key.as_str(), "title" | "arm" | "origins"));
-        }
-        json_digest(&deciding)
-    }
-
     /// The content of `manifest.json`, without its own digest, for a recording with these tables.
     pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
         ManifestFile {
@@ -191,7 +182,7 @@ impl Manifest {
             title: &self.title,
             arm: &self.arm,
             seed: self.seed,
-            plan_digest: self.plan_digest().to_string(),
+            plan_digest: self.plan.digest(),
             plan: &self.plan,
             t0_ns: self.t0.as_ns(),
             t1_ns: self.t1.as_ns(),

@@ -1,5 +1,7 @@
 //! Captures: block by block as the format says, and part of a recording or of nothing.
 
+mod support;
+
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,6 @@ use aqmlab_recording::capture::{
 };
 use aqmlab_recording::{Host, Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
-use serde_json::json;
 
 #[derive(Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -101,7 +102,7 @@ fn recording() -> Recording {
         title: "t".into(),
         arm: "red".into(),
         seed: 1,
-        plan: json!({}),
+        plan: support::plan(),
         t0: Instant::ZERO,
         t1: Instant::from_ns(2),
         stopped_by: StoppedBy::Time,

@@ -1,5 +1,7 @@
 //! Requests in a recording: what counts, distributions, the sample, and rows that are written in batches.
 
+mod support;
+
 use std::fs;
 use std::io::{self, Write};
 
@@ -341,7 +343,7 @@ fn manifest() -> Manifest {
         title: "t".into(),
         arm: "a".into(),
         seed: 1,
-        plan: json!({}),
+        plan: support::plan(),
         t0: T0,
         t1: T1,
         stopped_by: StoppedBy::Time,

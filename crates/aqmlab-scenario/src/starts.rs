@@ -4,11 +4,10 @@ use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_traffic::Distribution;
 use aqmlab_units::Span;
 
-use crate::drawn::Times;
 use crate::field::{Absent, Form};
 use crate::language::{FILE, STARTS};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, Plan, SeedStarts};
+use crate::plan::{Plan, SeedStarts};
 use crate::suggest::counted;
 use crate::tree::{Node, Tree};
 
@@ -102,14 +101,6 @@ impl std::fmt::Display for BySeed<'_> {
         };
         let lists: Vec<String> = self.0.lists.iter().map(list).collect();
         write!(f, "{{ seeds = [{}] }}", lists.join(", "))
-    }
-}
-
-/// A class's starts as they would be written.
-pub(crate) fn written(class: &ClassPlan) -> String {
-    match &class.seed_starts {
-        Some(starts) => BySeed(starts).to_string(),
-        None => Times(&class.start).to_string(),
     }
 }
 

@@ -138,7 +138,7 @@ fn a_plan_written_out_in_full_is_the_same_plan() {
         for plan in &experiment.arms {
             let name = format!("written out: {}", plan.arm);
             let twin = again.arms.iter().find(|a| a.arm == name).expect("the arm is there");
-            assert_eq!(twin.to_json()["links"], plan.to_json()["links"], "{name}");
+            assert_eq!(twin.to_json().links, plan.to_json().links, "{name}");
             assert_eq!(twin.digest(), plan.digest(), "{name}");
         }
         assert!(again.arms.len() >= n);
@@ -155,7 +155,7 @@ fn every_parameter_has_an_origin_a_source_and_help() {
                 // PI's `gains = "auto"` names its design rule, whose results stand in a and b.
                 let word = p.path.ends_with(".gains");
                 assert!(word || p.value != "auto", "{} is left automatic", p.path);
-                assert_eq!(json["origins"][&p.path], p.origin.to_string(), "{}", p.path);
+                assert_eq!(json.origins[&p.path], p.origin.to_string(), "{}", p.path);
             }
             let mut paths: Vec<&str> = plan.parameters.iter().map(|p| p.path.as_str()).collect();
             paths.sort_unstable();

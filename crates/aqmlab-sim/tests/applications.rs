@@ -2,6 +2,7 @@
 mod support;
 
 use aqmlab_recording::Recording;
+use aqmlab_scenario::plan_json::WorkloadJson;
 use aqmlab_scenario::{Experiment, Files, Limits, parse_within};
 use aqmlab_sim::{Control, run};
 use support::{flows, integers, record, summary};
@@ -78,7 +79,7 @@ fn another_content_of_a_trace_is_another_plan() {
     assert_eq!(one, digest("start_s,request_bytes,response_bytes\n1,100,1000\n"));
     assert_ne!(one, digest("start_s,request_bytes,response_bytes\n1,100,1001\n"));
     let plan = experiment(kind, "start_s,request_bytes,response_bytes\n1,100,1000\n").arms[0].to_json();
-    let digest = plan["classes"][0]["workload"]["digest"].as_str().expect("the plan keeps it");
+    let WorkloadJson::Trace { digest, .. } = &plan.classes[0].workload else { panic!("it is a trace") };
     assert_eq!(digest.len(), 64);
 }
 

@@ -11,7 +11,7 @@ from aqmlab.claims.tree import Choice, Every, Label, Pick, label
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics import Window
-from aqmlab.plan import Network, network
+from aqmlab.plan import Plan
 from aqmlab.results import Axis, Results, axis_named
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
@@ -46,20 +46,18 @@ class Names:
     @staticmethod
     def of_results(results: Results) -> Names:
         """Those of a sweep or an experiment; queues and classes are those of the plans of its runs."""
-        plans = {
-            run.manifest["plan_digest"]: run.plan for cell in results.cells for run in results.runs(cell)
-        }
-        return Names.of_networks(results.arms, results.axes, [network(plan) for plan in plans.values()])
+        plans = {run.manifest.plan_digest: run.plan for cell in results.cells for run in results.runs(cell)}
+        return Names.of_plans(results.arms, results.axes, plans.values())
 
     @staticmethod
-    def of_networks(arms: Iterable[str], axes: Iterable[Axis], networks: Iterable[Network]) -> Names:
-        """Arms and axes, and the queues and classes of networks."""
-        networks = tuple(networks)
+    def of_plans(arms: Iterable[str], axes: Iterable[Axis], plans: Iterable[Plan]) -> Names:
+        """Arms and axes, and the queues and classes of plans."""
+        plans = tuple(plans)
         return Names(
             tuple(arms),
             tuple(axes),
-            tuple(dict.fromkeys(link.name for each in networks for link in each.links)),
-            tuple(dict.fromkeys(of.name for each in networks for of in each.classes)),
+            tuple(dict.fromkeys(link.name for each in plans for link in each.links)),
+            tuple(dict.fromkeys(of.name for each in plans for of in each.classes)),
         )
 
     def key(self, axis: Label) -> str:

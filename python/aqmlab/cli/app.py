@@ -250,9 +250,11 @@ app.command()(reproduce)
 
 @app.command()
 def schema(
-    of: Annotated[str, typer.Argument(help="scenario, or manifest: what a run says of itself.")] = "scenario",
+    of: Annotated[
+        str, typer.Argument(help="scenario; plan: what one resolves to; manifest: what a run says of itself.")
+    ] = "scenario",
 ) -> None:
-    """Print the JSON Schema of scenarios, or of the manifests of runs."""
+    """Print the JSON Schema of scenarios, plans or manifests."""
     from aqmlab.api import schema as content
 
     tell_json(content(of))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TextIO
-
-from aqmlab.errors import UsageError
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BEFORE_ETA = 0.5
@@ -109,15 +106,11 @@ def sweep_text(now: Mapping[str, Any], elapsed_s: float) -> str:
     return " · ".join(parts)
 
 
-_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
 def duration_s(text: str) -> float:
-    """Seconds of ``250ms``, ``90s``, ``10min`` or ``1.5h``."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(ms|s|min|h)", text.strip())
-    if not found:
-        raise UsageError(f"`{text}` is no time; write a number with ms, s, min or h: `10min`")
-    return float(found[1]) * _SECONDS[found[2]]
+    """Seconds of a time as scenarios write it: ``250ms``, ``90s``, ``10min`` or ``1.5h``."""
+    from aqmlab import _core
+
+    return _core.quantity(text, "ns") / 1e9
 
 
 def duration_text(seconds: float) -> str:

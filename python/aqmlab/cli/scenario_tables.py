@@ -62,15 +62,15 @@ def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
 
 def _head(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from aqmlab.figures import counted
-    from aqmlab.plan import network
+    from aqmlab.plan import Plan
 
     arms, seeds, cases = answer["arms"], answer["seeds"], answer["cases"]
-    networks = [network(arm["plan"]) for arm in arms]
+    plans = [Plan.of(arm["plan"]) for arm in arms]
     classes = {
-        of.name: f"{of.name} ({of.count} {of.kind})" for each in reversed(networks) for of in each.classes
+        of.name: f"{of.name} ({of.count} {of.kind})" for each in reversed(plans) for of in each.classes
     }
     yield "arms", ", ".join(arm["name"] for arm in arms)
-    yield "queues", ", ".join(dict.fromkeys(link.name for each in networks for link in each.links))
+    yield "queues", ", ".join(dict.fromkeys(link.name for each in plans for link in each.links))
     yield "classes", ", ".join(classes.values())
     yield "seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     parts = (counted(len(arms), "arm"), counted(cases, "case"), counted(len(seeds), "seed"))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from aqmlab.metrics.flow import goodput
 from aqmlab.metrics.measured import Measured, Window
 from aqmlab.metrics.queue import queueing_delay_mean
 from aqmlab.metrics.registry import metric
+from aqmlab.plan import TrafficClass
 
 
 @metric(
@@ -70,9 +68,9 @@ def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
     """How long a round trip takes."""
     chosen = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
     waits = {
-        str(entry["name"]): _waiting_s(run, entry)
-        for entry in run.run.plan.get("classes", ())
-        if any(flow.class_name == entry["name"] for flow in chosen)
+        entry.name: _waiting_s(run, entry)
+        for entry in run.run.plan.classes
+        if any(flow.class_name == entry.name for flow in chosen)
     }
     total = 0.0
     for flow in chosen:
@@ -83,11 +81,11 @@ def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
     return total / len(chosen) if chosen else None
 
 
-def _waiting_s(run: Measured, entry: Mapping[str, Any]) -> float | None:
+def _waiting_s(run: Measured, entry: TrafficClass) -> float | None:
     """What packets of a class wait on a round trip; ``None`` where none passed some queue of it."""
     total = 0.0
-    for queue in (*entry.get("path", ()), *entry.get("return_path", ())):
-        wait_s = queueing_delay_mean(run, queue, str(entry["name"]))
+    for queue in (*entry.path, *entry.return_path):
+        wait_s = queueing_delay_mean(run, queue, entry.name)
         if wait_s is None:
             return None
         total += wait_s

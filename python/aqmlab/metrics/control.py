@@ -10,14 +10,13 @@ from collections.abc import Callable
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples
 from aqmlab.metrics.registry import metric
-from aqmlab.plan import network
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
     """The queue that the law is told to hold, ``q_ref``; ``None`` without one, or where it is in bytes."""
-    link = network(run.run.plan).link(queue)
-    text = str(link.settings.get("q_ref", "")) if link else ""
-    return float(text.removesuffix("p")) if text.endswith("p") else None
+    link = run.run.plan.link(queue)
+    target = link.settings.get("q_ref_packets") if link else None
+    return None if target is None else float(target)
 
 
 def _against_target(

@@ -205,9 +205,7 @@ class Measured:
 
     def at(self, queue: str) -> Measured:
         """The same run as a queue sees it: without the flows whose data do not cross it."""
-        from aqmlab.plan import elsewhere
-
-        left_out = frozenset() if queue == EVERY_QUEUE else elsewhere(self.run.plan, queue)
+        left_out = frozenset() if queue == EVERY_QUEUE else self.run.plan.elsewhere(queue)
         return self if left_out == self.left_out else replace(self, left_out=left_out)
 
     @property
@@ -239,12 +237,10 @@ class Measured:
         Arrivals are those at the first queue of the way, departures those from the last one; what was
         dropped or marked is of all of them. There is nothing else. For ``*`` it is the sum over the classes.
         """
-        from aqmlab.plan import way
-
         counts: defaultdict[str, int] = defaultdict(int)
-        for entry in self.run.plan.get("classes", ()):
-            if class_name in (EVERY_CLASS, entry["name"]):
-                _add_way(counts, [self.queues.get((queue, str(entry["name"]))) for queue in way(entry)])
+        for entry in self.run.plan.classes:
+            if class_name in (EVERY_CLASS, entry.name):
+                _add_way(counts, [self.queues.get((queue, entry.name)) for queue in entry.route])
         return QueueTotals(EVERY_QUEUE, class_name, dict(counts)) if counts else None
 
     def samples(self, table: str, name: str, queue: str) -> Samples:
@@ -355,22 +351,18 @@ def _quoted(text: str) -> str:
 
 def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
     """Whether each of these events at a queue in a part of the run is in the ``packets`` of the run."""
-    from aqmlab.plan import seconds
-
-    chosen = run.plan.get("record", {}).get("packets")
-    if chosen is None or queue not in chosen["links"] or chosen["flows"] is not None:
+    chosen = run.plan.packets
+    if chosen is None or queue not in chosen.links or not chosen.of_all_flows:
         return False
-    whole = seconds(chosen["from"]) <= window.from_s and (
-        chosen["until"] is None or seconds(chosen["until"]) >= window.until_s
+    whole = chosen.from_ns / 1e9 <= window.from_s and (
+        chosen.until_ns is None or chosen.until_ns / 1e9 >= window.until_s
     )
-    return whole and events <= set(chosen["events"])
+    return whole and events <= chosen.events
 
 
 @lru_cache(maxsize=4)
 def measure(experiment: Experiment) -> tuple[Measured, ...]:
     """Read what metrics need of all finished runs, in the order of ``experiment.runs``."""
-    from aqmlab.plan import responsive_classes
-
     histograms = _histograms(experiment)
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in experiment.runs]
     names, rows = _summary(experiment)
@@ -390,7 +382,7 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
     for index, *values in experiment.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(values)
     return tuple(
-        Measured(run, queues[i], Flows(flows[i]), responsive_classes(run.plan), experiment)
+        Measured(run, queues[i], Flows(flows[i]), run.plan.responsive, experiment)
         for i, run in enumerate(experiment.runs)
     )
 

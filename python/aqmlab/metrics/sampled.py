@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.metrics.measured import Measured, Window
-from aqmlab.plan import size_bytes
 
 Floats = npt.NDArray[np.float64]
 
@@ -18,7 +17,7 @@ EDGE = 1e-6
 
 def adds_bytes(run: Measured, queue: str) -> bool:
     """Whether the link behind a queue adds bytes to each packet, of which samples do not tell."""
-    return any(link["name"] == queue and size_bytes(link["overhead"]) > 0 for link in run.run.plan["links"])
+    return any(link.name == queue and link.overhead_bytes > 0 for link in run.run.plan.links)
 
 
 def counted(run: Measured, queue: str, window: Window, *columns: str) -> float | None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
-from aqmlab.plan import network, size_bytes, units_a_packet
 
 HOLD_S = 10.0
 """How long the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
@@ -44,19 +43,11 @@ class Thresholds:
 
 def thresholds(run: Measured, queue: str) -> Thresholds | None:
     """The thresholds of a queue's law; ``None`` without any."""
-    link = network(run.run.plan).link(queue)
-    if link is None or not {"min_th", "max_th", "measure"} <= link.settings.keys():
+    link = run.run.plan.link(queue)
+    if link is None or "measure" not in link.settings:
         return None
-    mean_packet = size_bytes(str(link.settings["mean_packet"]))
-
-    def packets(text: str) -> float:
-        return float(text[:-1]) if text.endswith("p") else size_bytes(text) / mean_packet
-
-    return Thresholds(
-        packets(str(link.settings["min_th"])),
-        packets(str(link.settings["max_th"])),
-        units_a_packet(run.run.plan, queue),
-    )
+    low, high = link.packets("min_th"), link.packets("max_th")
+    return None if low is None or high is None else Thresholds(low, high, link.units_a_packet)
 
 
 def average(run: Measured, queue: str) -> Samples | None:

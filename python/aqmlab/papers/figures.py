@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,7 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
     wanted = figure.content.get("seed")
     for run in runs:
         if wanted is None or run.seed == int(wanted):
-            return Run(run.path, {**run.manifest, "arm": arm})
+            return Run(run.path, replace(run.manifest, arm=arm))
     raise UsageError(f"figure {figure.name}: `{arm}` has no finished run with seed {wanted or 'any'}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from aqmlab.claims import Names
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
-from aqmlab.plan import network
+from aqmlab.plan import Plan
 from aqmlab.results import Axis
 
 AS_IT_STANDS = Thinned()
@@ -36,6 +36,5 @@ def names_of(paper: Paper, experiment: PaperExperiment, thinned: Thinned = AS_IT
     about = json.loads(expanded.about())
     axes = [Axis(a["name"], a["short"], tuple(a["keys"]), tuple(a["labels"])) for a in about["axes"]]
     cases = (json.loads(expanded.case(i)) for i in range(int(about["cases"])))
-    return Names.of_networks(
-        about["arms"], axes, [network(arm["plan"]) for case in cases for arm in case["arms"]]
-    )
+    plans = (Plan.of(arm["plan"]) for case in cases for arm in case["arms"])
+    return Names.of_plans(about["arms"], axes, plans)

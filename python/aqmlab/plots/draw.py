@@ -205,7 +205,7 @@ def draw_many(  # noqa: PLR0913 (keyword arguments)
 def version_of(results: Results) -> str:
     """Of aqmlab, as the runs have it."""
     manifests = [run.manifest for cell in results.cells for run in results.runs(cell)]
-    return ", ".join(sorted({str(manifest.get("aqmlab_version", "")) for manifest in manifests}))
+    return ", ".join(sorted({manifest.aqmlab_version for manifest in manifests}))
 
 
 def made(figure: Callable[[], Figure], look: Look) -> Figure:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from aqmlab.figures import counted
-from aqmlab.plan import Link, Network, TrafficClass
+from aqmlab.plan import Drawn, Link, Plan, TrafficClass, drawn_text, quantity_text
 from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
 
 _MOST_ACROSS = 3
@@ -53,7 +53,7 @@ class _Ends(NamedTuple):
         return [*self.senders.get(node, ()), *self.receivers.get(node, ())]
 
 
-def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
+def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     """Draw a network.
 
     Parameters
@@ -86,7 +86,7 @@ def network_svg(network: Network, queue_labels: dict[str, str]) -> str:
     )
 
 
-def _columns(network: Network) -> dict[str, int]:
+def _columns(network: Plan) -> dict[str, int]:
     """Column of each node: how many links the longest path has passed when it gets there."""
     columns = dict.fromkeys(network.nodes, 0)
     longest = max((c.path for c in network.classes), key=len, default=())
@@ -109,7 +109,7 @@ def _columns(network: Network) -> dict[str, int]:
     return {node: used.index(column - first) for node, column in columns.items()}
 
 
-def _grouped(network: Network, *, first: bool) -> dict[str, list[_End]]:
+def _grouped(network: Plan, *, first: bool) -> dict[str, list[_End]]:
     """The boxes of classes by the node where they begin, or end."""
     groups: defaultdict[str, list[_End]] = defaultdict(list)
     for traffic in network.classes:
@@ -121,7 +121,7 @@ def _grouped(network: Network, *, first: bool) -> dict[str, list[_End]]:
 
 def _end(traffic: TrafficClass, *, sends: bool) -> _End:
     head = f"{traffic.count} × {traffic.name}" if sends else f"{traffic.name}: receivers"
-    what = traffic.what if sends else (f"base RTT {spread(traffic.rtt)}" if traffic.rtt else "")
+    what = traffic.what if sends else (f"base RTT {spread(traffic.access.rtt_ns)}" if traffic.access else "")
     width = _BOX - 2 * _PADDING
     lines = (*wrapped(head, width, "rate"), *wrapped(what, width))
     return _End(lines, f"{head}: {what}" if what else head)
@@ -240,7 +240,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
     canvas.place(lines, (where for places in (first, others) for where in places), node)
 
 
-def _links(canvas: Canvas, network: Network, places: dict[str, _Point], labels: dict[str, str]) -> None:
+def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
     """Lines and their texts. A text that finds no room at its line gets a number there, and stands below."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
@@ -346,9 +346,8 @@ def spaced(quantity: str) -> str:
     return re.sub(r"^([0-9.]+)([A-Za-z])", r"\1 \2", quantity)
 
 
-def spread(distribution: str) -> str:
-    """``{ uniform = ["60ms", "100ms"] }`` as ``60 ms to 100 ms``; other distributions without their signs."""
-    uniform = re.search(r'uniform\s*=\s*\["([^"]*)",\s*"([^"]*)"\]', distribution)
-    if uniform:
-        return f"{spaced(uniform[1])} to {spaced(uniform[2])}"
-    return spaced(re.sub(r'[{}"\[\]]', "", distribution).strip())
+def spread(drawn: Drawn) -> str:
+    """A uniform distribution of times as ``60 ms to 100 ms``; others without their signs."""
+    if isinstance(drawn, Mapping) and "uniform" in drawn:
+        return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
+    return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

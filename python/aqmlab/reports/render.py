@@ -14,7 +14,6 @@ from aqmlab.answers import Table, table
 from aqmlab.faithfulness import verdicts
 from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, listed, time_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, measure
-from aqmlab.plan import network
 from aqmlab.recording import Experiment, Run
 from aqmlab.reports import charts
 from aqmlab.reports.answer import answer, best_arm
@@ -59,7 +58,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
     of_class = "" if class_name == EVERY_CLASS else f"Class {class_name} alone. "
     context = {
         "version": experiment.version,
-        "results_version": first.manifest.get("results_version", ""),
+        "results_version": first.manifest.results_version or "",
         "kicker": _kicker(results, runs),
         "title": experiment.title,
         "question": experiment.question,
@@ -77,7 +76,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
         "live": live_context(found, results.arms),
         "lateness_chart": "" if late is None else CHART,
         "overviews": list(overviews),
-        "network": Markup(network_svg(network(first.plan), _queue_labels(experiment, results))),
+        "network": Markup(network_svg(first.plan, _queue_labels(experiment, results))),
         "legend": [{"arm": arm, "swatch": swatch(i)} for i, arm in enumerate(results.arms)],
         "time_charts": [
             {"place": f"chart-{name}", "arms": " ".join(map(str, sorted(chart.arms)))}
@@ -111,7 +110,7 @@ def command(experiment: Experiment) -> str:
 
 def is_live(experiment: Experiment) -> bool:
     """Whether its runs were live."""
-    return any("live" in run.manifest for run in experiment.runs)
+    return any(run.manifest.live is not None for run in experiment.runs)
 
 
 def _claims(results: Results) -> dict[str, Any]:
@@ -209,7 +208,7 @@ def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:
     """The disciplines that the arms put at a link, where they differ."""
     labels: dict[str, list[str]] = {}
     for arm in results.arms:
-        for link in network(experiment.runs_of(arm)[0].plan).links:
+        for link in experiment.runs_of(arm)[0].plan.links:
             kinds = labels.setdefault(link.name, [])
             if link.queue not in kinds:
                 kinds.append(link.queue)
@@ -257,7 +256,7 @@ def _parameters(experiment: Experiment, results: Table) -> list[dict[str, Any]]:
         plan = experiment.runs_of(arm)[0].plan
         parameters = described.get(arm) or [
             {"path": path, "value": "", "origin": origin, "source": "", "help": ""}
-            for path, origin in plan.get("origins", {}).items()
+            for path, origin in (plan.origins or {}).items()
         ]
         result.append({"name": arm, "parameters": parameters})
     return result
@@ -268,9 +267,9 @@ def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
     digests = []
     for arm in results.arms:
         runs = experiment.runs_of(arm)
-        digests.append({"name": f"plan of {arm}", "value": str(runs[0].manifest["plan_digest"])})
+        digests.append({"name": f"plan of {arm}", "value": runs[0].manifest.plan_digest})
         for run in runs:
-            tables = {name: facts["digest"] for name, facts in run.manifest["tables"].items()}
+            tables = {name: facts.digest for name, facts in run.manifest.tables.items()}
             text = json.dumps(tables, sort_keys=True, separators=(",", ":"))
             digests.append(
                 {"name": f"{arm}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()}

@@ -21,7 +21,7 @@ def balanced(results: Results) -> Check:
         wrong = []
         for run in results.measured(cell):
             packets += sum(totals["arrivals_packets"] for totals in _queues(run).values())
-            if run.run.manifest.get("books_balanced") is False:
+            if not run.run.manifest.books_balanced:
                 wrong.append(f"those of seed {run.run.seed}, as its manifest says")
             wrong += [
                 f"not at `{queue}`, seed {run.run.seed}"

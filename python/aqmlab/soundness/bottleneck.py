@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.plan import greedy_classes
+from aqmlab.plan import Link
 from aqmlab.soundness.doubt import Check, Finding, merged
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _doubted(cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence
     queue = queues[name]
     busy = f"busy {queue.busy_percent:.1f} % of the time"
     idle = 100.0 - queue.busy_percent
-    greedy = any(greedy_classes(run.run.plan) for run in runs)
+    greedy = any(run.run.plan.greedy for run in runs)
     if queue.most_waiting <= 1:
         sentence = f"`{name}` never had more than one packet waiting ({busy}): its discipline has no effect"
         return Finding(cell, "serious", sentence, _elsewhere(name, queues), idle)
@@ -112,9 +112,9 @@ def _asks_for_the_buffer(results: Results) -> bool:
         return False
     limits: dict[str, set[str]] = {}
     for cell in _with_runs(results):
-        plan = _queue_plan(results.measured(cell)[0], results.queue_of(cell))
-        rest = {name: value for name, value in plan["settings"].items() if name != "limit"}
-        limits.setdefault(f"{plan['kind']} {rest}", set()).add(str(plan["settings"].get("limit")))
+        link = _link(results.measured(cell)[0], results.queue_of(cell))
+        rest = {name: value for name, value in link.settings.items() if not name.startswith("limit_")}
+        limits.setdefault(f"{link.queue} {rest}", set()).add(link.limit or "")
     return any(len(different) > 1 for different in limits.values())
 
 
@@ -141,12 +141,10 @@ def _totals(runs: Sequence[Measured], name: str) -> _Queue | None:
     )
 
 
-def _queue_plan(run: Measured, name: str) -> Mapping[str, Any]:
-    links = run.run.plan["links"]
-    found: Mapping[str, Any] = next(link["queue"] for link in links if link["name"] == name)
-    return found
+def _link(run: Measured, name: str) -> Link:
+    return next(link for link in run.run.plan.links if link.name == name)
 
 
 def _limit(run: Measured, name: str) -> str:
-    limit = _queue_plan(run, name)["settings"].get("limit")
+    limit = _link(run, name).limit
     return "no limit" if limit is None else f"limit {limit}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
-from aqmlab.plan import OVER_TCP, TRACE, bits_per_second, size_bytes
+from aqmlab.plan import TRACE, TrafficClass
 from aqmlab.soundness.doubt import Check, Finding, merged
 
 if TYPE_CHECKING:
+    from aqmlab.manifest import LinkInfo
     from aqmlab.metrics import FlowTotals, Measured
     from aqmlab.results import Results
 
@@ -62,86 +63,80 @@ def _accounts(run: Measured) -> list[_Account]:
     """At each queue that data cross, those of the classes of which it can be told what is on its way."""
     if not run.interval_ns:
         return []
-    links = {str(link["name"]): link for link in run.run.links}
-    classes = [entry for entry in run.run.plan.get("classes", ()) if _largest_packet(entry) is not None]
-    flows = {
-        entry["name"]: [flow for flow in run.flows if flow.class_name == entry["name"]] for entry in classes
-    }
+    links = {link.name: link for link in run.run.links}
+    classes = [entry for entry in run.run.plan.classes if _largest_packet(entry) is not None]
+    flows = {entry.name: [flow for flow in run.flows if flow.class_name == entry.name] for entry in classes}
     accounts = []
     for queue, link in links.items():
         across = [
             entry
             for entry in classes
-            if queue in entry.get("path", ()) and not _slower_behind(run, entry, int(link["rate_bps"]))
+            if queue in entry.path and not _slower_behind(run, entry, link.rate_bps)
         ]
-        totals = [run.queues.get((queue, str(entry["name"]))) for entry in across]
+        totals = [run.queues.get((queue, entry.name)) for entry in across]
         if not across or None in totals:
             continue
-        got = sum(_got(run, entry, flows[entry["name"]]) for entry in across)
+        got = sum(_got(run, entry, flows[entry.name]) for entry in across)
         carried = sum(of_class["departures_bytes"] for of_class in totals if of_class is not None)
-        before = max(_before(run, entry, flows[entry["name"]], queue, links) for entry in across)
+        before = max(_before(run, entry, flows[entry.name], queue, links) for entry in across)
         accounts.append(_Account(queue, got, carried, before))
     return accounts
 
 
-def _largest_packet(entry: Mapping[str, Any]) -> float | None:
+def _largest_packet(entry: TrafficClass) -> float | None:
     """Bytes of a class's largest packet; ``None`` where it is drawn or listed, or servers answer."""
-    workload = entry["workload"]
-    if workload["kind"] in {TRACE, "schedule"}:
+    if entry.kind in {TRACE, "schedule"}:
         return None
-    if workload["kind"] in OVER_TCP:
-        return sum(_segment(workload))
-    try:
-        return size_bytes(workload["size"])
-    except (KeyError, StopIteration, ValueError):
-        return None
+    if entry.over_tcp:
+        return sum(_segment(entry))
+    size = entry.workload["size_bytes"]
+    return None if isinstance(size, Mapping) else float(size)
 
 
-def _segment(workload: Mapping[str, Any]) -> tuple[float, float]:
+def _segment(entry: TrafficClass) -> tuple[int, int]:
     """Bytes of a full segment: payload, and header as far as the plan tells it."""
-    tcp = workload["tcp"]
-    return size_bytes(tcp["mss"]), size_bytes(tcp.get("header", "0B"))
+    tcp = entry.tcp or {}
+    return int(tcp["mss_bytes"]), int(tcp.get("header_bytes", 0))
 
 
-def _got(run: Measured, entry: Mapping[str, Any], flows: Sequence[FlowTotals]) -> float:
+def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> float:
     """Bytes that the flows of a class got, with the least headers that they can have come with."""
     payload = sum(flow_goodput(run, flow) for flow in flows) * run.interval_s / 8
     # Kernels choose the size of their segments themselves.
-    if entry["workload"]["kind"] not in OVER_TCP or "live" in run.run.manifest:
+    if not entry.over_tcp or run.run.manifest.live is not None:
         return payload
-    mss, header = _segment(entry["workload"])
+    mss, header = _segment(entry)
     return payload * (mss + header) / mss
 
 
-def _slower_behind(run: Measured, entry: Mapping[str, Any], rate_bps: int) -> bool:
+def _slower_behind(run: Measured, entry: TrafficClass, rate_bps: int) -> bool:
     """Whether packets may wait behind the queue where nothing counts them: before their own slower links."""
-    access = entry.get("access")
-    if access and bits_per_second(access["rate"]) < rate_bps:
+    if entry.access and entry.access.rate_bps < rate_bps:
         return True
-    rules = (rule for rule in run.run.plan.get("delays", ()) if rule["class"] in (None, entry["name"]))
-    return any(rule["rate"] != "unlimited" for rule in rules)
+    rules = (rule for rule in run.run.plan.delays if rule.class_name in (None, entry.name))
+    return any(rule.limits_rate for rule in rules)
 
 
 def _before(
     run: Measured,
-    entry: Mapping[str, Any],
+    entry: TrafficClass,
     flows: Sequence[FlowTotals],
     queue: str,
-    links: Mapping[str, Mapping[str, Any]],
+    links: Mapping[str, LinkInfo],
 ) -> float:
     """What can be between a queue and the receivers of a class at one instant.
 
     What its link sends during the longest way to a receiver, what waits at the queues on it, and a packet on
     each link and at its end.
     """
-    path = list(entry["path"])
+    path = list(entry.path)
     rest = path[path.index(queue) :]
-    propagation = sum(int(links[name]["delay_ns"]) for name in (*path, *entry["return_path"]))
+    propagation = sum(links[name].delay_ns for name in (*path, *entry.return_path))
     own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
     # Of the flow's own part of its way a quarter is between the last router and the receiver, if no rule of
     # the scenario adds to it.
-    behind = own if run.run.plan.get("delays") else own / 4
-    way_ns = sum(int(links[name]["delay_ns"]) for name in rest) + behind
+    behind = own if run.run.plan.delays else own / 4
+    way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])
     packet = _largest_packet(entry) or 0.0
-    return int(links[queue]["rate_bps"]) * way_ns / 8e9 + packet * (waiting + len(rest) + 1)
+    return links[queue].rate_bps * way_ns / 8e9 + packet * (waiting + len(rest) + 1)

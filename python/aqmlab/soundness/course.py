@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aqmlab.plan import seconds
 from aqmlab.reader import RUNS_READ_TOGETHER
 from aqmlab.recording import Experiment
 
@@ -105,4 +104,4 @@ def _courses(rows: Sequence[tuple[float, float]], step_ns: int, width_ns: int) -
 
 def _step_ns(run: Run) -> int:
     """The sampling interval of queues; 0 if they are not sampled."""
-    return round(seconds(str(run.plan["record"]["queues"])) * 1e9)
+    return run.plan.queues_every_ns

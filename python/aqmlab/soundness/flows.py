@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.plan import greedy_classes, size_bytes
+from aqmlab.plan import TrafficClass, quantity_text
 from aqmlab.soundness.doubt import Check, Finding, merged
 
 if TYPE_CHECKING:
@@ -27,15 +25,15 @@ def limited_by_windows(results: Results) -> Check:
     for cell in results.cells:
         limited, greedy, largest = 0, 0, ""
         for run in results.measured(cell):
-            for entry in greedy_classes(run.run.plan):
+            for entry in run.run.plan.greedy:
                 window = _window_bytes(entry)
                 delay_s = _queueing_delay_s(run, entry)
-                flows = [flow for flow in run.flows if flow.class_name == entry["name"]]
+                flows = [flow for flow in run.flows if flow.class_name == entry.name]
                 greedy += len(flows)
                 held = sum(_under_way(flow, run, delay_s) >= FILLED * window for flow in flows)
                 limited += held
                 if held:
-                    largest = f"{_window_text(entry)} of `{entry['name']}`"
+                    largest = f"{_window_text(entry)} of `{entry.name}`"
         if limited:
             percent = 100.0 * limited / greedy
             sentence = (
@@ -48,17 +46,18 @@ def limited_by_windows(results: Results) -> Check:
     return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))
 
 
-def _window_bytes(entry: Mapping[str, Any]) -> float:
+def _window_bytes(entry: TrafficClass) -> float:
     """What may be under way at most: whole segments, for senders avoid partial ones (RFC 9293, 3.8.6.2.1)."""
-    tcp = entry["workload"]["tcp"]
-    mss = size_bytes(tcp["mss"])
-    return mss * min(int(tcp["max_window"]), max(1, math.floor(size_bytes(tcp["receive_window"]) / mss)))
+    tcp = entry.tcp or {}
+    mss = int(tcp["mss_bytes"])
+    return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))
 
 
-def _window_text(entry: Mapping[str, Any]) -> str:
-    tcp = entry["workload"]["tcp"]
-    by_segments = tcp["max_window"] * size_bytes(tcp["mss"]) <= size_bytes(tcp["receive_window"])
-    return f"the {tcp['max_window']} segments" if by_segments else f"the {tcp['receive_window']}"
+def _window_text(entry: TrafficClass) -> str:
+    tcp = entry.tcp or {}
+    if tcp["max_window"] * tcp["mss_bytes"] <= tcp["receive_window_bytes"]:
+        return f"the {tcp['max_window']} segments"
+    return f"the {quantity_text(tcp['receive_window_bytes'], 'bytes')}"
 
 
 def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> float:
@@ -69,9 +68,9 @@ def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> floa
     return flow.measured_received_bytes / measured_s * (flow.base_rtt_ns / 1e9 + queueing_delay_s)
 
 
-def _queueing_delay_s(run: Measured, entry: Mapping[str, Any]) -> float:
+def _queueing_delay_s(run: Measured, entry: TrafficClass) -> float:
     """Mean time that packets wait on the way there and back."""
-    path: Sequence[str] = [*entry["path"], *entry["return_path"]]
+    path = [*entry.path, *entry.return_path]
     total = 0.0
     for name in path:
         totals = run.queues.get((name, EVERY_CLASS))

@@ -19,7 +19,7 @@ _OTHER_STACK = "compare with a simulation only where this difference does not ma
 
 def any_live(results: Results) -> bool:
     """Whether some of the runs were live: else there is nothing to ask."""
-    return any("live" in run.manifest for cell in results.cells for run in results.runs(cell))
+    return any(run.manifest.live is not None for cell in results.cells for run in results.runs(cell))
 
 
 def kept_time(results: Results) -> Check:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures import time_text
-from aqmlab.plan import greedy_classes
 from aqmlab.soundness.course import Course, courses
 from aqmlab.soundness.doubt import Check, Doubt, Finding, merged
 from aqmlab.stats.intervals import estimate
@@ -34,7 +33,7 @@ def flows_have_started(results: Results) -> Check:
         for run in results.measured(cell):
             begin = run.run.t0_ns / 1e9
             # Transfers that arrive during the whole run are a workload, not a beginning.
-            long_lived = {entry["name"] for entry in greedy_classes(run.run.plan)}
+            long_lived = {entry.name for entry in run.run.plan.greedy}
             for flow in run.flows:
                 if flow.class_name in long_lived:
                     last = max(last, flow.start_ns / 1e9)

@@ -14,7 +14,7 @@ from aqmlab.errors import UsageError
 from aqmlab.experiment import check_metrics, chosen_seeds
 from aqmlab.figures import counted
 from aqmlab.files import slug
-from aqmlab.plan import bits_per_second, network
+from aqmlab.plan import Plan
 from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
 
@@ -183,7 +183,7 @@ class Cases:
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
-            names = Names.of_networks(self.about["arms"], axes_of(self.about), map(network, plans))
+            names = Names.of_plans(self.about["arms"], axes_of(self.about), map(Plan.of, plans))
             check_claims(self.about["claims"], names, self.file_name)
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
@@ -246,7 +246,7 @@ def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
 def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
     labels = tuple(str(label) for _, label in case["settings"])
     for arm in case["arms"]:
-        rates = (bits_per_second(link["rate"]) for link in arm["plan"]["links"])
+        rates = (link["rate_bps"] for link in arm["plan"]["links"])
         yield PlannedCell(
             case=int(case["index"]),
             labels=labels,

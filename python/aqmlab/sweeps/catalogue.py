@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
-from aqmlab.integrity import damaged_tables, read_json
+from aqmlab.integrity import damaged_tables
+from aqmlab.manifest import Manifest, read_manifest
+from aqmlab.plan import Plan
 from aqmlab.recording import load
 from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
@@ -32,14 +33,14 @@ class Entry:
     seed
         The seed.
     manifest
-        The content of ``manifest.json``.
+        What it says of itself.
     """
 
     path: Path
     digest: str
     cell: Cell
     seed: int
-    manifest: Mapping[str, Any]
+    manifest: Manifest
 
 
 @dataclass
@@ -56,12 +57,15 @@ class Catalogue:
         Sweep, cell, seed and digest of each run of each sweep, there or not.
     skipped
         What could not be read, with the reason.
+    plans
+        The plans of the recordings, by digest.
     """
 
     root: Path
     entries: list[Entry] = field(default_factory=list)
     cells: list[tuple[str, Cell, int, str]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    plans: dict[str, Plan] = field(default_factory=dict, repr=False)
 
     def axes(self) -> dict[str, str]:
         """Short name of each axis by its name."""
@@ -71,24 +75,26 @@ class Catalogue:
 
     def tables(self) -> list[str]:
         """The tables that any of the recordings has."""
-        return list(dict.fromkeys(table for entry in self.entries for table in entry.manifest["tables"]))
+        return list(dict.fromkeys(table for entry in self.entries for table in entry.manifest.tables))
 
     def mixed(self) -> bool:
         """Whether the recordings are of several versions, whose tables may differ in their columns."""
-        keys = ("aqmlab_version", "results_version", "format_version")
-        return len({tuple(entry.manifest.get(key) for key in keys) for entry in self.entries}) > 1
+        manifests = (entry.manifest for entry in self.entries)
+        return len({(m.aqmlab_version, m.results_version, m.format_version) for m in manifests}) > 1
 
     def files(self, table: str) -> list[tuple[TableFile, str]]:
         """The files of a table, each with the digest of its run; what is not as it was written is skipped."""
         found = []
         for entry in self.entries:
-            tables = entry.manifest["tables"]
+            tables = entry.manifest.tables
             if table not in tables:
                 continue
-            if damaged := damaged_tables(entry.path, tables, [table]):
+            if damaged := damaged_tables(entry.path, entry.manifest.file_digests, [table]):
                 self.skipped.extend(damaged.values())
             else:
-                file = TableFile(f"{entry.path}/{table}.parquet", has_early_names(entry.manifest))
+                file = TableFile(
+                    f"{entry.path}/{table}.parquet", has_early_names(entry.manifest.format_version)
+                )
                 found.append((file, entry.digest))
         return found
 
@@ -133,8 +139,8 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
     of_another = [
         entry
         for entry in found.entries
-        if entry.manifest.get("results_version") == _core.RESULTS_VERSION
-        and _core.run_digest(str(entry.manifest.get("plan_digest")), entry.seed) != entry.digest
+        if entry.manifest.results_version == _core.RESULTS_VERSION
+        and _core.run_digest(entry.manifest.plan_digest, entry.seed) != entry.digest
     ]
     found.skipped += [f"`{entry.path}` is the recording of another run" for entry in of_another]
     found.entries = [entry for entry in found.entries if entry not in of_another]
@@ -144,23 +150,20 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
 def _of_experiment(path: Path) -> Catalogue:
     found = Catalogue(path)
     for run in load(path).runs:
-        _add(found, run.path, None, f"{run.manifest['plan_digest']}-{run.seed}")
+        _add(found, run.path, None, f"{run.manifest.plan_digest}-{run.seed}")
     return found
 
 
 def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
     try:
-        manifest = read_json(path / "manifest.json")
-        cell = cell or Cell((), str(manifest["arm"]))
-        entry = Entry(path, digest, cell, int(manifest["seed"]), manifest)
+        manifest = read_manifest(path, found.plans)
+        entry = Entry(path, digest, cell or Cell((), manifest.arm), manifest.seed, manifest)
         there = {entry.name for entry in os.scandir(path)}
-        lacking = [table for table in manifest["tables"] if f"{table}.parquet" not in there]
+        lacking = [table for table in manifest.tables if f"{table}.parquet" not in there]
     except RecordingError as error:
         found.skipped.append(str(error))
     except OSError as error:
         found.skipped.append(f"cannot read `{path}`: {error.strerror}")
-    except (KeyError, TypeError, ValueError) as error:
-        found.skipped.append(f"`{path / 'manifest.json'}` is incomplete: {error!r}")
     else:
         if lacking:
             found.skipped.append(f"`{path}` is incomplete: `{lacking[0]}.parquet` is missing")

@@ -15,6 +15,7 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import write_whole
 from aqmlab.integrity import read_json, sealed
+from aqmlab.plan import Plan
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
@@ -176,7 +177,7 @@ class Recordings:
         self._store = store
         self.file = file
         self._runs: dict[tuple[Cell, int], Run] = {}
-        self._plans: dict[str, dict[str, Any]] = {}
+        self._plans: dict[str, Plan] = {}
         self._reader = Reader()
 
     def results(self, among: Container[str] | None = None) -> Results:
@@ -221,11 +222,11 @@ class Recordings:
             run = load_run(path, self._plans)
         except RecordingError as error:
             return Missing(cell, seed, str(error), damaged=True)
-        if (run.seed, run.manifest.get("plan_digest")) != (seed, self.file.plans[cell]):
+        if (run.seed, run.manifest.plan_digest) != (seed, self.file.plans[cell]):
             return Missing(cell, seed, f"`{path}` is the recording of another run", damaged=True)
         # The run may have been done for another scenario that calls it something else.
-        called = {"title": self.file.texts["title"], "arm": cell.arm}
-        self._runs[cell, seed] = replace(run, manifest=run.manifest | called)
+        called = replace(run.manifest, title=self.file.texts["title"], arm=cell.arm)
+        self._runs[cell, seed] = replace(run, manifest=called)
         return None
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from aqmlab.columns import RENAMED, has_early_names
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.integrity import read_json, table_digest
+from aqmlab.integrity import table_digest
+from aqmlab.manifest import read_manifest
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
@@ -117,13 +118,13 @@ def _unfinished(found: Results) -> bool:
 
 def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
-    manifests = [read_json(store.path_of(digest) / "manifest.json") for store in (source, into)]
+    manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
     # Files with other bytes may have the same content: another version may have written them.
-    tables = [{name: of["digest"] for name, of in manifest["tables"].items()} for manifest in manifests]
-    if len({has_early_names(manifest) for manifest in manifests}) > 1:
+    tables = [{name: of.digest for name, of in manifest.tables.items()} for manifest in manifests]
+    if len({has_early_names(manifest.format_version) for manifest in manifests}) > 1:
         homes = (source.path_of(digest), into.path_of(digest))
         for i, home in enumerate(homes):
-            if has_early_names(manifests[i]):
+            if has_early_names(manifests[i].format_version):
                 tables[i] |= _digests_by_present_names(home, tables[i])
     if tables[0] != tables[1]:
         raise RecordingError(

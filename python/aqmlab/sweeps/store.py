@@ -125,8 +125,8 @@ class Store:
         except DamageError as error:
             return error.reasons
         of = run.manifest
-        known = of.get("results_version") == _core.RESULTS_VERSION
-        if known and _core.run_digest(of["plan_digest"], run.seed) != digest:
+        known = of.results_version == _core.RESULTS_VERSION
+        if known and _core.run_digest(of.plan_digest, run.seed) != digest:
             return (f"`{path}` is the recording of another run",)
         return run.damage()
 

@@ -63,10 +63,8 @@ def render(results: Results, scored: Sequence[Scored] | None = None) -> str:
 def _versions(results: Results) -> tuple[str, str]:
     """Of aqmlab and of its results, as the runs have them; several where runs are of several."""
     manifests = [run.manifest for cell in results.cells for run in results.runs(cell)]
-    program, numbers = (
-        sorted({str(manifest.get(key, "")) for manifest in manifests})
-        for key in ("aqmlab_version", "results_version")
-    )
+    program = sorted({manifest.aqmlab_version for manifest in manifests})
+    numbers = sorted({str(manifest.results_version or "") for manifest in manifests})
     return ", ".join(program), ", ".join(numbers)
 
 

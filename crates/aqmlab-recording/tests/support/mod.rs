@@ -1,0 +1,11 @@
+//! A plan for the manifests of tests.
+
+use aqmlab_scenario::PlanJson;
+
+/// Of the smallest scenario.
+pub fn plan() -> PlanJson {
+    let text = "title = \"t\"\nduration = \"1s\"\n\
+                topology = { kind = \"dumbbell\", rate = \"1Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+                [[traffic]]\nname = \"a\"\nkind = \"bulk\"\n";
+    aqmlab_scenario::parse(text, "test").expect("a scenario").arms[0].to_json()
+}

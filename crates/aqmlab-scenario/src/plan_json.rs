@@ -1,0 +1,762 @@
+//! A plan as plain data, as it stands in a manifest: whole numbers of SI units with the unit in the name, every reference
+//! a name.
+//!
+//! What nobody asked for is not there, so that a new key leaves the digest of a plan without it as it was.
+
+use std::collections::BTreeMap;
+
+use aqmlab_qdisc::Ecn;
+use aqmlab_traffic::{Begin, Distribution, OnOff, PacketSizes, Spacing};
+use aqmlab_units::{Rate, Span};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+
+use crate::plan::{
+    Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, QueueCount, RecordPlan,
+    Sessions, Stop, Workload,
+};
+use crate::settings_json::{QueueJson, TcpJson};
+use crate::trace::ecn_word;
+
+/// A plan with the origin of every value.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(title = "aqmlab plan", deny_unknown_fields)]
+pub struct PlanJson {
+    /// The experiment's title; decides nothing.
+    pub title: String,
+    /// The arm's name; decides nothing.
+    pub arm: String,
+    /// Where each value came from, by its path in a scenario; decides nothing.
+    pub origins: BTreeMap<String, String>,
+    /// Measurement begins here.
+    pub warmup_ns: u64,
+    /// When the run ends.
+    pub stop: StopJson,
+    /// Names of routers.
+    pub nodes: Vec<String>,
+    /// Directed links, each with one queue in front.
+    pub links: Vec<LinkJson>,
+    /// Traffic classes.
+    pub classes: Vec<ClassJson>,
+    /// Delay stages in the order of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<DelayJson>,
+    /// What is recorded how often.
+    pub record: RecordJson,
+    /// How the live router runs it, where that is not as by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveJson>,
+}
+
+/// When a run ends: at the first of these that comes true.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct StopJson {
+    /// At this time.
+    pub at_ns: u64,
+    /// When this many flows of a class have completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completed: Option<CompletedJson>,
+    /// When a count at a queue has been reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ConditionJson>,
+}
+
+/// Flows of a class that have completed.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct CompletedJson {
+    /// The class.
+    pub class: String,
+    /// That many.
+    pub count: u64,
+}
+
+/// A count or a level at a queue.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ConditionJson {
+    /// The link.
+    pub queue: String,
+    /// What is counted.
+    pub quantity: QueueCountJson,
+    /// That many.
+    pub packets: u64,
+}
+
+/// What is counted at a queue, in packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueCountJson {
+    /// packets that arrived
+    Arrivals,
+    /// packets dropped for any reason
+    Drops,
+    /// packets marked
+    Marks,
+    /// packets waiting now
+    Backlog,
+}
+
+/// A directed link.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LinkJson {
+    /// Its name, also its queue's.
+    pub name: String,
+    /// The router that it leaves.
+    pub from: String,
+    /// The router that it reaches.
+    pub to: String,
+    /// Capacity.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    pub delay_ns: u64,
+    /// Added to each packet's network-layer length when it is serialised.
+    pub overhead_bytes: u64,
+    /// The queue in front of it.
+    pub queue: QueueJson,
+    /// Deterministic accidents, by arrival number; the first is 1.
+    pub faults: FaultsJson,
+}
+
+/// Packets that meet an accident before the queue sees them.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FaultsJson {
+    /// Arrivals lost, ascending.
+    pub drop: Vec<u64>,
+    /// Arrivals marked CE if they are ECN-capable, ascending.
+    pub mark: Vec<u64>,
+}
+
+/// Flows that are alike.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ClassJson {
+    /// Its name.
+    pub name: String,
+    /// Flows.
+    pub count: u64,
+    /// Links from sender to receiver, in order.
+    pub path: Vec<String>,
+    /// Links back, in order.
+    pub return_path: Vec<String>,
+    /// When each flow starts; `null` where the workload's file says so.
+    pub start_ns: Option<DistributionJson<u64>>,
+    /// The seed that the first list of `start_ns.seeds` is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_seed: Option<u64>,
+    /// When each flow stops sending, if before the end of the run.
+    pub stop_ns: Option<u64>,
+    /// The dedicated links of each flow, if there are any.
+    pub access: Option<AccessJson>,
+    /// Loss probability of a flow's data packets on its sender's own link.
+    pub loss: f64,
+    /// What flows do.
+    pub workload: WorkloadJson,
+}
+
+/// Each flow's own links.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AccessJson {
+    /// Rate of each of them, in each direction.
+    pub rate_bps: u64,
+    /// Base round-trip time over flows.
+    pub rtt_ns: DistributionJson<u64>,
+    /// The end that has them, where not both do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<EndJson>,
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndJson {
+    /// what sends the data
+    Sender,
+    /// what receives them
+    Receiver,
+}
+
+/// A distribution of numbers of a unit, in the form of a scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(deny_unknown_fields)]
+pub enum DistributionJson<T> {
+    /// always the same
+    Constant(T),
+    /// uniform between both, included
+    Uniform {
+        /// least and greatest
+        uniform: [T; 2],
+    },
+    /// evenly spread over the flows, without a draw
+    Spread {
+        /// the first flow's and the last flow's
+        spread: [T; 2],
+    },
+    /// exponential
+    Exponential {
+        /// mean of the exponential part
+        exponential: T,
+        /// added to every draw
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offset: Option<T>,
+    },
+    /// Pareto
+    Pareto {
+        /// mean without a bound
+        pareto: T,
+        /// shape, above 1
+        shape: f64,
+        /// none is above it
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max: Option<T>,
+    },
+    /// flow i has entry `i mod len`
+    List {
+        /// the entries
+        list: Vec<T>,
+    },
+    /// points of a distribution function, straight lines between them
+    Empirical {
+        /// values, each with the share of draws that do not exceed it
+        empirical: Vec<(T, f64)>,
+    },
+    /// written for each seed
+    Seeds {
+        /// for each seed one value for all flows, or one for each
+        seeds: Vec<Vec<T>>,
+    },
+}
+
+/// What the flows of a class do.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[schemars(deny_unknown_fields)]
+pub enum WorkloadJson {
+    /// a TCP connection that sends this much and closes
+    Bulk {
+        /// `null` never ends
+        bytes: Option<u64>,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// TCP connections that are greedy while on, or send a burst while on
+    OnOffTcp {
+        /// how long a greedy one is on
+        #[serde(skip_serializing_if = "Option::is_none")]
+        on_ns: Option<DistributionJson<u64>>,
+        /// what a burst has
+        #[serde(skip_serializing_if = "Option::is_none")]
+        burst_bytes: Option<DistributionJson<u64>>,
+        /// how long it is off
+        off_ns: DistributionJson<u64>,
+        /// how it begins
+        begin: BeginJson,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// a list of TCP connections
+    Trace {
+        /// the file
+        file: String,
+        /// SHA-256 of what it says
+        digest: String,
+        /// whose rows of the file, if it has several
+        class: Option<String>,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// UDP packets of one size at a rate while on
+    OnOffUdp {
+        /// how long it is on
+        on_ns: DistributionJson<u64>,
+        /// how long it is off
+        off_ns: DistributionJson<u64>,
+        /// how it begins
+        begin: BeginJson,
+        /// network-layer rate while on
+        rate_bps: u64,
+        /// headers included
+        size_bytes: u64,
+        /// of each packet, if it is ECN-capable
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ecn: Option<&'static str>,
+    },
+    /// UDP packets at a rate
+    Cbr {
+        /// network-layer rate
+        rate_bps: u64,
+        /// headers included
+        size_bytes: DistributionJson<u64>,
+        /// whether the gaps between packets are drawn
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        random_gaps: bool,
+        /// of each packet, if it is ECN-capable
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ecn: Option<&'static str>,
+    },
+    /// UDP packets with exponential gaps
+    Poisson {
+        /// network-layer rate
+        rate_bps: u64,
+        /// headers included
+        size_bytes: DistributionJson<u64>,
+        /// of each packet, if it is ECN-capable
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ecn: Option<&'static str>,
+    },
+    /// a list of UDP packets
+    Schedule {
+        /// the file
+        file: String,
+        /// SHA-256 of what it says
+        digest: String,
+    },
+}
+
+/// How a flow that is on and off begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BeginJson {
+    /// on
+    On,
+    /// off
+    Off,
+    /// either, as in the long run
+    Stationary,
+}
+
+/// A delay stage at the edge of the network.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DelayJson {
+    /// The rule's name.
+    pub name: String,
+    /// Only packets of this class.
+    pub class: Option<String>,
+    /// Only packets that enter the network at this router.
+    pub from: Option<String>,
+    /// Only packets that leave it at this router.
+    pub to: Option<String>,
+    /// Whether packets to the receiver pass it.
+    pub to_receiver: bool,
+    /// Whether packets to the sender pass it.
+    pub to_sender: bool,
+    /// Where packets meet it.
+    pub at: EdgeJson,
+    /// The constant delay of each flow and direction.
+    pub delay_ns: DistributionJson<u64>,
+    /// The most that a single packet is delayed beyond.
+    pub jitter_ns: u64,
+    /// The loss probability of each flow and direction.
+    pub loss: DistributionJson<f64>,
+    /// The rate of each flow and direction; `null` is unlimited.
+    pub rate_bps: Option<DistributionJson<u64>>,
+}
+
+/// An edge of the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeJson {
+    /// before the first router
+    Entry,
+    /// behind the last router
+    Exit,
+}
+
+/// What is recorded how often; zero is not at all.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RecordJson {
+    /// Interval of queue and law samples.
+    pub queues_ns: u64,
+    /// Interval of samples of flows.
+    pub flows_ns: u64,
+    /// Flows of which each change is recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<FlowsJson>,
+    /// Packets that are recorded one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<PacketsJson>,
+    /// Most rows of a trace or packet recording, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_rows: Option<u64>,
+}
+
+/// Flows of a class.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct FlowsJson {
+    /// The class.
+    pub class: String,
+    /// Indices within the class, ascending; `null` is all of them.
+    pub flows: Option<Vec<u64>>,
+}
+
+/// Which packets are recorded, where and when.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct PacketsJson {
+    /// At which links.
+    pub links: Vec<String>,
+    /// Whose packets; `null` is everybody's.
+    pub flows: Option<Vec<FlowsJson>>,
+    /// What is recorded of them.
+    pub events: Vec<&'static str>,
+    /// From when on.
+    pub from_ns: u64,
+    /// Until when; `null` is the end of the run.
+    pub until_ns: Option<u64>,
+}
+
+/// How the live router runs a plan.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct LiveJson {
+    /// Version of the Internet Protocol.
+    pub ip: u64,
+    /// How long packets under way are still forwarded after the end.
+    pub drain_ns: u64,
+    /// How the router waits: `hybrid` or `epoll`.
+    pub wait: &'static str,
+    /// How long before a departure a `hybrid` router stops sleeping.
+    pub spin_ns: u64,
+}
+
+/// JSON Schema (2020-12) of a plan, made from the types that write it and from the tables of parameters.
+pub fn plan_schema() -> Json {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<PlanJson>()
+        .to_value()
+}
+
+impl PlanJson {
+    /// SHA-256, in hexadecimal, of what decides the result of a run but for the seed: the canonical JSON (keys
+    /// sorted, no blanks) of the plan without title, arm name and origins.
+    pub fn digest(&self) -> String {
+        let mut plan =
+            serde_json::to_value(self).expect("a plan's keys are texts, and JSON has all of its values");
+        if let Some(plan) = plan.as_object_mut() {
+            plan.retain(|key, _| !matches!(key.as_str(), "title" | "arm" | "origins"));
+        }
+        let mut text = Vec::new();
+        write_canonical(&plan, &mut text);
+        Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Plan {
+    /// The plan as plain data, with the origin of every value.
+    pub fn to_json(&self) -> PlanJson {
+        let origins = self.parameters.iter().map(|p| (p.path.clone(), p.origin.to_string()));
+        PlanJson {
+            title: self.title.clone(),
+            arm: self.arm.clone(),
+            origins: origins.collect(),
+            warmup_ns: self.warmup.as_ns(),
+            stop: self.stop_json(&self.stop),
+            nodes: self.nodes.clone(),
+            links: self.links.iter().map(|link| self.link_json(link)).collect(),
+            classes: self.classes.iter().map(|class| self.class_json(class)).collect(),
+            delays: self.delays.iter().map(|rule| self.delay_json(rule)).collect(),
+            record: self.record_json(&self.record),
+            live: (self.live != LivePlan::default()).then(|| live_json(&self.live)),
+        }
+    }
+
+    /// [`PlanJson::digest`] of it.
+    pub fn digest(&self) -> String {
+        self.to_json().digest()
+    }
+
+    fn class_name(&self, class: usize) -> String {
+        self.classes[class].name.clone()
+    }
+
+    fn link_names(&self, links: &[usize]) -> Vec<String> {
+        links.iter().map(|&link| self.links[link].name.clone()).collect()
+    }
+
+    fn stop_json(&self, stop: &Stop) -> StopJson {
+        let condition = stop.condition.as_ref().map(|condition| ConditionJson {
+            queue: self.links[condition.link].name.clone(),
+            quantity: match condition.quantity {
+                QueueCount::Arrivals => QueueCountJson::Arrivals,
+                QueueCount::Drops => QueueCountJson::Drops,
+                QueueCount::Marks => QueueCountJson::Marks,
+                QueueCount::Backlog => QueueCountJson::Backlog,
+            },
+            packets: condition.count,
+        });
+        let completed = stop.completed.as_ref();
+        StopJson {
+            at_ns: stop.at.as_ns(),
+            completed: completed.map(|c| CompletedJson { class: self.class_name(c.class), count: c.count }),
+            condition,
+        }
+    }
+
+    fn link_json(&self, link: &LinkPlan) -> LinkJson {
+        LinkJson {
+            name: link.name.clone(),
+            from: self.nodes[link.from].clone(),
+            to: self.nodes[link.to].clone(),
+            rate_bps: link.rate.as_bps(),
+            delay_ns: link.delay.as_ns(),
+            overhead_bytes: link.overhead.get(),
+            queue: QueueJson::of(&link.queue),
+            faults: FaultsJson { drop: link.faults.drop.clone(), mark: link.faults.mark.clone() },
+        }
+    }
+
+    fn class_json(&self, class: &ClassPlan) -> ClassJson {
+        ClassJson {
+            name: class.name.clone(),
+            count: class.count,
+            path: self.link_names(&class.path),
+            return_path: self.link_names(&class.return_path),
+            start_ns: start_json(class),
+            first_seed: class.seed_starts.as_ref().map(|starts| starts.first),
+            stop_ns: class.stop_at.map(Span::as_ns),
+            access: class.access.as_ref().map(access_json),
+            loss: class.access_loss,
+            workload: workload_json(&class.workload),
+        }
+    }
+
+    fn delay_json(&self, rule: &DelayPlan) -> DelayJson {
+        let router = |node: Option<usize>| node.map(|node| self.nodes[node].clone());
+        DelayJson {
+            name: rule.name.clone(),
+            class: rule.class.map(|class| self.class_name(class)),
+            from: router(rule.from),
+            to: router(rule.to),
+            to_receiver: rule.directions[0],
+            to_sender: rule.directions[1],
+            at: match rule.edge {
+                Edge::Entry => EdgeJson::Entry,
+                Edge::Exit => EdgeJson::Exit,
+            },
+            delay_ns: distribution(&rule.delay, Span::as_ns),
+            jitter_ns: rule.jitter.as_ns(),
+            loss: distribution(&rule.loss, |p| p.get()),
+            rate_bps: rule.rate.as_ref().map(|rate| distribution(rate, Rate::as_bps)),
+        }
+    }
+
+    fn record_json(&self, record: &RecordPlan) -> RecordJson {
+        let packets = record.packets.as_ref().map(|packets| PacketsJson {
+            links: self.link_names(&packets.links),
+            flows: packets.flows.as_ref().map(|flows| self.flows_json(flows)),
+            events: packets.events.iter().map(|event| event.name()).collect(),
+            from_ns: packets.from.as_ns(),
+            until_ns: packets.until.map(Span::as_ns),
+        });
+        RecordJson {
+            queues_ns: record.queues.as_ns(),
+            flows_ns: record.flows.as_ns(),
+            trace: self.flows_json(&record.trace),
+            limit_rows: (!record.trace.is_empty() || packets.is_some()).then_some(record.limit),
+            packets,
+        }
+    }
+
+    fn flows_json(&self, choices: &[FlowChoice]) -> Vec<FlowsJson> {
+        let one = |c: &FlowChoice| FlowsJson { class: self.class_name(c.class), flows: c.indices.clone() };
+        choices.iter().map(one).collect()
+    }
+}
+
+fn start_json(class: &ClassPlan) -> Option<DistributionJson<u64>> {
+    match (&class.workload, &class.seed_starts) {
+        (Workload::Sessions { sessions: Sessions::Trace(_), .. } | Workload::Schedule(_), _) => None,
+        (_, Some(starts)) => {
+            let seeds = starts.lists.iter().map(|list| list.iter().map(|start| start.as_ns()).collect());
+            Some(DistributionJson::Seeds { seeds: seeds.collect() })
+        }
+        _ => Some(distribution(&class.start, Span::as_ns)),
+    }
+}
+
+fn access_json(access: &Access) -> AccessJson {
+    AccessJson {
+        rate_bps: access.rate.as_bps(),
+        rtt_ns: distribution(&access.rtt, Span::as_ns),
+        at: match access.ends {
+            [true, false] => Some(EndJson::Sender),
+            [false, true] => Some(EndJson::Receiver),
+            _ => None,
+        },
+    }
+}
+
+fn workload_json(workload: &Workload) -> WorkloadJson {
+    match workload {
+        Workload::Bulk { bytes, tcp_settings, .. } => {
+            WorkloadJson::Bulk { bytes: bytes.map(|bytes| bytes.get()), tcp: TcpJson::of(tcp_settings) }
+        }
+        Workload::Sessions { sessions, tcp_settings, .. } => {
+            sessions_json(sessions, TcpJson::of(tcp_settings))
+        }
+        Workload::OnOff { rate, size, times, ecn } => {
+            let (on_ns, off_ns, begin) = on_off_json(times);
+            let (rate_bps, size_bytes, ecn) = (rate.as_bps(), size.get(), ecn_json(*ecn));
+            WorkloadJson::OnOffUdp { on_ns, off_ns, begin, rate_bps, size_bytes, ecn }
+        }
+        Workload::Packets { rate, sizes, spacing, ecn } => {
+            let (rate_bps, size_bytes, ecn) = (rate.as_bps(), sizes_json(sizes), ecn_json(*ecn));
+            match spacing {
+                Spacing::Poisson => WorkloadJson::Poisson { rate_bps, size_bytes, ecn },
+                Spacing::Constant | Spacing::Random => {
+                    let random_gaps = *spacing == Spacing::Random;
+                    WorkloadJson::Cbr { rate_bps, size_bytes, random_gaps, ecn }
+                }
+            }
+        }
+        Workload::Schedule(schedule) => {
+            WorkloadJson::Schedule { file: schedule.file.clone(), digest: schedule.digest.clone() }
+        }
+    }
+}
+
+fn sessions_json(sessions: &Sessions, tcp: TcpJson) -> WorkloadJson {
+    match sessions {
+        Sessions::Greedy(times) => {
+            let (on, off_ns, begin) = on_off_json(times);
+            WorkloadJson::OnOffTcp { on_ns: Some(on), burst_bytes: None, off_ns, begin, tcp }
+        }
+        Sessions::Bursts(bursty) => WorkloadJson::OnOffTcp {
+            on_ns: None,
+            burst_bytes: Some(distribution(&bursty.sizes, |bytes| bytes.get())),
+            off_ns: distribution(&bursty.off, Span::as_ns),
+            begin: if bursty.begins_off { BeginJson::Off } else { BeginJson::On },
+            tcp,
+        },
+        Sessions::Trace(trace) => WorkloadJson::Trace {
+            file: trace.file.clone(),
+            digest: trace.digest.clone(),
+            class: trace.class.clone(),
+            tcp,
+        },
+    }
+}
+
+fn on_off_json(times: &OnOff) -> (DistributionJson<u64>, DistributionJson<u64>, BeginJson) {
+    let begin = match times.begin {
+        Begin::On => BeginJson::On,
+        Begin::Off => BeginJson::Off,
+        Begin::Stationary => BeginJson::Stationary,
+    };
+    (distribution(&times.on, Span::as_ns), distribution(&times.off, Span::as_ns), begin)
+}
+
+fn sizes_json(sizes: &PacketSizes) -> DistributionJson<u64> {
+    match sizes {
+        PacketSizes::Fixed(size) => DistributionJson::Constant(size.get()),
+        PacketSizes::Exponential(mean) => {
+            DistributionJson::Exponential { exponential: mean.get(), offset: None }
+        }
+    }
+}
+
+fn ecn_json(ecn: Ecn) -> Option<&'static str> {
+    (ecn != Ecn::NotEct).then(|| ecn_word(ecn))
+}
+
+fn live_json(live: &LivePlan) -> LiveJson {
+    LiveJson {
+        ip: live.ip.number(),
+        drain_ns: live.drain.as_ns(),
+        wait: live.wait.name(),
+        spin_ns: live.spin.as_ns(),
+    }
+}
+
+fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> DistributionJson<T> {
+    let pair = |low: &Q, high: &Q| [number(*low), number(*high)];
+    match of {
+        Distribution::Constant(value) => DistributionJson::Constant(number(*value)),
+        Distribution::Uniform { low, high } => DistributionJson::Uniform { uniform: pair(low, high) },
+        Distribution::Spread { low, high } => DistributionJson::Spread { spread: pair(low, high) },
+        Distribution::Exponential { mean, offset } => {
+            DistributionJson::Exponential { exponential: number(*mean), offset: Some(number(*offset)) }
+        }
+        Distribution::Pareto { mean, shape, max } => {
+            DistributionJson::Pareto { pareto: number(*mean), shape: *shape, max: max.map(&number) }
+        }
+        Distribution::List(values) => {
+            DistributionJson::List { list: values.iter().copied().map(&number).collect() }
+        }
+        Distribution::Empirical(points) => {
+            let points = points.iter().map(|(value, share)| (number(*value), *share));
+            DistributionJson::Empirical { empirical: points.collect() }
+        }
+    }
+}
+
+/// Sorted keys whatever map `serde_json` was built with, and no blanks.
+fn write_canonical(value: &Json, out: &mut Vec<u8>) {
+    match value {
+        Json::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_unstable_by_key(|(key, _)| key.as_str());
+            out.push(b'{');
+            for (i, (key, value)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                serde_json::to_writer(&mut *out, key).expect("memory takes any text");
+                out.push(b':');
+                write_canonical(value, out);
+            }
+            out.push(b'}');
+        }
+        Json::Array(items) => {
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(b']');
+        }
+        other => serde_json::to_writer(out, other).expect("memory takes any value"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn canonical_json_sorts_keys_at_every_depth() {
+        let mut text = Vec::new();
+        write_canonical(&json!({ "b": [1, { "z": null, "a": "x\"y" }], "a": 0.1 }), &mut text);
+        assert_eq!(text, br#"{"a":0.1,"b":[1,{"a":"x\"y","z":null}]}"#);
+    }
+
+    #[test]
+    fn a_distribution_keeps_its_form_and_has_whole_numbers() {
+        let json = |d: Distribution<Span>| {
+            serde_json::to_value(distribution(&d, Span::as_ns)).expect("numbers have texts")
+        };
+        assert_eq!(json(Distribution::Constant(Span::ms(5))), json!(5_000_000));
+        let range = Distribution::Uniform { low: Span::ZERO, high: Span::us(3) };
+        assert_eq!(json(range), json!({ "uniform": [0, 3000] }));
+        let tail = Distribution::Pareto { mean: Span::ns(7), shape: 1.5, max: None };
+        assert_eq!(json(tail), json!({ "pareto": 7, "shape": 1.5 }));
+        let points = Distribution::Empirical(vec![(Span::ns(1), 0.25), (Span::ns(2), 1.0)]);
+        assert_eq!(json(points), json!({ "empirical": [[1, 0.25], [2, 1.0]] }));
+    }
+}

@@ -1,0 +1,225 @@
+//! Parameters as plain data: each under its name with the unit of its value, such as `min_th_packets`, and their schema, made
+//! from the tables of parameters.
+
+use std::borrow::Cow;
+
+use aqmlab_params::{Default, Kind, Param, Settings, Value};
+use aqmlab_units::Span;
+use aqmlab_units::text::Size;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::plan::QueuePlan;
+
+/// A discipline with its effective parameters.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct QueueJson {
+    /// The registry's name of it.
+    pub kind: &'static str,
+    /// Its parameters, nothing automatic left.
+    pub settings: Map<String, Json>,
+    /// What they were resolved against.
+    pub context: ContextJson,
+}
+
+/// What a discipline's parameters are resolved against, besides its link.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ContextJson {
+    /// Base round-trip time, if it is known.
+    pub rtt_ns: Option<u64>,
+    /// Mean size of packets.
+    pub mean_packet_bytes: u64,
+}
+
+/// The effective parameters of TCP endpoints.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(transparent)]
+pub struct TcpJson(Map<String, Json>);
+
+impl QueueJson {
+    pub(crate) fn of(queue: &QueuePlan) -> Self {
+        QueueJson {
+            kind: queue.kind,
+            settings: settings_json(&queue.settings),
+            context: ContextJson {
+                rtt_ns: queue.link.rtt.map(Span::as_ns),
+                mean_packet_bytes: queue.link.mean_packet.get(),
+            },
+        }
+    }
+}
+
+impl TcpJson {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        TcpJson(settings_json(settings))
+    }
+}
+
+fn settings_json(settings: &Settings) -> Map<String, Json> {
+    settings
+        .iter()
+        .map(|setting| {
+            let (unit, value) = value_json(&setting.value);
+            (with_unit(setting.name, unit), value)
+        })
+        .collect()
+}
+
+fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") }
+}
+
+/// The unit of a value, empty without one, and the value in it. No limit and nothing are `null`.
+fn value_json(value: &Value) -> (&'static str, Json) {
+    match value {
+        Value::Flag(v) => ("", json!(v)),
+        Value::Integer(v) => ("", json!(v)),
+        Value::Number(v) => ("", json!(v)),
+        Value::Unlimited | Value::Nothing => ("", Json::Null),
+        Value::Span(v) | Value::Size(Size::Time(v)) => ("ns", json!(v.as_ns())),
+        Value::Rate(v) => ("bps", json!(v.as_bps())),
+        Value::Size(Size::Packets(v)) => ("packets", json!(v.get())),
+        Value::Size(Size::Bytes(v)) => ("bytes", json!(v.get())),
+        Value::Size(Size::Bdp(v)) => ("bdp", json!(v)),
+        Value::List(items) => list_json(items),
+        Value::Table(settings) => ("", settings_json(settings).into()),
+        Value::Discipline { kind, settings } => {
+            ("", json!({ "kind": kind, "settings": settings_json(settings) }))
+        }
+        word => ("", json!(word.to_string())),
+    }
+}
+
+/// Values of one unit are a list of it; of several units, a list of values under the name of their unit each.
+fn list_json(items: &[Value]) -> (&'static str, Json) {
+    let items: Vec<_> = items.iter().map(value_json).collect();
+    let unit = items.first().map_or("", |(unit, _)| unit);
+    if items.iter().all(|(other, _)| *other == unit) {
+        return (unit, items.into_iter().map(|(_, value)| value).collect());
+    }
+    ("", items.into_iter().map(|(unit, value)| json!({ unit: value })).collect())
+}
+
+/// A discipline within another, which has no link of its own.
+struct InnerQueue;
+
+impl JsonSchema for InnerQueue {
+    fn schema_name() -> Cow<'static, str> {
+        "InnerQueue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        disciplines(generator, None)
+    }
+}
+
+impl JsonSchema for QueueJson {
+    fn schema_name() -> Cow<'static, str> {
+        "Queue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let context = generator.subschema_for::<ContextJson>();
+        disciplines(generator, Some(context))
+    }
+}
+
+impl JsonSchema for TcpJson {
+    fn schema_name() -> Cow<'static, str> {
+        "Tcp".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        table(generator, aqmlab_transport::PARAMS)
+    }
+}
+
+fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
+    let one = |info: &aqmlab_qdisc::Info| {
+        let mut properties = Map::new();
+        properties.insert("kind".into(), json!({ "const": info.name }));
+        properties.insert("settings".into(), table(generator, info.params).to_value());
+        properties.extend(context.clone().map(|context| ("context".to_owned(), context.to_value())));
+        let required: Vec<_> = properties.keys().cloned().collect();
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    };
+    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().into_iter().map(one).collect();
+    json_schema!({ "oneOf": all })
+}
+
+/// A table of parameters. Which unit a size has is only known of its value, so nothing is required.
+fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
+    let mut properties = Map::new();
+    for param in params {
+        let description = format!("{} ({}).", param.help, param.source);
+        for (unit, mut schema) in forms(generator, &param.kind) {
+            schema["description"] = json!(description);
+            properties.insert(with_unit(param.name, unit), schema);
+        }
+        if matches!(param.default, Default::Nothing(_)) {
+            properties
+                .entry(param.name)
+                .or_insert_with(|| json!({ "type": "null", "description": description }));
+        }
+    }
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// The units in which a value of this kind may be, each with the schema of its number.
+fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Json)> {
+    let whole = |unit| vec![(unit, json!({ "type": "integer", "minimum": 0 }))];
+    let text = || vec![("", json!({ "type": "string" }))];
+    match kind {
+        Kind::Flag => vec![("", json!({ "type": "boolean" }))],
+        Kind::Integer { .. } => whole(""),
+        Kind::Limit { .. } => vec![("", json!({ "type": ["integer", "null"], "minimum": 0 }))],
+        Kind::Number { .. } | Kind::NumberAbove { .. } => vec![("", json!({ "type": "number" }))],
+        Kind::Span { .. } => whole("ns"),
+        Kind::Rate { .. } => whole("bps"),
+        Kind::Size { .. } => ["packets", "bytes"].into_iter().flat_map(whole).collect(),
+        Kind::Bytes { .. } => whole("bytes"),
+        Kind::Choice(words) => vec![("", json!({ "enum": words }))],
+        Kind::Open(_) | Kind::Text | Kind::TrafficClass => text(),
+        Kind::Dscp => vec![("", json!({ "type": ["integer", "string"] }))],
+        Kind::List(of) => {
+            let forms = forms(generator, of);
+            let mixed: Vec<_> = forms.iter().map(|(unit, value)| named(unit, value)).collect();
+            let mut lists: Vec<_> = forms
+                .into_iter()
+                .map(|(unit, item)| (unit, json!({ "type": "array", "items": item })))
+                .collect();
+            if mixed.len() > 1 {
+                lists.push(("", json!({ "type": "array", "items": { "anyOf": mixed } })));
+            }
+            lists
+        }
+        Kind::Table(params) => vec![("", table(generator, params).to_value())],
+        Kind::Discipline => vec![("", generator.subschema_for::<InnerQueue>().to_value())],
+        _ => vec![("", json!({}))],
+    }
+}
+
+/// A value under the name of its unit.
+fn named(unit: &str, value: &Json) -> Json {
+    json!({ "type": "object", "properties": { unit: value }, "required": [unit], "additionalProperties": false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_units::{Bytes, Packets, Rate};
+
+    #[test]
+    fn the_unit_of_a_value_is_in_its_name() {
+        let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
+        let bytes = Value::Size(Size::Bytes(Bytes::new(1500)));
+        assert_eq!(value_json(&packets(36)), ("packets", json!(36)));
+        assert_eq!(value_json(&Value::Rate(Rate::mbit(10))), ("bps", json!(10_000_000)));
+        assert_eq!(value_json(&Value::Unlimited), ("", Json::Null));
+        assert_eq!(value_json(&Value::List(vec![packets(5), packets(9)])), ("packets", json!([5, 9])));
+        let mixed = Value::List(vec![packets(5), bytes]);
+        assert_eq!(value_json(&mixed), ("", json!([{ "packets": 5 }, { "bytes": 1500 }])));
+    }
+}

@@ -1,0 +1,186 @@
+"""Manifests: what runs say of themselves in ``manifest.json``, and the one place that reads them.
+
+``aqmlab schema manifest`` prints what there is. Those of earlier versions are read as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import DamageError, RecordingError
+from aqmlab.integrity import FORMAT_VERSION, read_json
+from aqmlab.plan import Plan
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """A link: its name, capacity and propagation delay."""
+
+    name: str
+    rate_bps: int
+    delay_ns: int
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """A table: how many rows, the digest of its content, and that of its file if it is known."""
+
+    rows: int
+    digest: str
+    file_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run says of itself.
+
+    Attributes
+    ----------
+    format_version, results_version, aqmlab_version
+        Of the files, of the numbers, of the program. Early recordings have no version of results.
+    host
+        ``"sim"`` or ``"live"``.
+    title, arm, seed
+        Of which run.
+    plan, plan_digest
+        What was run, and the digest of what decides its result but for the seed.
+    t0_ns, t1_ns
+        Begin and end of the measured interval.
+    stopped_by
+        What ended the run.
+    tables
+        By name.
+    links
+        In the plan's order.
+    books_balanced
+        Whether the run's books balance.
+    events, wall_s
+        What the engine processed, and how long that took.
+    live
+        What only the live router knows of its run; ``None`` for a simulated one.
+    """
+
+    title: str
+    arm: str
+    seed: int
+    plan: Plan
+    plan_digest: str
+    t0_ns: int
+    t1_ns: int
+    links: tuple[LinkInfo, ...]
+    tables: Mapping[str, TableFacts] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+    results_version: int | None = None
+    aqmlab_version: str = ""
+    host: str = "sim"
+    stopped_by: str = "time"
+    books_balanced: bool = True
+    events: int | None = None
+    wall_s: float | None = None
+    live: Mapping[str, Any] | None = None
+
+    @property
+    def file_digests(self) -> dict[str, str | None]:
+        """The SHA-256 of each table's file, by the table's name; ``None`` where it is not known."""
+        return {name: facts.file_digest for name, facts in self.tables.items()}
+
+
+_REQUIRED: dict[str, type] = {
+    "title": str,
+    "arm": str,
+    "seed": int,
+    "t0_ns": int,
+    "t1_ns": int,
+    "plan": dict,
+    "plan_digest": str,
+    "links": list,
+    "tables": dict,
+    "aqmlab_version": str,
+}
+"""What a manifest must hold to be read."""
+
+
+def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) -> Manifest:
+    """The manifest of the recording in a directory.
+
+    Parameters
+    ----------
+    folder
+        The recording.
+    plans
+        By digest, those of runs opened before: many seeds have one plan, which is then read and kept once.
+
+    Raises
+    ------
+    RecordingError
+        If there is none, or it is incomplete, corrupt or of a later format: with the file, and what is wrong.
+    """
+    file = folder / "manifest.json"
+    content = read_json(file)
+    version = content.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise RecordingError(
+            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
+        )
+    for key, kind in _REQUIRED.items():
+        if key not in content:
+            raise DamageError([f"`{file}` is incomplete: `{key}` is missing"])
+        if not isinstance(content[key], kind):
+            raise DamageError([f"`{file}` is corrupt: `{key}` is no {kind.__name__}"])
+    known: MutableMapping[str, Plan] = {} if plans is None else plans
+    digest = content["plan_digest"]
+    if digest not in known:
+        try:
+            known[digest] = Plan.of(content["plan"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamageError([f"`{file}` is incomplete in its plan: {_words(error)}"]) from error
+    try:
+        return manifest_of(content, known[digest])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamageError([f"`{file}` is incomplete: {_words(error)}"]) from error
+
+
+def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
+    """A manifest from the content of its file, with the plan that has been read of it.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError, AttributeError
+        If it is none.
+    """
+    return Manifest(
+        title=content["title"],
+        arm=content["arm"],
+        seed=content["seed"],
+        plan=plan,
+        plan_digest=content["plan_digest"],
+        t0_ns=content["t0_ns"],
+        t1_ns=content["t1_ns"],
+        links=tuple(
+            LinkInfo(str(link["name"]), int(link["rate_bps"]), int(link["delay_ns"]))
+            for link in content["links"]
+        ),
+        tables={
+            name: TableFacts(int(facts["rows"]), str(facts["digest"]), facts.get("file_digest"))
+            for name, facts in content["tables"].items()
+        },
+        format_version=content["format_version"],
+        results_version=content.get("results_version"),
+        aqmlab_version=content["aqmlab_version"],
+        host=content.get("host", "sim"),
+        stopped_by=content.get("stopped_by", "time"),
+        books_balanced=content.get("books_balanced", True),
+        events=content.get("events"),
+        wall_s=content.get("wall_s"),
+        live=content.get("live"),
+    )
+
+
+def _words(error: Exception) -> str:
+    return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
+
+
+__all__ = ["LinkInfo", "Manifest", "TableFacts", "manifest_of", "read_manifest"]
