@@ -38,8 +38,6 @@ pub mod machine;
 #[cfg(target_os = "linux")]
 mod outcome;
 #[cfg(target_os = "linux")]
-mod ping;
-#[cfg(target_os = "linux")]
 mod priority;
 #[cfg(target_os = "linux")]
 mod quantiles;

@@ -6,9 +6,8 @@ use aqmlab_units::{Instant, Span};
 
 use super::control::DataPlaneControl;
 use super::device::Device;
-use super::duty::{Duty, Reading};
 use super::poller::Poller;
-use super::report::{DataPlaneReport, Stall};
+use super::report::{DataPlaneReport, Duty, Reading, Stall};
 use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;
 use crate::host_id::HostId;

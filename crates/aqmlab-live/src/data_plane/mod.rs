@@ -7,7 +7,6 @@
 mod clock;
 mod control;
 mod device;
-mod duty;
 mod event_loop;
 mod poller;
 mod report;

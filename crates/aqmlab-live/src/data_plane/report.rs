@@ -1,4 +1,4 @@
-//! How a data plane has fared on this machine's clock.
+//! How a data plane has fared on this machine's clock, and how busy it is, which says whether it may spin.
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_units::{Instant, Span};
@@ -71,5 +71,100 @@ impl DataPlaneReport {
         if self.first_stalls.len() < LISTED {
             self.first_stalls.push(stall);
         }
+    }
+}
+
+/// Beyond this share of a window the loop stops spinning: a real-time thread that takes 95 % of a second is stopped for the
+/// rest of it (`sched_rt_runtime_us`), and then everything waits. It is less than the 70 % that a faithful run may take, for
+/// spinning alone must not spoil one.
+const MOST: f64 = 0.6;
+/// It does not try again before so much time has passed: what it would find after one calm window is the load that made it
+/// stop.
+const PAUSE: Span = Span::s(5);
+/// How long a window is.
+const WINDOW: Span = Span::ms(100);
+
+/// The loop's use of its processor, window by window and over the measured interval.
+pub struct Duty {
+    window: Reading,
+    may_spin: bool,
+    /// Not before.
+    again: Instant,
+    measured: Option<Reading>,
+}
+
+/// A reading of both clocks.
+#[derive(Clone, Copy)]
+pub struct Reading {
+    pub now: Instant,
+    pub used: Span,
+}
+
+impl Reading {
+    /// The share of the time since `before` that was used.
+    fn share_since(self, before: Reading) -> f64 {
+        let wall = self.now.saturating_since(before.now).as_secs_f64();
+        if wall > 0.0 { self.used.saturating_sub(before.used).as_secs_f64() / wall } else { 0.0 }
+    }
+}
+
+impl Duty {
+    pub fn new(reading: Reading) -> Self {
+        Duty { window: reading, may_spin: true, again: reading.now, measured: None }
+    }
+
+    /// Is a window over?
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now.saturating_since(self.window.now) >= WINDOW
+    }
+
+    /// A window is over: its length.
+    pub fn next_window(&mut self, reading: Reading) -> Span {
+        let length = reading.now.saturating_since(self.window.now);
+        if reading.share_since(self.window) >= MOST {
+            self.again = reading.now + PAUSE;
+        }
+        self.may_spin = reading.now >= self.again;
+        self.window = reading;
+        length
+    }
+
+    /// Was there time to spin in the last window?
+    #[inline]
+    pub const fn may_spin(&self) -> bool {
+        self.may_spin
+    }
+
+    /// The measured interval begins.
+    pub fn measure(&mut self, reading: Reading) {
+        self.measured = Some(reading);
+    }
+
+    /// The share of the measured interval up to now; zero if there is none.
+    pub fn measured(&self, reading: Reading) -> f64 {
+        self.measured.map_or(0.0, |begun| reading.share_since(begun))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_window_stops_the_spinning_and_an_idle_one_allows_it_again() {
+        let at = |ms, used| Reading { now: Instant::ZERO + Span::ms(ms), used: Span::ms(used) };
+        let mut duty = Duty::new(at(0, 0));
+        assert!(duty.may_spin() && !duty.is_due(at(99, 0).now) && duty.is_due(at(100, 0).now));
+        assert_eq!(duty.next_window(at(100, 59)), Span::ms(100));
+        assert!(duty.may_spin());
+        duty.next_window(at(200, 120));
+        assert!(!duty.may_spin());
+        duty.measure(at(200, 120));
+        duty.next_window(at(5190, 130));
+        assert!(!duty.may_spin(), "the load is still there");
+        duty.next_window(at(5290, 140));
+        assert!(duty.may_spin());
+        assert_eq!(duty.measured(at(5400, 2720)), 0.5);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::checksum::internet_checksum;
+use super::traffic_class::internet_checksum;
 
 /// What the headers of a packet say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
