@@ -104,7 +104,7 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
 
 /// A discipline with room to spare; a RED one marks 5 % where its average is `backlog`: in the middle between
 /// the thresholds pb is 0.025, and gaps uniform on 1 to 39 have the mean 20.
-fn discipline<P: Packet + 'static>(name: &str, backlog: u64) -> Discipline<P> {
+fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
     let mut settings = Settings::default();
     let mut set = |name, value| settings.set(name, value, Origin::Given);
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));

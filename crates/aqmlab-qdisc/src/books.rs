@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use crate::time_weighted::TimeByValue;
 pub use crate::time_weighted::{Area, TimeWeighted};
@@ -99,6 +99,20 @@ pub struct Books {
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
+    /// Of the queues inside, each before those inside of it.
+    inner: Vec<InnerBooks>,
+}
+
+/// The books of a queue inside of another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InnerBooks {
+    /// Its name after those of the queues around it: `gold`, `gold/bulk`.
+    pub path: String,
+    /// What came to it and what became of that. It has no link: what leaves it counts as departed.
+    pub books: Books,
+    /// The number of the queue that it is in; 0 if in none but the port's own.
+    within: u16,
+    waiting: Backlog,
 }
 
 /// An accounting identity that does not hold. The text names it with both sides.
@@ -124,7 +138,16 @@ impl Books {
             backlog_packets: TimeByValue::new(),
             backlog_bytes: Area::default(),
             busy: Span::ZERO,
+            inner: Vec::new(),
         }
+    }
+
+    /// Books of one more queue inside, the next in the order of their numbers; those of queues around it are there.
+    pub(crate) fn open_inner(&mut self, name: &str, within: u16) {
+        let around = within.checked_sub(1).map(|i| &self.inner[usize::from(i)].path);
+        let path = around.map_or_else(|| name.into(), |around| format!("{around}/{name}"));
+        let books = Books::new(self.classes.len());
+        self.inner.push(InnerBooks { path, books, within, waiting: Backlog::default() });
     }
 
     /// Cuts off what was before the instant up to which the books are settled: all figures start anew, what
@@ -140,12 +163,14 @@ impl Books {
         self.backlog_packets.clear();
         self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
+        self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
     /// Makes room for all that can be counted of a queue of up to `packets`.
     pub(crate) fn reserve(&mut self, packets: usize) {
         self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
         self.backlog_packets.reserve(packets + 1);
+        self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
     /// Completes the integrals up to `now`, before which nothing has changed since they were last complete.
@@ -184,12 +209,52 @@ impl Books {
         self.classes[class].departed.count(size);
     }
 
-    pub(crate) fn dropped(&mut self, class: usize, size: Bytes, at: Cause) {
+    pub(crate) fn dropped(&mut self, now: Instant, class: usize, size: Bytes, at: Cause) {
         self.classes[class].dropped[at.reason as usize].count(size);
+        self.each_around(at.inner, |inner| {
+            inner.goes(now, size);
+            inner.books.classes[class].dropped[at.reason as usize].count(size);
+        });
     }
 
     pub(crate) fn marked(&mut self, class: usize, size: Bytes, at: Cause) {
         self.classes[class].marked[at.reason as usize].count(size);
+        self.each_around(at.inner, |inner| inner.books.classes[class].marked[at.reason as usize].count(size));
+    }
+
+    /// A packet comes to an inner queue.
+    pub(crate) fn entered(&mut self, now: Instant, class: usize, size: Bytes, ecn: Ecn, number: u16) {
+        let inner = &mut self.inner[usize::from(number) - 1];
+        inner.settle(now);
+        inner.waiting.packets += Packets::new(1);
+        inner.waiting.bytes += size;
+        inner.books.arrived(class, size, ecn);
+    }
+
+    /// A packet leaves an inner queue after so long.
+    pub(crate) fn left(&mut self, now: Instant, class: usize, size: Bytes, sojourn: Span, number: u16) {
+        let inner = &mut self.inner[usize::from(number) - 1];
+        inner.goes(now, size);
+        inner.books.began_transmission(class, sojourn);
+        inner.books.departed(class, size);
+    }
+
+    /// Completes the integrals of the queues inside.
+    pub(crate) fn settle_inner(&mut self, now: Instant) {
+        self.inner.iter_mut().for_each(|inner| inner.settle(now));
+    }
+
+    /// An inner queue and those that it is in. A discipline of a user's own may have numbers that mean nothing here.
+    fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
+        while let Some(inner) = number.checked_sub(1).and_then(|i| self.inner.get_mut(usize::from(i))) {
+            each(inner);
+            number = inner.within;
+        }
+    }
+
+    /// The books of the queues inside, each before those inside of it.
+    pub fn inner(&self) -> &[InnerBooks] {
+        &self.inner
     }
 
     /// When the measured interval began.
@@ -279,6 +344,26 @@ impl Books {
             return Err(Imbalance(format!("busy {} exceeds the measured {}", self.busy, self.span())));
         }
         Ok(())
+    }
+}
+
+impl InnerBooks {
+    fn settle(&mut self, now: Instant) {
+        self.books.settle(now, self.waiting, false);
+    }
+
+    fn goes(&mut self, now: Instant, size: Bytes) {
+        self.settle(now);
+        self.waiting.packets -= Packets::new(1);
+        self.waiting.bytes -= size;
+    }
+
+    /// Checks its identities against what its discipline says that it holds.
+    ///
+    /// # Errors
+    /// The first identity that fails.
+    pub(crate) fn check(&self, backlog: Backlog) -> Result<(), Imbalance> {
+        self.books.check(backlog, None).map_err(|e| Imbalance(format!("inner queue `{}`: {e}", self.path)))
     }
 }
 

@@ -1,13 +1,14 @@
 //! The built-in disciplines: one list, from which follow the enum of them all, the catalogue and how each is made.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
 use aqmlab_params::{ParamError, Settings};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Rate};
 
-use crate::disc::{self, Blue, Codel, DropTail, Fred, Pi, Red, RedPd, Rem};
+use crate::disc::{self, Blue, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
 use crate::info::Info;
 use crate::{Arrived, Backlog, LawSamples, LinkContext, Observer, Packet, Qdisc};
 
@@ -50,7 +51,7 @@ macro_rules! disciplines {
         }
 
         /// How each of the [`catalogue`] is made, in its order.
-        pub(crate) fn builders<P: Packet>() -> impl Iterator<Item = (Info, Builder<P>)> {
+        pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
                 $($(|s, link, draws| Ok(Discipline::$variant($build(s, link, draws)?))),+),+
             ];
@@ -81,6 +82,10 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    /// [`Classes`]
+    Classes(Classes<P, Discipline<P>>) { disc::classes_info(resolve_classes) => build_classes }
+    /// [`Policer`]
+    Policer(Policer<Box<Discipline<P>>>) { disc::policer_info(resolve_policer) => build_policer }
 }
 
 pub(crate) use each_discipline as each;
@@ -88,6 +93,45 @@ pub(crate) use each_discipline as each;
 /// The built-in discipline called `name`.
 pub fn info(name: &str) -> Option<&'static Info> {
     catalogue().iter().find(|i| i.name == name)
+}
+
+// --- disciplines inside of others: what is inside is one of the same list ----------------------------------------------
+
+fn resolve_classes(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    disc::resolve_classes(given, link, info)
+}
+
+fn resolve_policer(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    disc::resolve_policer(given, link, info)
+}
+
+fn build_classes<P: Arrived>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Classes<P, Discipline<P>>, ParamError> {
+    disc::build_classes(effective, link, draws, build_inner)
+}
+
+fn build_policer<P: Arrived>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Policer<Box<Discipline<P>>>, ParamError> {
+    disc::build_policer(effective, link, draws, build_inner)
+}
+
+/// The discipline called `kind`, with effective parameters.
+fn build_inner<P: Arrived>(
+    kind: &str,
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<Discipline<P>, ParamError> {
+    let (_, build) = builders()
+        .find(|(info, _)| info.name == kind)
+        .ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")))?;
+    build(effective, link, draws)
 }
 
 impl<P: Arrived> Qdisc<P> for Discipline<P> {
@@ -116,6 +160,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     fn reserve(&mut self, packets: usize, flows: usize) {
         each!(self, d => d.reserve(packets, flows));
     }
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+        each!(self, d => d.each_inner(visit))
+    }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         each!(self, d => d.observe(now, out))
     }
@@ -143,6 +190,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn reserve(&mut self, packets: usize, flows: usize) {
         (**self).reserve(packets, flows);
+    }
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+        (**self).each_inner(visit);
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         (**self).observe(now, out);

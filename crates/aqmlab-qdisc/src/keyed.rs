@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use crate::{Arrived, Dscp, Ecn, Packet, Side};
+use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
 
 /// A packet whose flow's hash has been computed already, for queues with state per flow.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,13 @@ impl<P: Arrived> Arrived for Keyed<P> {
     #[inline]
     fn arrived(&self) -> Instant {
         self.packet.arrived()
+    }
+}
+
+impl<P: Classed> Classed for Keyed<P> {
+    #[inline]
+    fn class(&self) -> usize {
+        self.packet.class()
     }
 }
 
@@ -48,5 +55,9 @@ impl<P: Packet> Packet for Keyed<P> {
     #[inline]
     fn set_dscp(&mut self, dscp: Dscp) {
         self.packet.set_dscp(dscp);
+    }
+    #[inline]
+    fn ports(&self) -> Option<[u16; 2]> {
+        self.packet.ports()
     }
 }

@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
 
-use crate::books::{Books, Imbalance};
+use crate::books::{Books, Imbalance, InnerBooks};
 use crate::discipline::each;
 use crate::pipe::Line;
 use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Qdisc, Stamped};
@@ -82,7 +82,8 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn new(discipline: Discipline<Stamped<P>>, rate: Rate, overhead: Bytes, classes: usize) -> Self {
-        let (clock, books) = (LinkClock::new(rate), Books::new(classes));
+        let (clock, mut books) = (LinkClock::new(rate), Books::new(classes));
+        walk(&discipline, 0, &mut 0, &mut |within, name, _| books.open_inner(name, within));
         let (on_wire, ahead) = (OnWire::default(), Line::default());
         let (ends, in_hand, looks_ahead) = (Instant::FAR_FUTURE, None, false);
         let link = Link { clock, overhead, ends, on_wire, in_hand, looks_ahead, ahead, books };
@@ -180,10 +181,19 @@ impl<P: Classed> Port<P> {
         self.link.books.restart(self.is_sending());
     }
 
+    /// Shows the queues inside of the discipline with their books, each before those inside of it.
+    pub fn each_inner(&self, visit: &mut dyn FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
+        let mut books = self.link.books.inner().iter();
+        walk(&self.discipline, 0, &mut 0, &mut |_, _, queue| {
+            visit(books.next().expect("books of all queues were opened with the port"), queue);
+        });
+    }
+
     /// Completes the books' integrals up to `now`; without it they end at the port's last event.
     pub fn settle(&mut self, now: Instant) {
         self.catch_up(now);
         self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
+        self.link.books.settle_inner(now);
     }
 
     /// The absolute instant at which the host must come back; `None` if only an arrival can change
@@ -241,8 +251,31 @@ impl<P: Classed> Port<P> {
     /// The identity that fails.
     pub fn check_books(&self) -> Result<(), Imbalance> {
         let on_wire = self.is_sending().then_some(self.link.on_wire.size);
-        self.link.books.check(self.discipline.backlog(), on_wire)
+        self.link.books.check(self.discipline.backlog(), on_wire)?;
+        let mut outcome = Ok(());
+        self.each_inner(&mut |inner, queue| {
+            if outcome.is_ok() {
+                outcome = inner.check(queue.backlog());
+            }
+        });
+        outcome
     }
+}
+
+/// Goes through the queues inside of `queue`, each before those inside of it: the number of the queue that it is in, its name
+/// and itself. `last` is the number of the last one so far.
+fn walk<P: Packet>(
+    queue: &dyn Qdisc<P>,
+    within: u16,
+    last: &mut u16,
+    visit: &mut dyn FnMut(u16, &str, &dyn Qdisc<P>),
+) {
+    queue.each_inner(&mut |name, inner| {
+        *last += 1;
+        let number = *last;
+        visit(within, name, inner);
+        walk(inner, number, last, visit);
+    });
 }
 
 impl<P: Classed> Link<P> {
@@ -391,7 +424,7 @@ struct FateRecorder<'a, O> {
 impl<P: Classed, O: Observer<Stamped<P>>> Observer<Stamped<P>> for FateRecorder<'_, O> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
         self.lost = true;
-        self.books.dropped(pkt.packet.class(), pkt.wire_len(), at);
+        self.books.dropped(now, pkt.packet.class(), pkt.wire_len(), at);
         self.host.dropped(now, pkt, at);
     }
 
@@ -399,6 +432,15 @@ impl<P: Classed, O: Observer<Stamped<P>>> Observer<Stamped<P>> for FateRecorder<
         self.marked = true;
         self.books.marked(pkt.packet.class(), pkt.wire_len(), at);
         self.host.marked(now, pkt, at);
+    }
+
+    fn entered(&mut self, now: Instant, pkt: &Stamped<P>, inner: u16) {
+        self.books.entered(now, pkt.packet.class(), pkt.wire_len(), pkt.ecn(), inner);
+    }
+
+    fn left(&mut self, now: Instant, pkt: &Stamped<P>, inner: u16) {
+        let sojourn = now.saturating_since(pkt.arrived);
+        self.books.left(now, pkt.packet.class(), pkt.wire_len(), sojourn, inner);
     }
 }
 

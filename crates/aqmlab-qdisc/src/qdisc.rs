@@ -57,6 +57,10 @@ pub trait Packet {
     fn dscp(&self) -> Dscp;
     /// Changes the differentiated-services code point.
     fn set_dscp(&mut self, dscp: Dscp);
+    /// The ports of source and destination, if it has any and shows them (a fragment does not).
+    fn ports(&self) -> Option<[u16; 2]> {
+        None
+    }
 }
 
 /// Why a packet was dropped or marked.
@@ -95,12 +99,13 @@ impl Reason {
 pub struct Cause {
     /// Why.
     pub reason: Reason,
-    /// The inner queue; 0 where there is one.
+    /// The inner queue, by its place in the order of [`Qdisc::each_inner`], those within others after them, from 1 on;
+    /// 0 where there is none, or where the packet has not come to one.
     pub inner: u16,
 }
 
 impl Cause {
-    /// A cause in a discipline with a single queue.
+    /// A cause in a discipline itself, and not in an inner queue.
     pub const fn of(reason: Reason) -> Self {
         Cause { reason, inner: 0 }
     }
@@ -119,6 +124,10 @@ pub trait Observer<P> {
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// `pkt` now carries CE and did not before. It goes on.
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
+    /// `pkt` comes to an inner queue, by the number of [`Cause::inner`]. It is queued there, or its fate is told.
+    fn entered(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
+    /// `pkt` leaves an inner queue, and is not lost.
+    fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
 }
 
 /// What a queue holds: waiting packets, without the one in transmission.
@@ -171,6 +180,8 @@ pub trait Qdisc<P: Packet> {
     /// flows, for hosts that must not allocate once they run. It changes nothing that other calls return; what keeps
     /// neither packets nor flows has nothing to do.
     fn reserve(&mut self, _packets: usize, _flows: usize) {}
+    /// Shows each queue inside this one with its name, but not those inside of them. Which there are never changes.
+    fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
     /// Appends the law's current values as of `now` (which is not before the last call's): caught up, but
     /// without changing what later calls return.
     fn observe(&self, now: Instant, out: &mut LawSamples);

@@ -15,7 +15,7 @@ use aqmlab_random::Stream;
 use crate::discipline::builders;
 pub use crate::discipline::{catalogue, info};
 pub use crate::info::{Decides, Info, Maturity, Preset, Resolve};
-use crate::{Discipline, LinkContext, Packet};
+use crate::{Arrived, Discipline, LinkContext, Packet};
 
 /// Makes a discipline from *effective* parameters and its own stream of draws.
 pub type Build<P> =
@@ -50,7 +50,7 @@ impl<P: Packet> Registry<P> {
     /// The built-in disciplines.
     pub fn builtin() -> Self
     where
-        P: 'static,
+        P: Arrived + 'static,
     {
         let entry = |(info, build)| Entry { info, build: Box::new(build) };
         Registry { entries: builders().map(entry).collect() }

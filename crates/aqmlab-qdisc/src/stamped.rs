@@ -16,7 +16,7 @@ pub trait Classed: Packet {
 /// A packet that knows when it arrived at the queue that holds it, as laws about waiting times must.
 ///
 /// The packets of a [`crate::Port`] do, for they are [`Stamped`]; a host that drives a discipline itself stamps its own.
-pub trait Arrived: Packet {
+pub trait Arrived: Classed {
     /// When it arrived.
     fn arrived(&self) -> Instant;
 }
@@ -31,10 +31,17 @@ pub struct Stamped<P> {
     pub arrived: Instant,
 }
 
-impl<P: Packet> Arrived for Stamped<P> {
+impl<P: Classed> Arrived for Stamped<P> {
     #[inline]
     fn arrived(&self) -> Instant {
         self.arrived
+    }
+}
+
+impl<P: Classed> Classed for Stamped<P> {
+    #[inline]
+    fn class(&self) -> usize {
+        self.packet.class()
     }
 }
 
@@ -66,5 +73,9 @@ impl<P: Packet> Packet for Stamped<P> {
     #[inline]
     fn set_dscp(&mut self, dscp: Dscp) {
         self.packet.set_dscp(dscp);
+    }
+    #[inline]
+    fn ports(&self) -> Option<[u16; 2]> {
+        self.packet.ports()
     }
 }

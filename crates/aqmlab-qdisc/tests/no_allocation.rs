@@ -1,8 +1,8 @@
 //! In steady state a port allocates nothing, whatever built-in discipline it has, and with room beforehand not before either.
 
 use allocation_counter::measure;
-use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::contract::LINK;
+use aqmlab_params::{Origin, Value};
+use aqmlab_qdisc::contract::{LINK, sample};
 use aqmlab_qdisc::{
     Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped,
     registry::{Info, catalogue},
@@ -54,8 +54,10 @@ impl Observer<Stamped<Pkt>> for Lost {
 
 /// A port of its own, on whose link 1250 B take 1 ms.
 fn port(info: &Info, limit: u64) -> Port<Pkt> {
-    let mut given = Settings::default();
-    given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
+    let mut given = sample(info);
+    if info.params.iter().any(|p| p.name == "limit") {
+        given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
+    }
     let built = Registry::<Stamped<Pkt>>::builtin().build(info.name, &given, &LINK, Stream::new(1, "law"));
     Port::new(built.unwrap(), LINK.rate, Bytes::ZERO, 1)
 }

@@ -1,8 +1,8 @@
 //! A port that looks ahead against one that is called at each departure: the same discipline, the same arrivals. Each
 //! packet is foreseen to leave when it leaves, and all books and laws agree at any instant.
 
-use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::contract::LINK;
+use aqmlab_params::{Origin, Value};
+use aqmlab_qdisc::contract::{LINK, sample};
 use aqmlab_qdisc::{
     Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped, registry,
 };
@@ -80,9 +80,12 @@ fn arrival() -> impl Strategy<Value = Arrival> {
 }
 
 fn port(name: &'static str) -> Port<Pkt> {
-    let mut given = Settings::default();
-    given.set("limit", Value::Size(Size::Packets(Packets::new(30))), Origin::Given);
-    if registry::info(name).is_some_and(|info| info.params.iter().any(|p| p.name == "ecn")) {
+    let info = registry::info(name).expect("it is built in");
+    let mut given = sample(info);
+    if info.params.iter().any(|p| p.name == "limit") {
+        given.set("limit", Value::Size(Size::Packets(Packets::new(30))), Origin::Given);
+    }
+    if info.params.iter().any(|p| p.name == "ecn") {
         given.set("ecn", Value::Flag(true), Origin::Given);
     }
     let built = Registry::<Stamped<Pkt>>::builtin().build(name, &given, &LINK, Stream::new(3, "law"));

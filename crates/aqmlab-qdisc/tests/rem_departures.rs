@@ -2,7 +2,9 @@
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Arrived, Cause, Discipline, Dscp, Ecn, Observer, Packet, Qdisc, Reason, Registry, Side};
+use aqmlab_qdisc::{
+    Arrived, Cause, Classed, Discipline, Dscp, Ecn, Observer, Packet, Qdisc, Reason, Registry, Side,
+};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
@@ -36,6 +38,8 @@ impl Packet for Pkt {
 }
 
 /// REM does not ask how long a packet has waited.
+impl Classed for Pkt {}
+
 impl Arrived for Pkt {
     fn arrived(&self) -> Instant {
         Instant::ZERO

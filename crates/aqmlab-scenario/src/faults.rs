@@ -88,6 +88,10 @@ impl<P: Arrived> Qdisc<P> for FaultInjector<P> {
         self.inner.reserve(packets, flows);
     }
 
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+        self.inner.each_inner(visit);
+    }
+
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.inner.observe(now, out);
     }

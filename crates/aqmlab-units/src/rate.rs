@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Span};
 
-const NS_PER_S: u128 = 1_000_000_000;
+pub(crate) const NS_PER_S: u128 = 1_000_000_000;
 
 /// A data rate in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -33,6 +33,11 @@ impl Rate {
     pub fn of(amount: Bytes, time: Span) -> Self {
         let bps = (amount.bits() * NS_PER_S).checked_div(u128::from(time.as_ns()));
         Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))
+    }
+
+    /// What it comes to in so much time, exactly: in 10^-9 bit.
+    pub const fn nanobits_in(self, time: Span) -> u128 {
+        self.0 as u128 * time.as_ns() as u128
     }
 
     /// bit/s.

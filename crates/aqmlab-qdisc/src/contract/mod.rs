@@ -39,7 +39,7 @@ pub use checks::{Checks, Item, Subject, Violation};
 pub use packet::TestPacket;
 use run::{Disturbance, run};
 pub use script::{Operation, script, shrink};
-pub use variants::{Variant, presets, words};
+pub use variants::{Variant, presets, sample, words};
 
 /// A breach with all that is needed to see it again.
 #[derive(Clone, PartialEq, Debug)]

@@ -28,7 +28,16 @@ impl TestPacket {
         ecn: Ecn,
         looks: &Arc<AtomicUsize>,
     ) -> Self {
-        TestPacket { number, arrived, size, flow, ecn, sent_as: ecn, dscp: Dscp(0), looks: Arc::clone(looks) }
+        TestPacket {
+            number,
+            arrived,
+            size,
+            flow,
+            ecn,
+            sent_as: ecn,
+            dscp: Dscp(8 * (flow % 8) as u8),
+            looks: Arc::clone(looks),
+        }
     }
 
     /// Its number in the order of arrival, from 0.
@@ -74,6 +83,9 @@ impl Packet for TestPacket {
     fn set_dscp(&mut self, dscp: Dscp) {
         self.dscp = dscp;
     }
+    fn ports(&self) -> Option<[u16; 2]> {
+        (self.flow != 7).then_some([self.flow as u16, 80 + self.flow as u16 % 2])
+    }
 }
 
 impl Arrived for TestPacket {
@@ -82,4 +94,8 @@ impl Arrived for TestPacket {
     }
 }
 
-impl Classed for TestPacket {}
+impl Classed for TestPacket {
+    fn class(&self) -> usize {
+        self.flow as usize % 3
+    }
+}

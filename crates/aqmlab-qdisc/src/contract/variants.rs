@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use aqmlab_params::{Kind, Origin, Settings, Value};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Packets, Span};
+use aqmlab_units::{Bytes, Packets, Rate, Span};
 
 use crate::Info;
 
@@ -23,7 +23,10 @@ pub struct Variant {
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut variants = Vec::new();
     if info.presets.is_empty() {
-        variants.push(Variant { label: "defaults".to_string(), settings: given(&[LIMIT]) });
+        variants.push(Variant { label: "defaults".to_string(), settings: sample(info) });
+    }
+    if info.name == "classes" {
+        variants.extend(nested());
     }
     for preset in info.presets {
         let chosen = ("preset", Value::Choice(preset.name));
@@ -45,8 +48,14 @@ pub fn words(info: &Info) -> Vec<Variant> {
     for param in info.params {
         let Kind::Choice(words) = param.kind else { continue };
         for word in words {
-            let mut settings = given(&[(param.name, Value::Choice(word))]);
-            set(&mut settings, "limit", limit_for(param.name, word));
+            let mut settings = sample(info);
+            set(&mut settings, param.name, Value::Choice(word));
+            if has(info, "limit") {
+                set(&mut settings, "limit", limit_for(param.name, word));
+            }
+            if (param.name, *word) == ("exceed", "remark") {
+                set(&mut settings, "dscp", Value::Integer(8));
+            }
             // Gains `auto` are derived instead.
             for (name, value) in QUICK.into_iter().filter(|(name, _)| *word != "auto" && has(info, name)) {
                 set(&mut settings, name, value);
@@ -55,6 +64,99 @@ pub fn words(info: &Info) -> Vec<Variant> {
         }
     }
     variants
+}
+
+/// What a discipline must be given, and a buffer that a script can fill: enough to build it.
+pub fn sample(info: &Info) -> Settings {
+    match info.name {
+        "classes" => given(&[(
+            "class",
+            Value::List(alloc::vec![
+                class("gold", &[("traffic", classes(&[0]))], quick_red()),
+                class("silver", &[("traffic", classes(&[1]))], queue("droptail", &[LIMIT])),
+                class("rest", &[], queue("codel", &[LIMIT, ("target", Value::Span(Span::us(200)))])),
+            ]),
+        )]),
+        "policer" => given(&policer(quick_red())),
+        _ => given(&[LIMIT]),
+    }
+}
+
+/// Ports with classes in ports with classes, by each field and with each scheduler, with and without policers.
+fn nested() -> Vec<Variant> {
+    let number = |n| Value::List(alloc::vec![Value::Integer(n)]);
+    let policed = || queue("policer", &policer(quick_red()));
+    let remarked = |inner| {
+        let mut values = policer(inner);
+        values.extend([("exceed", Value::Choice("remark")), ("dscp", Value::Integer(8))]);
+        queue("policer", &values)
+    };
+    let port = |scheduler, classes: Vec<Value>| {
+        [("scheduler", Value::Choice(scheduler)), ("class", Value::List(classes))]
+    };
+    let by_port = port(
+        "wrr",
+        alloc::vec![
+            class("odd", &[("port", number(81)), ("weight", Value::Integer(3))], policed()),
+            class("even", &[("weight", Value::Integer(2))], queue("blue", &[LIMIT])),
+        ],
+    );
+    let by_dscp = port(
+        "strict",
+        alloc::vec![
+            class("first", &[("dscp", number(16))], queue("classes", &by_port)),
+            class("worst", &[("dscp", number(8))], queue("redpd", &[LIMIT])),
+            class("rest", &[], queue("fred", &[LIMIT])),
+        ],
+    );
+    let outer = port(
+        "drr",
+        alloc::vec![
+            class(
+                "a",
+                &[("traffic", classes(&[0, 1])), ("weight", Value::Integer(2))],
+                remarked(queue("classes", &by_dscp))
+            ),
+            class("b", &[], queue("classes", &by_port)),
+        ],
+    );
+    [("by port, wrr", &by_port), ("by dscp, strict, one level inside", &by_dscp), ("three levels", &outer)]
+        .map(|(label, values)| Variant { label: label.to_string(), settings: given(values) })
+        .into()
+}
+
+/// A policer that about half of a script's packets exceed.
+fn policer(inner: Value) -> Vec<(&'static str, Value)> {
+    let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
+    alloc::vec![("rate", Value::Rate(Rate::mbit(8))), ("burst", burst), ("queue", inner)]
+}
+
+fn quick_red() -> Value {
+    let size = |n| Value::Size(Size::Packets(Packets::new(n)));
+    let values = [
+        LIMIT,
+        ("min_th", size(2)),
+        ("max_th", size(8)),
+        ("w_q", Value::Number(0.2)),
+        ("ecn", Value::Flag(true)),
+    ];
+    queue("red", &values)
+}
+
+fn queue(kind: &'static str, values: &[(&'static str, Value)]) -> Value {
+    Value::Discipline { kind, settings: given(values) }
+}
+
+fn class(name: &str, values: &[(&'static str, Value)], queue: Value) -> Value {
+    let mut settings = given(values);
+    set(&mut settings, "name", Value::Text(name.to_string()));
+    set(&mut settings, "queue", queue);
+    Value::Table(settings)
+}
+
+fn classes(numbers: &[usize]) -> Value {
+    let one = |&number: &usize| Value::TrafficClass { name: format!("class{number}"), number };
+    Value::List(numbers.iter().map(one).collect())
 }
 
 const LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));

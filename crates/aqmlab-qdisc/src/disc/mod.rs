@@ -2,6 +2,8 @@
 
 mod blue;
 mod blue_table;
+mod classes;
+mod classes_table;
 mod codel;
 mod controller;
 mod droptail;
@@ -12,6 +14,7 @@ mod measure;
 mod pi;
 mod pi_resolve;
 mod pi_table;
+mod policer;
 mod red;
 mod red_pd;
 mod red_pd_table;
@@ -27,6 +30,10 @@ mod words;
 
 pub use blue::{Blue, BlueControl};
 pub(crate) use blue_table::{BLUE_INFO, build_blue};
+pub use classes::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
+pub(crate) use classes_table::{
+    build_classes, build_policer, classes_info, policer_info, resolve_classes, resolve_policer,
+};
 pub(crate) use codel::{CODEL_INFO, build_codel};
 pub use codel::{Codel, CodelControl};
 pub use droptail::DropTail;
@@ -38,6 +45,7 @@ pub use measure::Measure;
 pub use pi::{Pi, PiControl};
 pub use pi_resolve::pi_phase_margin;
 pub(crate) use pi_resolve::{PI_INFO, build_pi};
+pub use policer::{Exceed, Policer};
 pub use red::{Red, RedControl, RedRule};
 pub use red_pd::RedPd;
 pub(crate) use red_pd_table::{RED_PD_INFO, build_red_pd};

@@ -23,8 +23,6 @@ pub struct RedPd<P> {
     arrivals: u64,
 }
 
-/// The inner queue that the filter's drops are told of; RED's own is 0.
-const FILTER: u16 = 1;
 /// Where the filter's draws begin in the queue's stream, one an arrival; RED's begin at 0. The last is the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
@@ -85,7 +83,7 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         let (flow, size) = (self.flow_of(&pkt), pkt.wire_len());
         if self.is_filtered(now, flow, &pkt) {
-            return obs.dropped(now, pkt, Cause { reason: Reason::Early, inner: FILTER });
+            return obs.dropped(now, pkt, Cause::of(Reason::Early));
         }
         let mut hearing = Hearing { obs, dropped: false, marked: false };
         self.red.enqueue(now, pkt, &mut hearing);

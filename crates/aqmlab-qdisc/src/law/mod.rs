@@ -18,8 +18,10 @@ mod red;
 mod red_pd;
 mod red_pd_flow;
 mod rem;
+mod round_robin;
 mod sampling;
 mod spacing;
+mod token_bucket;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
@@ -34,5 +36,7 @@ pub use pi_design::TcpLoop;
 pub use red::{Counting, EcnRegion, RedLaw, RedParams};
 pub use red_pd::{RedPdLaw, RedPdParams};
 pub use rem::{RemLaw, RemParams};
+pub use round_robin::RoundRobin;
 pub use sampling::Sampling;
 pub use spacing::{Spacing, SpacingRule};
+pub use token_bucket::TokenBucket;

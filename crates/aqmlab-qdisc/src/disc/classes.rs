@@ -1,0 +1,273 @@
+//! A port with classes: a classifier, a queue of its own for each class, and a scheduler.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use aqmlab_units::{Instant, Rate};
+
+use crate::law::RoundRobin;
+use crate::{Arrived, Backlog, Cause, LawSamples, Observer, Packet, Qdisc};
+
+/// By what packets are told apart, and to which class each belongs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Classifier {
+    /// By traffic class: the queue of each.
+    TrafficClass(Vec<u16>),
+    /// By code point of differentiated services: the queue of each.
+    Dscp(Vec<u16>),
+    /// By port of the destination, or else of the source: pairs of port and queue, ascending.
+    Port(Vec<(u16, u16)>),
+}
+
+/// In which order the classes send.
+#[derive(Clone, Debug)]
+pub enum Scheduler {
+    /// The first one that has something to send.
+    Strict,
+    /// By turns, so many packets a round.
+    WeightedRoundRobin(RoundRobin),
+    /// By turns, so many bytes a round.
+    DeficitRoundRobin(RoundRobin),
+}
+
+/// One class: what it is called, its queue, and its share of the link.
+#[derive(Clone, Debug)]
+pub struct ClassQueue<Q> {
+    /// Its name.
+    pub name: String,
+    /// Its queue.
+    pub queue: Q,
+    /// The part of the link's rate that its queue is told of: numerator and denominator.
+    pub share: [u64; 2],
+}
+
+/// A class with what is kept of it here.
+#[derive(Clone, Debug)]
+struct Inner<Q> {
+    class: ClassQueue<Q>,
+    /// Its number as an inner queue.
+    number: u16,
+    /// Has its queue queues inside?
+    nested: bool,
+}
+
+/// A port with classes.
+#[derive(Clone, Debug)]
+pub struct Classes<P, Q> {
+    classes: Vec<Inner<Q>>,
+    classifier: Classifier,
+    /// The class of what the classifier does not know.
+    rest: u16,
+    scheduler: Scheduler,
+    /// Over all classes.
+    backlog: Backlog,
+    /// Classes that have something to send, a bit each.
+    waiting: u64,
+    /// Classes to whose queue something has come since it was last found empty by a request, a bit each: it is still to be
+    /// told that the link has nothing of it to send.
+    busy: u64,
+    packets: PhantomData<fn(P)>,
+}
+
+/// The most classes that a port can have: one bit each in a word.
+pub const MOST_CLASSES: usize = 64;
+
+impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
+    /// Empty queues. `rest` is the class of packets that the classifier does not know.
+    ///
+    /// # Panics
+    /// If there are no classes, or more than [`MOST_CLASSES`].
+    pub fn new(classes: Vec<ClassQueue<Q>>, classifier: Classifier, rest: u16, scheduler: Scheduler) -> Self {
+        assert!(
+            (1..=MOST_CLASSES).contains(&classes.len()),
+            "a port has between 1 and {MOST_CLASSES} classes"
+        );
+        let mut next = 1;
+        let numbered = classes.into_iter().map(|class| {
+            let (number, inside) = (next, inner_count(&class.queue));
+            next += 1 + inside;
+            Inner { class, number, nested: inside > 0 }
+        });
+        Classes {
+            classes: numbered.collect(),
+            classifier,
+            rest,
+            scheduler,
+            backlog: Backlog::default(),
+            waiting: 0,
+            busy: 0,
+            packets: PhantomData,
+        }
+    }
+}
+
+/// How many queues are inside of `queue`, those within others counted as well.
+pub(crate) fn inner_count<P: Packet>(queue: &dyn Qdisc<P>) -> u16 {
+    let mut count = 0;
+    queue.each_inner(&mut |_, inner| count += 1 + inner_count(inner));
+    count
+}
+
+impl Classifier {
+    fn class_of(&self, pkt: &impl Arrived) -> Option<u16> {
+        match self {
+            Classifier::TrafficClass(classes) => classes.get(pkt.class()).copied(),
+            Classifier::Dscp(classes) => classes.get(usize::from(pkt.dscp().0)).copied(),
+            Classifier::Port(classes) => {
+                let of = |port| classes.binary_search_by_key(&port, |(port, _)| *port).ok();
+                let [source, destination] = pkt.ports()?;
+                of(destination).or_else(|| of(source)).map(|place| classes[place].1)
+            }
+        }
+    }
+}
+
+impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
+    /// Does something with a class's queue, and keeps the sum over all.
+    fn with<T>(
+        &mut self,
+        index: usize,
+        obs: &mut dyn Observer<P>,
+        call: impl FnOnce(&mut Q, &mut InnerObserver<'_, P>) -> T,
+    ) -> T {
+        let inner = &mut self.classes[index];
+        let before = inner.class.queue.backlog();
+        let mut obs = InnerObserver { obs, number: inner.number, nested: inner.nested };
+        let answer = call(&mut inner.class.queue, &mut obs);
+        let after = inner.class.queue.backlog();
+        self.backlog.packets += after.packets;
+        self.backlog.packets -= before.packets;
+        self.backlog.bytes += after.bytes;
+        self.backlog.bytes -= before.bytes;
+        let bit = 1 << index;
+        self.waiting = if after.packets.is_zero() { self.waiting & !bit } else { self.waiting | bit };
+        answer
+    }
+
+    /// The link asks for a packet: queues that have become empty learn that it found none of theirs.
+    fn tell_the_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
+        let mut idle = self.busy & !self.waiting;
+        while idle != 0 {
+            let index = idle.trailing_zeros() as usize;
+            idle &= idle - 1;
+            self.busy &= !(1 << index);
+            let none = self.with(index, obs, |queue, obs| queue.dequeue(now, obs));
+            debug_assert!(none.is_none(), "an empty queue gives nothing");
+        }
+    }
+
+    /// The class that sends next.
+    fn next(&mut self) -> Option<usize> {
+        match &mut self.scheduler {
+            Scheduler::Strict => (self.waiting != 0).then(|| self.waiting.trailing_zeros() as usize),
+            Scheduler::WeightedRoundRobin(robin) | Scheduler::DeficitRoundRobin(robin) => robin.turn(),
+        }
+    }
+
+    /// The class whose turn it was has sent `pkt`, or has lost all that it had.
+    fn account(&mut self, index: usize, pkt: Option<&P>) {
+        let (robin, cost) = match &mut self.scheduler {
+            Scheduler::Strict => return,
+            Scheduler::WeightedRoundRobin(robin) => (robin, pkt.map_or(0, |_| 1)),
+            Scheduler::DeficitRoundRobin(robin) => (robin, pkt.map_or(0, |pkt| pkt.wire_len().get())),
+        };
+        robin.charge(index, cost);
+        if self.waiting & 1 << index == 0 {
+            robin.deactivate(index);
+        }
+    }
+}
+
+/// Puts its number on what an inner queue reports.
+struct InnerObserver<'a, P> {
+    obs: &'a mut dyn Observer<P>,
+    number: u16,
+    nested: bool,
+}
+
+impl<P> InnerObserver<'_, P> {
+    fn seen_from_outside(&self, at: Cause) -> Cause {
+        Cause { reason: at.reason, inner: self.number + if self.nested { at.inner } else { 0 } }
+    }
+}
+
+impl<P> Observer<P> for InnerObserver<'_, P> {
+    fn dropped(&mut self, now: Instant, pkt: P, at: Cause) {
+        self.obs.dropped(now, pkt, self.seen_from_outside(at));
+    }
+    fn marked(&mut self, now: Instant, pkt: &P, at: Cause) {
+        self.obs.marked(now, pkt, self.seen_from_outside(at));
+    }
+    fn entered(&mut self, now: Instant, pkt: &P, inner: u16) {
+        self.obs.entered(now, pkt, self.number + inner);
+    }
+    fn left(&mut self, now: Instant, pkt: &P, inner: u16) {
+        self.obs.left(now, pkt, self.number + inner);
+    }
+}
+
+impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        let index = usize::from(self.classifier.class_of(&pkt).unwrap_or(self.rest));
+        let was_empty = self.waiting & 1 << index == 0;
+        obs.entered(now, &pkt, self.classes[index].number);
+        self.with(index, obs, |queue, obs| queue.enqueue(now, pkt, obs));
+        self.busy |= 1 << index;
+        if was_empty && self.waiting & 1 << index != 0 {
+            match &mut self.scheduler {
+                Scheduler::Strict => {}
+                Scheduler::WeightedRoundRobin(robin) | Scheduler::DeficitRoundRobin(robin) => {
+                    robin.activate(index);
+                }
+            }
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        self.tell_the_idle(now, obs);
+        while let Some(index) = self.next() {
+            let pkt = self.with(index, obs, |queue, obs| queue.dequeue(now, obs));
+            self.account(index, pkt.as_ref());
+            if let Some(pkt) = pkt {
+                obs.left(now, &pkt, self.classes[index].number);
+                return Some(pkt);
+            }
+            // It has lost all that it had, and knows that there is nothing to send.
+            self.busy &= !(1 << index);
+        }
+        None
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        for inner in &mut self.classes {
+            let share = share_of(rate, inner.class.share);
+            inner.class.queue.rate_changed(now, share);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        self.classes.iter_mut().for_each(|inner| inner.class.queue.reserve(packets, flows));
+    }
+
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+        self.classes.iter().for_each(|inner| visit(&inner.class.name, &inner.class.queue));
+    }
+
+    /// It has no law of its own; those of its queues are theirs.
+    fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
+}
+
+/// A part of a rate, at least a bit per second.
+pub(crate) fn share_of(rate: Rate, [part, whole]: [u64; 2]) -> Rate {
+    let bps = u128::from(rate.as_bps()) * u128::from(part) / u128::from(whole);
+    Rate::bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1))
+}

@@ -1,0 +1,538 @@
+//! The parameters of a port with classes and of a policer, and from what a scenario gives to queues.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Packets, Rate};
+
+use super::classes::share_of;
+use super::table::PROBABILITY;
+use super::{ClassQueue, Classes, Classifier, Exceed, MOST_CLASSES, Policer, Scheduler};
+use crate::info::{Decides, Info, Maturity, Resolve};
+use crate::law::{RoundRobin, TokenBucket};
+use crate::{Dscp, LinkContext, Packet, Qdisc, resolve};
+
+words! {
+    /// In which order classes send.
+    enum Order { Strict = "strict", Wrr = "wrr", Drr = "drr" }
+}
+words! {
+    /// What becomes of packets that exceed a policer's rate.
+    enum Exceeding { Drop = "drop", Remark = "remark" }
+}
+
+/// Finds a discipline that may be inside of another.
+pub(crate) type Find = fn(&str) -> Option<&'static Info>;
+
+/// The entry of the port with classes, without what looks up other entries.
+pub(crate) const fn classes_info(resolve: Resolve) -> Info {
+    Info {
+        name: "classes",
+        title: "Port with classes",
+        summary: "a classifier, a queue with a discipline of its own for each class, and a scheduler",
+        maturity: Maturity::Experimental,
+        decides: Decides::Both,
+        params: CLASSES,
+        presets: &[],
+        resolve,
+    }
+}
+
+/// The entry of the policer.
+pub(crate) const fn policer_info(resolve: Resolve) -> Info {
+    Info {
+        name: "policer",
+        title: "Policer",
+        summary: "a token bucket in front of a queue: what exceeds its rate and burst is dropped or re-marked",
+        maturity: Maturity::Experimental,
+        decides: Decides::Enqueue,
+        params: POLICER,
+        presets: &[],
+        resolve,
+    }
+}
+
+const RFC2475: &str = "RFC 2475, section 2.3";
+
+const fn optional(name: &'static str, kind: Kind, nothing: &'static str, help: &'static str) -> Param {
+    Param { name, kind, default: Default::Nothing(nothing), aliases: &[], source: RFC2475, help }
+}
+
+const fn required(name: &'static str, kind: Kind, help: &'static str) -> Param {
+    Param { name, kind, default: Default::Required, aliases: &[], source: RFC2475, help }
+}
+
+static CLASSES: &[Param] = &[
+    Param {
+        name: "scheduler",
+        kind: Kind::Choice(Order::WORDS),
+        default: Default::Choice(Order::Drr.word()),
+        aliases: &[],
+        source: "drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991",
+        help: "who sends next: `strict` the first class that has something to send, `wrr` by turns so many packets as its weight, \
+               `drr` by turns so many bytes as its weight in quanta",
+    },
+    Param {
+        name: "quantum",
+        kind: Kind::Bytes { min: 64, max: 1_000_000 },
+        default: Default::Bytes(1500),
+        aliases: &[],
+        source: "Shreedhar and Varghese 1996, section 4: at least the largest packet for constant work",
+        help: "scheduler `drr`: what a class of weight 1 may send in a round",
+    },
+    optional(
+        "queue",
+        Kind::Discipline,
+        "each class has its own",
+        "the queue of every class that has none of its own",
+    ),
+    optional(
+        "thresholds",
+        Kind::List(&Kind::Table(THRESHOLDS)),
+        "those of `queue` hold for all",
+        "thresholds by class, in place of those of `queue`: weighted RED",
+    ),
+    required("class", Kind::List(&Kind::Table(CLASS)), "the classes, for `strict` the first one first"),
+];
+
+/// What is said of a class.
+const CLASS: &[Param] = &[
+    required("name", Kind::Text, "what it is called: its queue is `link/name` in recordings"),
+    optional(
+        "traffic",
+        Kind::List(&Kind::TrafficClass),
+        "by other means, or all that no other class takes",
+        "traffic classes whose packets are of this class",
+    ),
+    optional(
+        "dscp",
+        Kind::List(&Kind::Dscp),
+        "by other means, or all that no other class takes",
+        "code points whose packets are of this class",
+    ),
+    optional(
+        "port",
+        Kind::List(&Kind::Integer { min: 0, max: 65_535 }),
+        "by other means, or all that no other class takes",
+        "ports, of the destination or else of the source, whose packets are of this class",
+    ),
+    Param {
+        name: "weight",
+        kind: Kind::Integer { min: 1, max: 1_000_000 },
+        default: Default::Auto("1; none with scheduler `strict`"),
+        aliases: &[],
+        source: "Shreedhar and Varghese 1996, section 3",
+        help: "its part of the link, against the other classes' that have something to send",
+    },
+    Param {
+        name: "queue",
+        kind: Kind::Discipline,
+        default: Default::Auto("the port's `queue`"),
+        aliases: &[],
+        source: RFC2475,
+        help: "its queue: any discipline, also another port with classes; automatic parameters take the class's part of the \
+               link's rate for `wrr` and `drr`",
+    },
+];
+
+/// Thresholds of a class, where the queue of all has others.
+const THRESHOLDS: &[Param] = &[
+    required("class", Kind::Text, "the class"),
+    optional("min_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `min_th`"),
+    optional("max_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `max_th`"),
+    optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
+];
+
+static POLICER: &[Param] = &[
+    required("rate", Kind::Rate { min: Rate::bps(1), max: Rate::gbit(10_000) }, "rate of the token bucket"),
+    Param {
+        source: "RFC 2697, section 2: at least the largest packet",
+        ..required(
+            "burst",
+            Kind::Bytes { min: 1, max: 1_000_000_000 },
+            "depth of the token bucket, which is full at first",
+        )
+    },
+    Param {
+        name: "exceed",
+        kind: Kind::Choice(Exceeding::WORDS),
+        default: Default::Choice(Exceeding::Drop.word()),
+        aliases: &[],
+        source: "RFC 2475, section 2.3.3",
+        help: "what becomes of packets that exceed: `drop`, or `remark` with `dscp`",
+    },
+    optional(
+        "dscp",
+        Kind::Dscp,
+        "none, as nothing is re-marked",
+        "exceed `remark`: the code point that they get",
+    ),
+    required("queue", Kind::Discipline, "the queue behind it: any discipline"),
+];
+
+/// A queue of `info`'s kind inside of another discipline, with effective parameters.
+fn resolve_inner(
+    (kind, given): (&'static str, &Settings),
+    link: &LinkContext,
+    find: Find,
+) -> Result<Value, ParamError> {
+    let info = find(kind)
+        .ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")))?;
+    Ok(Value::Discipline { kind: info.name, settings: (info.resolve)(given, link)? })
+}
+
+/// From what is given of a policer to effective parameters.
+pub(crate) fn resolve_policer(
+    given: &Settings,
+    link: &LinkContext,
+    find: Find,
+) -> Result<Settings, ParamError> {
+    let mut all = resolve::completed(POLICER, given);
+    for (name, what) in
+        [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
+    {
+        needs(&all, name, what)?;
+    }
+    let burst = resolve::bytes(&all, "burst")?;
+    if burst < link.mean_packet {
+        let message = format!(
+            "burst `{burst}` is smaller than a packet of `{}`, so that none of those would conform; write at least that",
+            link.mean_packet
+        );
+        return Err(ParamError::new("burst", message));
+    }
+    match (Exceeding::read(&all, "exceed")?, all.get("dscp")) {
+        (Exceeding::Remark, None | Some(Value::Nothing)) => {
+            return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
+        }
+        (Exceeding::Drop, Some(Value::Integer(dscp))) => {
+            let message =
+                format!("dscp `{dscp}` is written into no packet with exceed `drop`; write exceed `remark`");
+            return Err(ParamError::new("dscp", message));
+        }
+        _ => {}
+    }
+    let inner = all.discipline("queue")?.expect("it was there a moment ago");
+    let queue = resolve_inner(inner, link, find).map_err(|e| e.under("queue", None))?;
+    replace(&mut all, "queue", queue);
+    Ok(all)
+}
+
+const A_QUEUE: &str = "a discipline such as { kind = \"droptail\", limit = \"100p\" }";
+
+fn needs(all: &Settings, name: &'static str, what: &str) -> Result<(), ParamError> {
+    match all.get(name) {
+        Some(_) => Ok(()),
+        None => Err(ParamError::new(name, format!("`{name}` is missing; write {what}"))),
+    }
+}
+
+/// Puts a value in the place of another, which keeps its origin.
+fn replace(all: &mut Settings, name: &'static str, value: Value) {
+    let origin = all.iter().find(|s| s.name == name).map_or(Origin::Given, |s| s.origin.clone());
+    all.set(name, value, origin);
+}
+
+/// A policer with effective parameters; `build` makes the queue behind it.
+pub(crate) fn build_policer<Q>(
+    s: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
+) -> Result<Policer<Box<Q>>, ParamError> {
+    let exceed = match Exceeding::read(s, "exceed")? {
+        Exceeding::Drop => Exceed::Drop,
+        Exceeding::Remark => Exceed::Remark(Dscp(s.integer("dscp")? as u8)),
+    };
+    let bucket = TokenBucket::new(s.rate("rate")?, resolve::bytes(s, "burst")?);
+    let (kind, inner) = queue_of(s)?;
+    Ok(Policer::new(bucket, exceed, Box::new(build(kind, inner, link, draws)?)))
+}
+
+/// The queue that `s` holds.
+fn queue_of(s: &Settings) -> Result<(&'static str, &Settings), ParamError> {
+    s.discipline("queue")?
+        .ok_or_else(|| ParamError::new("queue", format!("`queue` is missing; write {A_QUEUE}")))
+}
+
+/// From what is given of a port with classes to effective parameters.
+pub(crate) fn resolve_classes(
+    given: &Settings,
+    link: &LinkContext,
+    find: Find,
+) -> Result<Settings, ParamError> {
+    let mut all = resolve::completed(CLASSES, given);
+    needs(&all, "class", "at least one table with a `name` and a `queue`")?;
+    let classes: Vec<Settings> =
+        all.tables("class")?.into_iter().map(|table| resolve::completed(CLASS, table)).collect();
+    let names = names(&classes)?;
+    matches(&classes, &names)?;
+    let classes = weights(classes, &names, Order::read(&all, "scheduler")?)?;
+    let shares = shares(&classes)?;
+    let thresholds = thresholds(&all, &classes, &names)?;
+    let mut resolved = Vec::new();
+    for (i, mut class) in classes.into_iter().enumerate() {
+        let link = LinkContext { rate: share_of(link.rate, shares[i]), ..*link };
+        let queue = if class.is_auto("queue") {
+            let mut common = all.discipline("queue")?.ok_or_else(|| {
+                let message = format!(
+                    "class `{}` has no `queue`, and the port none for all; write {A_QUEUE}",
+                    names[i]
+                );
+                ParamError::new("queue", message).under("class", Some(i))
+            })?;
+            let with_thresholds =
+                thresholds.iter().find(|(class, _)| *class == i).map(|(_, t)| over(common, t, find));
+            let with_thresholds = with_thresholds.transpose()?;
+            if let Some(settings) = &with_thresholds {
+                common.1 = settings;
+            }
+            let queue = resolve_inner(common, &link, find).map_err(|e| e.under("queue", None))?;
+            class.set("queue", queue, Origin::Derived("the port's `queue`".into()));
+            resolved.push(Value::Table(class));
+            continue;
+        } else {
+            queue_of(&class)
+                .and_then(|inner| resolve_inner(inner, &link, find).map_err(|e| e.under("queue", None)))
+        };
+        replace(&mut class, "queue", queue.map_err(|e| e.under("class", Some(i)))?);
+        resolved.push(Value::Table(class));
+    }
+    replace(&mut all, "class", Value::List(resolved));
+    Ok(all)
+}
+
+/// Their names, which differ.
+fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
+    if !(1..=MOST_CLASSES).contains(&classes.len()) {
+        let message = format!("there are {} classes; write 1 to {MOST_CLASSES}", classes.len());
+        return Err(ParamError::new("class", message));
+    }
+    let mut names: Vec<String> = Vec::new();
+    for (i, class) in classes.iter().enumerate() {
+        let wrong = |message: String| Err(ParamError::new("name", message).under("class", Some(i)));
+        let Ok(name) = class.text("name") else { return wrong("`name` is missing; write a text".into()) };
+        if name.is_empty() || name.contains(['/', '*']) {
+            return wrong(format!("`{name}` is no name of a class; write a text without `/` and `*`"));
+        }
+        if names.contains(&name) {
+            return wrong(format!("two classes are called `{name}`"));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+const MATCHES: [&str; 3] = ["traffic", "dscp", "port"];
+
+/// Each packet has one class: all classes go by the same field, no value is named twice, and one class at most takes the rest.
+fn matches(classes: &[Settings], names: &[String]) -> Result<Option<&'static str>, ParamError> {
+    let mut by: Option<(&'static str, usize)> = None;
+    let mut rest: Option<usize> = None;
+    let mut seen: Vec<(&Value, usize)> = Vec::new();
+    for (i, class) in classes.iter().enumerate() {
+        let wrong = |name, message: String| Err(ParamError::new(name, message).under("class", Some(i)));
+        let written: Vec<_> =
+            MATCHES.into_iter().filter(|name| class.get(name) != Some(&Value::Nothing)).collect();
+        match (&written[..], by) {
+            ([], _) => {
+                if let Some(other) = rest.replace(i) {
+                    let message = format!(
+                        "classes `{}` and `{}` both take what no other class takes; say of one of them which packets are its own",
+                        names[other], names[i]
+                    );
+                    return wrong("name", message);
+                }
+            }
+            ([name], None) => by = Some((name, i)),
+            ([name], Some((other, first))) if *name != other => {
+                let message = format!(
+                    "class `{}` goes by {name} and class `{}` by {other}: two classifiers for one packet; write one of them",
+                    names[i], names[first]
+                );
+                return wrong(name, message);
+            }
+            ([_], Some(_)) => {}
+            ([one, other, ..], _) => {
+                let message = format!(
+                    "class `{}` goes by {one} and by {other}: two classifiers for one packet; write one of them",
+                    names[i]
+                );
+                return wrong(other, message);
+            }
+        }
+        for name in written {
+            for value in class.list(name)? {
+                if let Some((_, other)) = seen.iter().find(|(of, _)| *of == value) {
+                    let message = format!(
+                        "{name} `{value}` belongs to class `{}` already; a packet has one class",
+                        names[*other]
+                    );
+                    return wrong(name, message);
+                }
+                seen.push((value, i));
+            }
+        }
+    }
+    match (by, rest) {
+        (Some((by @ ("dscp" | "port"), first)), None) => {
+            let message = format!(
+                "no class takes the packets of any other {by}; add a class without `{by}` for the rest"
+            );
+            Err(ParamError::new(by, message).under("class", Some(first)))
+        }
+        (by, _) => Ok(by.map(|(by, _)| by)),
+    }
+}
+
+/// A weight for each class, or none.
+fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result<Vec<Settings>, ParamError> {
+    for (i, class) in classes.iter_mut().enumerate() {
+        match (order, class.get("weight")) {
+            (Order::Strict, None | Some(Value::Auto | Value::Nothing)) => {
+                class.set("weight", Value::Nothing, Origin::Derived("scheduler `strict` has none".into()));
+            }
+            (Order::Strict, Some(weight)) => {
+                let message = format!(
+                    "weight `{weight}` of class `{}` has no meaning with scheduler `strict`, which goes by the order of the \
+                     classes; leave it out, or write scheduler `wrr` or `drr`",
+                    names[i]
+                );
+                return Err(ParamError::new("weight", message).under("class", Some(i)));
+            }
+            (Order::Wrr | Order::Drr, Some(Value::Auto)) => {
+                class.set("weight", Value::Integer(1), Origin::Derived("as of any other class".into()));
+            }
+            (Order::Wrr | Order::Drr, _) => {}
+        }
+    }
+    Ok(classes)
+}
+
+/// What part of the link each class can count on.
+fn shares(classes: &[Settings]) -> Result<Vec<[u64; 2]>, ParamError> {
+    let weights: Vec<u64> = classes.iter().map(|class| class.integer("weight").unwrap_or(0)).collect();
+    let all: u64 = weights.iter().sum();
+    Ok(weights.into_iter().map(|weight| if all == 0 { [1, 1] } else { [weight, all] }).collect())
+}
+
+/// The thresholds that are written, each with its class.
+fn thresholds<'a>(
+    all: &'a Settings,
+    classes: &[Settings],
+    names: &[String],
+) -> Result<Vec<(usize, &'a Settings)>, ParamError> {
+    let mut found: Vec<(usize, &Settings)> = Vec::new();
+    for (i, table) in all.tables("thresholds")?.into_iter().enumerate() {
+        let wrong = |message: String| Err(ParamError::new("class", message).under("thresholds", Some(i)));
+        let Ok(name) = table.text("class") else { return wrong("`class` is missing; write its name".into()) };
+        let Some(class) = names.iter().position(|n| *n == name) else {
+            return wrong(format!("there is no class `{name}`; there are {}", names.join(", ")));
+        };
+        if found.iter().any(|(other, _)| *other == class) {
+            return wrong(format!("there are thresholds of class `{name}` already"));
+        }
+        if classes[class].is_given("queue") {
+            return wrong(format!("class `{name}` has a `queue` of its own; write its thresholds there"));
+        }
+        found.push((class, table));
+    }
+    Ok(found)
+}
+
+/// The settings of the queue of all with the thresholds of a class.
+fn over(
+    (kind, common): (&str, &Settings),
+    thresholds: &Settings,
+    find: Find,
+) -> Result<Settings, ParamError> {
+    let mut settings = common.clone();
+    let params = find(kind).map_or(&[][..], |info| info.params);
+    for s in thresholds.iter().filter(|s| s.name != "class" && s.value != Value::Nothing) {
+        if !params.iter().any(|p| p.name == s.name) {
+            let message = format!("`{kind}`, the queue of all classes, has no `{}`", s.name);
+            return Err(ParamError::new("thresholds", message));
+        }
+        settings.set(s.name, s.value.clone(), s.origin.clone());
+    }
+    Ok(settings)
+}
+
+/// A port with classes with effective parameters; `build` makes the queue of each.
+pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
+    s: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
+) -> Result<Classes<P, Q>, ParamError> {
+    let tables: Vec<Settings> = s.tables("class")?.into_iter().cloned().collect();
+    let names = names(&tables)?;
+    let by = matches(&tables, &names)?;
+    let mut classes = Vec::new();
+    for ((table, name), share) in tables.iter().zip(&names).zip(shares(&tables)?) {
+        let (kind, inner) = queue_of(table)?;
+        let link = LinkContext { rate: share_of(link.rate, share), ..*link };
+        // By its name, so that one class more leaves the draws of the others as they were.
+        let queue = build(kind, inner, &link, Stream::new(draws.at(0), name))?;
+        classes.push(ClassQueue { name: name.clone(), queue, share });
+    }
+    let (classifier, rest) = classifier(&tables, by)?;
+    let weight = |table: &Settings| table.integer("weight");
+    let scheduler = match Order::read(s, "scheduler")? {
+        Order::Strict => Scheduler::Strict,
+        Order::Wrr => {
+            let weights: Result<Vec<_>, _> = tables.iter().map(weight).collect();
+            Scheduler::WeightedRoundRobin(RoundRobin::new(weights?))
+        }
+        Order::Drr => {
+            let quantum: Bytes = resolve::bytes(s, "quantum")?;
+            let quanta: Result<Vec<_>, _> =
+                tables.iter().map(|table| weight(table).map(|w| w.saturating_mul(quantum.get()))).collect();
+            Scheduler::DeficitRoundRobin(RoundRobin::new(quanta?))
+        }
+    };
+    Ok(Classes::new(classes, classifier, rest, scheduler))
+}
+
+/// How packets are told apart, and the class of all others: the one that names nothing, else the last.
+fn classifier(tables: &[Settings], by: Option<&'static str>) -> Result<(Classifier, u16), ParamError> {
+    let last = tables.len() - 1;
+    let rest = match by {
+        Some(by) => tables.iter().position(|t| t.get(by) == Some(&Value::Nothing)).unwrap_or(last),
+        None => last,
+    } as u16;
+    let mut pairs: Vec<(usize, u16)> = Vec::new();
+    for (i, table) in tables.iter().enumerate() {
+        for value in by.map_or(Ok(&[][..]), |by| table.list(by))? {
+            let key = match value {
+                Value::TrafficClass { number, .. } => *number,
+                Value::Integer(n) => *n as usize,
+                other => {
+                    return Err(ParamError::new(
+                        "class",
+                        format!("`{}` names no packets", other.to_string()),
+                    ));
+                }
+            };
+            pairs.push((key, i as u16));
+        }
+    }
+    let direct = |pairs: &[(usize, u16)]| {
+        let mut classes = alloc::vec![rest; pairs.iter().map(|(key, _)| key + 1).max().unwrap_or(0)];
+        pairs.iter().for_each(|(key, class)| classes[*key] = *class);
+        classes
+    };
+    let classifier = match by {
+        Some("dscp") => Classifier::Dscp(direct(&pairs)),
+        Some("port") => {
+            pairs.sort_unstable();
+            Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())
+        }
+        _ => Classifier::TrafficClass(direct(&pairs)),
+    };
+    Ok((classifier, rest))
+}

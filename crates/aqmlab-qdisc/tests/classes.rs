@@ -1,0 +1,595 @@
+//! Ports with classes and policers: shares, priorities and rates by arithmetic, books of every queue inside, and what a port
+//! refuses.
+
+use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_qdisc::contract::{LINK, presets};
+use aqmlab_qdisc::{
+    Cause, Classed, Departure, Dscp, Ecn, Observer, Packet, Port, Qdisc, Reason, Registry, Side, Stamped,
+    registry,
+};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Pkt {
+    number: u64,
+    class: usize,
+    size: u64,
+    dscp: u8,
+    ports: Option<[u16; 2]>,
+    ecn: Ecn,
+}
+
+impl Pkt {
+    const fn of(class: usize, size: u64) -> Self {
+        Pkt { number: 0, class, size, dscp: 0, ports: None, ecn: Ecn::NotEct }
+    }
+}
+
+impl Packet for Pkt {
+    fn wire_len(&self) -> Bytes {
+        Bytes::new(self.size)
+    }
+    fn flow_hash(&self, salt: u64) -> u64 {
+        salt ^ self.class as u64
+    }
+    fn host_hash(&self, _: Side, salt: u64) -> u64 {
+        salt
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn dscp(&self) -> Dscp {
+        Dscp(self.dscp)
+    }
+    fn set_dscp(&mut self, dscp: Dscp) {
+        self.dscp = dscp.0;
+    }
+    fn ports(&self) -> Option<[u16; 2]> {
+        self.ports
+    }
+}
+
+impl Classed for Pkt {
+    fn class(&self) -> usize {
+        self.class
+    }
+}
+
+/// What became of packets, in order.
+#[derive(Default, PartialEq, Debug)]
+struct Fates(Vec<(Instant, u64, Reason, bool)>);
+
+impl Observer<Stamped<Pkt>> for Fates {
+    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, at: Cause) {
+        self.0.push((now, pkt.packet.number, at.reason, false));
+    }
+    fn marked(&mut self, now: Instant, pkt: &Stamped<Pkt>, at: Cause) {
+        self.0.push((now, pkt.packet.number, at.reason, true));
+    }
+}
+
+fn settings(values: &[(&'static str, Value)]) -> Settings {
+    let mut settings = Settings::default();
+    values.iter().for_each(|(name, value)| settings.set(name, value.clone(), Origin::Given));
+    settings
+}
+
+fn queue(kind: &'static str, values: &[(&'static str, Value)]) -> Value {
+    Value::Discipline { kind, settings: settings(values) }
+}
+
+fn packets(n: u64) -> Value {
+    Value::Size(Size::Packets(Packets::new(n)))
+}
+
+fn bytes(n: u64) -> Value {
+    Value::Size(Size::Bytes(Bytes::new(n)))
+}
+
+fn fifo(limit: u64) -> Value {
+    queue("droptail", &[("limit", packets(limit))])
+}
+
+fn class(name: &str, values: &[(&'static str, Value)]) -> Value {
+    let mut table = settings(values);
+    table.set("name", Value::Text(name.into()), Origin::Given);
+    Value::Table(table)
+}
+
+fn traffic(numbers: &[usize]) -> Value {
+    Value::List(
+        numbers.iter().map(|&number| Value::TrafficClass { name: format!("t{number}"), number }).collect(),
+    )
+}
+
+fn numbers(numbers: &[u64]) -> Value {
+    Value::List(numbers.iter().map(|n| Value::Integer(*n)).collect())
+}
+
+/// A port of this discipline for three traffic classes.
+fn port(kind: &str, values: &[(&'static str, Value)]) -> Port<Pkt> {
+    let built =
+        Registry::<Stamped<Pkt>>::builtin().build(kind, &settings(values), &LINK, Stream::new(1, "port"));
+    Port::new(built.unwrap_or_else(|e| panic!("{e}")), LINK.rate, Bytes::ZERO, 3)
+}
+
+fn resolved(kind: &str, values: &[(&'static str, Value)]) -> Result<Settings, ParamError> {
+    (registry::info(kind).unwrap().resolve)(&settings(values), &LINK)
+}
+
+/// Arrivals of constant rate: class, size, gap.
+struct Source {
+    pkt: Pkt,
+    gap: Span,
+    next: Instant,
+}
+
+/// Drives `port` for `time`; what each class has sent, in bytes.
+fn drive(port: &mut Port<Pkt>, sources: &mut [Source], time: Span) -> [u64; 3] {
+    let (mut sent, mut fates, end) = ([0; 3], Fates::default(), Instant::ZERO + time);
+    let mut leave = |port: &mut Port<Pkt>, until: Instant, fates: &mut Fates| {
+        while let Some(at) = port.next_event().filter(|at| *at <= until) {
+            let Departure { packet, .. } = port.link_free(at, fates);
+            sent[packet.class] += packet.size;
+        }
+    };
+    loop {
+        let source = sources.iter_mut().min_by_key(|s| s.next).unwrap();
+        let now = source.next;
+        if now > end {
+            break;
+        }
+        leave(port, now, &mut fates);
+        port.arrive(now, source.pkt, &mut fates);
+        source.next = now + source.gap;
+    }
+    leave(port, end, &mut fates);
+    port.settle(end);
+    port.check_books().unwrap();
+    sent
+}
+
+fn source(class: usize, size: u64, rate: Rate) -> Source {
+    Source { pkt: Pkt::of(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
+}
+
+/// Both offer more than their share of 10 Mbit/s for a minute: three quarters and one quarter of it, whatever their packets'
+/// sizes; and by packets, `wrr` gives three to one.
+#[test]
+fn weights_of_three_to_one_share_the_link_three_to_one() {
+    for (scheduler, sizes) in
+        [("drr", [1500, 1500]), ("drr", [300, 1500]), ("drr", [1500, 64]), ("wrr", [1000, 500])]
+    {
+        let mut port = port(
+            "classes",
+            &[
+                ("scheduler", Value::Choice(scheduler)),
+                (
+                    "class",
+                    Value::List(vec![
+                        class(
+                            "three",
+                            &[
+                                ("traffic", traffic(&[0])),
+                                ("weight", Value::Integer(3)),
+                                ("queue", fifo(100)),
+                            ],
+                        ),
+                        class("one", &[("traffic", traffic(&[1])), ("queue", fifo(100))]),
+                    ]),
+                ),
+            ],
+        );
+        let mut sources = [0, 1].map(|class| source(class, sizes[class], Rate::mbit(9)));
+        let sent = drive(&mut port, &mut sources, Span::s(60));
+        let amount = |class: usize| if scheduler == "wrr" { sent[class] / sizes[class] } else { sent[class] };
+        let ratio = amount(0) as f64 / amount(1) as f64;
+        assert!((ratio / 3.0 - 1.0).abs() < 0.02, "{scheduler} {sizes:?}: {ratio}");
+        let all = LINK.rate.bytes_per_s() * 60.0;
+        assert!(((sent[0] + sent[1]) as f64 / all - 1.0).abs() < 0.001, "the link is never idle: {sent:?}");
+    }
+}
+
+/// What one class does not need goes to the other.
+#[test]
+fn a_share_that_nobody_needs_is_not_kept() {
+    let classes = Value::List(vec![
+        class("three", &[("traffic", traffic(&[0])), ("weight", Value::Integer(3)), ("queue", fifo(100))]),
+        class("one", &[("traffic", traffic(&[1])), ("queue", fifo(100))]),
+    ]);
+    let mut port = port("classes", &[("class", classes)]);
+    let mut sources = [source(0, 1000, Rate::mbit(2)), source(1, 1000, Rate::mbit(20))];
+    let sent = drive(&mut port, &mut sources, Span::s(60));
+    for (class, mbit) in [(0, 2.0), (1, 8.0)] {
+        let rate = sent[class] as f64 * 8.0 / 60e6;
+        assert!((rate / mbit - 1.0).abs() < 0.01, "class {class}: {rate} Mbit/s");
+    }
+}
+
+/// 4 Mbit/s of the first class come through whole, and wait for no more than a packet of another.
+#[test]
+fn the_top_class_keeps_its_rate_under_strict_priority() {
+    let classes = Value::List(vec![
+        class("top", &[("traffic", traffic(&[0])), ("queue", fifo(10))]),
+        class("rest", &[("queue", fifo(100))]),
+    ]);
+    let mut port = port("classes", &[("scheduler", Value::Choice("strict")), ("class", classes)]);
+    let mut sources =
+        [source(0, 1000, Rate::mbit(4)), source(1, 1500, Rate::mbit(20)), source(2, 1500, Rate::mbit(20))];
+    let sent = drive(&mut port, &mut sources, Span::s(60));
+    let offered = 60.0 * 4e6 / 8.0;
+    assert!((sent[0] as f64 / offered - 1.0).abs() < 1e-3, "{sent:?}");
+    assert_eq!(port.books().class(0).dropped_total().packets, 0);
+    let top = &port.books().inner()[0];
+    assert_eq!(top.path, "top");
+    let longest = top.books.total().sojourn_ns.bins().last().unwrap().low;
+    assert!(longest <= 1_200_000, "1500 B take 1.2 ms, a packet waited {longest} ns");
+    let rest = (sent[1] + sent[2]) as f64 * 8.0 / 60e6;
+    assert!((rest / 6.0 - 1.0).abs() < 0.001, "the rest gets the rest: {rest} Mbit/s");
+}
+
+/// 20 Mbit/s offered, 3 Mbit/s and 30 kB allowed.
+#[test]
+fn a_policed_class_gets_its_rate_and_its_burst() {
+    for exceed in ["drop", "remark"] {
+        let mut values = vec![
+            ("rate", Value::Rate(Rate::mbit(3))),
+            ("burst", bytes(30_000)),
+            ("queue", fifo(50)),
+            ("exceed", Value::Choice(exceed)),
+        ];
+        if exceed == "remark" {
+            values.push(("dscp", Value::Integer(8)));
+        }
+        let mut policed = port("policer", &values);
+        let sent = drive(&mut policed, &mut [source(0, 1000, Rate::mbit(9))], Span::s(60))[0] as f64;
+        let allowed = 60.0 * 3e6 / 8.0 + 30_000.0;
+        let books = policed.books().total();
+        match exceed {
+            "drop" => {
+                assert!((sent / allowed - 1.0).abs() < 0.01, "{sent} of {allowed}");
+                assert_eq!(books.dropped_total(), books.dropped[Reason::Forced as usize]);
+            }
+            _ => assert_eq!(books.dropped_total().packets, 0, "what is re-marked goes on"),
+        }
+    }
+}
+
+/// What exceeds is re-marked, and the classes behind the policer are told apart by that: conforming packets have priority.
+#[test]
+fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
+    let inside = queue(
+        "classes",
+        &[
+            ("scheduler", Value::Choice("strict")),
+            (
+                "class",
+                Value::List(vec![
+                    class("in", &[("dscp", numbers(&[10])), ("queue", fifo(50))]),
+                    class("out", &[("queue", fifo(50))]),
+                ]),
+            ),
+        ],
+    );
+    let mut port = port(
+        "policer",
+        &[
+            ("rate", Value::Rate(Rate::mbit(3))),
+            ("burst", bytes(30_000)),
+            ("exceed", Value::Choice("remark")),
+            ("dscp", Value::Integer(12)),
+            ("queue", inside),
+        ],
+    );
+    let mut of_class = source(0, 1000, Rate::mbit(20));
+    of_class.pkt.dscp = 10;
+    drive(&mut port, &mut [of_class], Span::s(20));
+    let sent = |i: usize| {
+        let inner = &port.books().inner()[i];
+        (inner.path.clone(), inner.books.total().departed.bytes as f64 * 8.0 / 20e6)
+    };
+    let ((conforming, fast), (other, slow)) = (sent(0), sent(1));
+    assert_eq!((conforming.as_str(), other.as_str()), ("in", "out"));
+    assert!(
+        (fast / 3.012 - 1.0).abs() < 0.01 && (slow / 6.988 - 1.0).abs() < 0.01,
+        "{fast} and {slow} Mbit/s"
+    );
+}
+
+/// Random loads on every port of the contract kit, the measured time begun in between: each inner queue's books balance, the
+/// classes around a queue hold what it holds, and the port what they hold.
+#[test]
+fn books_of_every_inner_queue_balance() {
+    let info = registry::info("classes").unwrap();
+    for variant in presets(info) {
+        let registry = Registry::<Stamped<Pkt>>::builtin();
+        let built = registry.build("classes", &variant.settings, &LINK, Stream::new(1, "port")).unwrap();
+        let mut port = Port::new(built, LINK.rate, Bytes::ZERO, 3);
+        let (mut draws, mut fates, mut now) = (Stream::new(5, "load"), Fates::default(), Instant::ZERO);
+        for n in 0..30_000 {
+            now += Span::ns(draws.below(1_000_000));
+            while let Some(at) = port.next_event().filter(|at| *at <= now) {
+                port.link_free(at, &mut fates);
+            }
+            let ecn = if draws.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+            let ports =
+                (draws.below(4) > 0).then(|| [80 + draws.below(3) as u16, 79 + draws.below(3) as u16]);
+            let dscp = 8 * draws.below(4) as u8;
+            let size = 40 + draws.below(1461);
+            port.arrive(
+                now,
+                Pkt { number: n, class: draws.below(3) as usize, size, dscp, ports, ecn },
+                &mut fates,
+            );
+            if n == 7_000 {
+                port.measure_from(now);
+            }
+            if n % 1_000 == 0 {
+                port.settle(now);
+                port.check_books().unwrap_or_else(|e| panic!("{}: {e}", variant.label));
+            }
+        }
+        port.settle(now);
+        port.check_books().unwrap_or_else(|e| panic!("{}: {e}", variant.label));
+        let mut outermost = 0;
+        for inner in port.books().inner() {
+            let books = inner.books.total();
+            assert!(books.arrived.packets > 500, "{}: {} is used", variant.label, inner.path);
+            assert_eq!(inner.books.span(), port.books().span());
+            outermost += if inner.path.contains('/') { 0 } else { books.arrived.packets };
+        }
+        assert_eq!(outermost, port.books().total().arrived.packets, "{}", variant.label);
+        assert!(port.books().total().dropped_total().packets > 1_000, "{}", variant.label);
+    }
+}
+
+/// RED, BLUE and CoDel inside of a port with one class decide as they do alone, draw by draw.
+#[test]
+fn a_port_with_one_class_decides_as_its_queue_does_alone() {
+    for (kind, values) in [
+        (
+            "red",
+            vec![
+                ("limit", packets(40)),
+                ("min_th", packets(3)),
+                ("max_th", packets(9)),
+                ("w_q", Value::Number(0.05)),
+            ],
+        ),
+        (
+            "blue",
+            vec![
+                ("limit", packets(12)),
+                ("freeze_time", Value::Span(Span::ms(3))),
+                ("d1", Value::Number(0.02)),
+            ],
+        ),
+        (
+            "codel",
+            vec![
+                ("limit", packets(40)),
+                ("target", Value::Span(Span::ms(2))),
+                ("interval", Value::Span(Span::ms(20))),
+            ],
+        ),
+        (
+            "pi",
+            vec![
+                ("limit", packets(40)),
+                ("q_ref", packets(5)),
+                ("a", Value::Number(0.01)),
+                ("b", Value::Number(0.009)),
+            ],
+        ),
+    ] {
+        for scheduler in ["strict", "wrr", "drr"] {
+            let draws = Stream::new(3, "port");
+            let inner = queue(kind, &values);
+            let given = settings(&[
+                ("scheduler", Value::Choice(scheduler)),
+                ("class", Value::List(vec![class("all", &[("queue", inner)])])),
+            ]);
+            let registry = Registry::<Stamped<Pkt>>::builtin();
+            let with_class = registry.build("classes", &given, &LINK, draws).unwrap();
+            let alone =
+                registry.build(kind, &settings(&values), &LINK, Stream::new(draws.at(0), "all")).unwrap();
+            assert!(!with_class.settles_at_enqueue(), "what a scheduler sends next is not known at arrival");
+            let run = |discipline| {
+                let mut port: Port<Pkt> = Port::new(discipline, LINK.rate, Bytes::ZERO, 3);
+                let (mut load, mut fates, mut now) =
+                    (Stream::new(8, "load"), Fates::default(), Instant::ZERO);
+                let mut sent = Vec::new();
+                for number in 0..20_000 {
+                    now += Span::ns(load.below(if number % 4_000 < 200 { 40_000_000 } else { 1_000_000 }));
+                    while let Some(at) = port.next_event().filter(|at| *at <= now) {
+                        sent.push((at, port.link_free(at, &mut fates).packet.number));
+                    }
+                    let size = 40 + load.below(1461);
+                    port.arrive(now, Pkt { number, ..Pkt::of(0, size) }, &mut fates);
+                }
+                port.settle(now);
+                port.check_books().unwrap();
+                (sent, fates, port.books().total(), port.books().backlog_packets())
+            };
+            let (inside, outside) = (run(with_class), run(alone));
+            assert!(outside.1.0.len() > 100, "{kind} has something to decide");
+            assert!(inside == outside, "{kind} with {scheduler}");
+        }
+    }
+}
+
+/// Which class a packet goes to.
+#[test]
+fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
+    let taken = |field: &'static str, value: Value, pkt: Pkt| {
+        let classes = Value::List(vec![
+            class("named", &[(field, value), ("queue", fifo(9))]),
+            class("rest", &[("queue", fifo(9))]),
+        ]);
+        let mut port = port("classes", &[("class", classes)]);
+        port.arrive(Instant::ZERO, pkt, &mut Fates::default());
+        port.books().inner()[0].books.total().arrived.packets == 1
+    };
+    let pkt = Pkt::of(2, 100);
+    for (class, named) in [(0, false), (1, true), (2, true)] {
+        assert_eq!(taken("traffic", traffic(&[1, 2]), Pkt { class, ..pkt }), named, "class {class}");
+    }
+    for (dscp, named) in [(0, false), (46, true), (45, false), (63, false)] {
+        assert_eq!(taken("dscp", numbers(&[46]), Pkt { dscp, ..pkt }), named, "DSCP {dscp}");
+    }
+    for (ports, named) in
+        [(None, false), (Some([5000, 80]), true), (Some([80, 5000]), true), (Some([5000, 81]), false)]
+    {
+        assert_eq!(taken("port", numbers(&[80, 443]), Pkt { ports, ..pkt }), named, "{ports:?}");
+    }
+}
+
+/// Thresholds by class over one queue for all: weighted RED.
+#[test]
+fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
+    let red = queue("red", &[("limit", packets(60)), ("min_th", packets(5)), ("max_th", packets(20))]);
+    let thresholds = Value::List(vec![Value::Table(settings(&[
+        ("class", Value::Text("gold".into())),
+        ("min_th", packets(15)),
+        ("max_th", packets(45)),
+    ]))]);
+    let classes = Value::List(vec![class("gold", &[("traffic", traffic(&[0]))]), class("rest", &[])]);
+    let values = [("queue", red), ("thresholds", thresholds), ("class", classes)];
+    let once = resolved("classes", &values).unwrap();
+    let tables = once.tables("class").unwrap();
+    let of = |class: usize| {
+        let (kind, settings) = tables[class].discipline("queue").unwrap().unwrap();
+        assert_eq!(kind, "red");
+        ["min_th", "max_th", "limit"].map(|name| settings.size(name).unwrap().to_string())
+    };
+    assert_eq!(of(0), ["15p", "45p", "60p"]);
+    assert_eq!(of(1), ["5p", "20p", "60p"]);
+    assert_eq!((registry::info("classes").unwrap().resolve)(&once, &LINK), Ok(once.clone()), "a second time");
+}
+
+/// An automatic weight of the average counts with the class's part of the link.
+#[test]
+fn automatic_parameters_take_the_part_of_the_link_that_a_class_has() {
+    let red = queue("red", &[("limit", packets(60)), ("w_rule", Value::Choice("paper"))]);
+    let two = |weights: [u64; 2]| {
+        let class = |i: usize, values: &[(&'static str, Value)]| {
+            let mut values = values.to_vec();
+            values.extend([("weight", Value::Integer(weights[i])), ("queue", red.clone())]);
+            class(["a", "b"][i], &values)
+        };
+        let classes = Value::List(vec![class(0, &[("traffic", traffic(&[0]))]), class(1, &[])]);
+        let resolved = resolved("classes", &[("class", classes)]).unwrap();
+        let table = resolved.tables("class").unwrap()[0].clone();
+        table.discipline("queue").unwrap().unwrap().1.number("w_q").unwrap()
+    };
+    // 1 - exp(-1/C): C = 2.5 Mbit/s over 12,000 bit.
+    assert!((two([1, 3]) / -(-12_000.0f64 / 2.5e6).exp_m1() - 1.0).abs() < 1e-9);
+    assert!((two([3, 1]) / -(-12_000.0f64 / 7.5e6).exp_m1() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_makes_no_port_is_refused_where_it_stands() {
+    let gold = |more: &[(&'static str, Value)]| {
+        let mut values = vec![("traffic", traffic(&[0])), ("queue", fifo(10))];
+        values.extend(more.to_vec());
+        class("gold", &values)
+    };
+    let rest = || class("rest", &[("queue", fifo(10))]);
+    let list = |classes: Vec<Value>| ("class", Value::List(classes));
+    let drop_queue = |name: &str| class(name, &[("traffic", traffic(&[1]))]);
+    let thresholds = |name: &str| {
+        let table = settings(&[("class", Value::Text(name.into())), ("min_th", packets(3))]);
+        ("thresholds", Value::List(vec![Value::Table(table)]))
+    };
+    let cases: Vec<(Vec<(&'static str, Value)>, &str, &str)> = vec![
+        (vec![], "class", "`class` is missing"),
+        (vec![list(vec![gold(&[]), drop_queue("none")])], "class[1].queue", "class `none` has no `queue`"),
+        (vec![list(vec![gold(&[]), gold(&[])])], "class[1].name", "two classes are called `gold`"),
+        (
+            vec![list(vec![
+                gold(&[]),
+                class("silver", &[("traffic", traffic(&[2, 0])), ("queue", fifo(1))]),
+            ])],
+            "class[1].traffic",
+            "traffic `t0` belongs to class `gold` already",
+        ),
+        (
+            vec![list(vec![gold(&[]), class("ef", &[("dscp", numbers(&[46])), ("queue", fifo(1))])])],
+            "class[1].dscp",
+            "two classifiers for one packet",
+        ),
+        (
+            vec![list(vec![gold(&[("port", numbers(&[80]))])])],
+            "class[0].port",
+            "two classifiers for one packet",
+        ),
+        (
+            vec![list(vec![class("ef", &[("dscp", numbers(&[46])), ("queue", fifo(1))])])],
+            "class[0].dscp",
+            "add a class without `dscp` for the rest",
+        ),
+        (
+            vec![list(vec![rest(), class("more", &[("queue", fifo(1))])])],
+            "class[1].name",
+            "both take what no other",
+        ),
+        (
+            vec![
+                ("scheduler", Value::Choice("strict")),
+                list(vec![gold(&[("weight", Value::Integer(3))]), rest()]),
+            ],
+            "class[0].weight",
+            "has no meaning with scheduler `strict`",
+        ),
+        (
+            vec![list(vec![gold(&[]), rest()]), thresholds("silver")],
+            "thresholds[0].class",
+            "there is no class `silver`",
+        ),
+        (
+            vec![list(vec![gold(&[]), rest()]), thresholds("gold")],
+            "thresholds[0].class",
+            "has a `queue` of its own",
+        ),
+        (
+            vec![list(vec![class("all", &[])]), thresholds("all"), ("queue", fifo(10))],
+            "thresholds",
+            "has no `min_th`",
+        ),
+        (
+            vec![list(vec![class(
+                "all",
+                &[("queue", queue("red", &[("limit", packets(9)), ("min_th", packets(20))]))],
+            )])],
+            "class[0].queue.max_th",
+            "exceeds",
+        ),
+    ];
+    for (values, place, part) in cases {
+        let error = resolved("classes", &values).expect_err(place);
+        let mut path = String::new();
+        for at in &error.within {
+            path += at.name;
+            path += &at.item.map_or_else(|| ".".into(), |item| format!("[{item}]."));
+        }
+        assert_eq!(path + error.name, place, "{error}");
+        assert!(error.message.contains(part), "{place}: {error}");
+    }
+    let policer = [("rate", Value::Rate(Rate::mbit(1))), ("burst", bytes(10_000)), ("queue", fifo(5))];
+    let with = |more: &[(&'static str, Value)]| {
+        let mut values = policer.to_vec();
+        values.extend(more.to_vec());
+        resolved("policer", &values).unwrap_err().message
+    };
+    assert!(resolved("policer", &policer).is_ok());
+    assert!(with(&[("exceed", Value::Choice("remark"))]).contains("needs `dscp`"));
+    assert!(with(&[("dscp", Value::Integer(3))]).contains("written into no packet"));
+    assert!(with(&[("burst", bytes(1000))]).contains("smaller than a packet"));
+    let error = resolved("policer", &policer[..2]).unwrap_err();
+    assert!(error.message.contains("`queue` is missing; write a discipline"), "{error}");
+}
