@@ -12,7 +12,8 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::Instant;
 use support::{Counted, datagram, frame_budget, plan};
 
-const DISCIPLINES: [&str; 10] = [
+/// `CLASS` stands for the first traffic class.
+const DISCIPLINES: [&str; 13] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -23,13 +24,43 @@ const DISCIPLINES: [&str; 10] = [
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "codel", limit = "60p""#,
+    r#"kind = "classes", class = [
+        { name = "gold", traffic = ["CLASS"], weight = 2, queue = { kind = "red", limit = "40p", min_th = "3p" } },
+        { name = "rest", queue = { kind = "codel", limit = "30p" } }]"#,
+    r#"kind = "policer", rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
+    NESTED,
 ];
+
+/// A policer that re-marks, in front of classes by code point, of which one has classes by traffic.
+const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
+    kind = "classes", scheduler = "wrr", class = [
+        { name = "out", dscp = ["AF12"], queue = { kind = "red", limit = "30p", min_th = "3p" } },
+        { name = "in", weight = 3, queue = { kind = "classes", scheduler = "strict", class = [
+            { name = "first", traffic = ["CLASS"], queue = { kind = "blue", limit = "30p" } },
+            { name = "rest", queue = { kind = "red", limit = "30p", min_th = "3p" } }] } }] }"#;
+
+/// Does it have queues inside?
+fn is_nested(queue: &str) -> bool {
+    queue.contains("queue = {")
+}
+
+/// The same with ECN.
+fn with_ecn(queue: &str) -> String {
+    if is_nested(queue) {
+        ["red", "blue", "codel"].iter().fold(queue.to_owned(), |queue, kind| {
+            queue.replace(&format!("kind = \"{kind}\""), &format!("kind = \"{kind}\", ecn = true"))
+        })
+    } else {
+        format!("{queue}, ecn = true")
+    }
+}
 
 #[test]
 fn no_discipline_is_left_out() {
     for info in registry::catalogue() {
         let name = format!("kind = \"{}\"", info.name);
-        assert_eq!(DISCIPLINES.iter().filter(|queue| queue.contains(&name)).count(), 1, "{name}");
+        let count = DISCIPLINES.iter().filter(|queue| queue.starts_with(&name)).count();
+        assert_eq!(count, if info.name == "policer" { 2 } else { 1 }, "{name}");
     }
 }
 
@@ -127,6 +158,7 @@ fn route(plan: &Plan, seed: u64) -> RouterRecord {
 }
 
 fn network(queue: &str, more: &str) -> Plan {
+    let queue = queue.replace("CLASS", "long");
     plan(&format!(
         r#"
         duration = "12s"
@@ -252,6 +284,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
 // --- connections: what a simulated queue got, a router's gets ------------------------------------------------------
 
 fn connections(queue: &str) -> Plan {
+    let queue = queue.replace("CLASS", "ftp");
     plan(&format!(
         r#"
         duration = "15s"
@@ -320,7 +353,7 @@ fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>
 fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
     for (seed, queue) in (11..).zip(DISCIPLINES) {
         let marks = !queue.contains("droptail");
-        let queue = if marks { format!("{queue}, ecn = true") } else { queue.to_owned() };
+        let queue = if marks { with_ecn(queue) } else { queue.to_owned() };
         let mut plan = connections(&queue);
         plan.record.packets = Some(PacketChoice {
             links: (0..plan.links.len()).collect(),

@@ -312,12 +312,27 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     router.finish().unwrap();
 }
 
+/// A queue of this kind; what is inside of one with queues inside is small enough to overflow, too.
+fn queue_of(kind: &str) -> String {
+    let more = match kind {
+        "classes" => {
+            r#"class = [{ name = "x", traffic = ["x"], queue = { kind = "droptail", limit = "20p" } },
+                { name = "rest", queue = "droptail" }]"#
+        }
+        "policer" => {
+            r#"rate = "5Mbit", burst = "10kB", queue = { kind = "red", limit = "20p", min_th = "2p" }"#
+        }
+        _ => r#"limit = "20p""#,
+    };
+    format!("kind = \"{kind}\", {more}")
+}
+
 /// A hundred thousand packets of which most are junk, through every discipline: each has one fate.
 #[test]
 fn books_balance_whatever_comes() {
     for info in registry::catalogue() {
         let plan = scenario(
-            &format!("kind = \"{}\", limit = \"20p\"", info.name),
+            &queue_of(info.name),
             "access_rate = \"20Mbit\"\nrtt = { uniform = [\"20ms\", \"40ms\"] }\nloss = 0.01",
         );
         let mut router = Router::new(&plan, 5, &Registry::builtin(), &frame_budget(&plan, 200)).unwrap();

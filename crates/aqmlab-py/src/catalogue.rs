@@ -74,6 +74,10 @@ fn word(kind: &Kind) -> &'static str {
         Kind::Rate { .. } => "rate",
         Kind::Size { .. } | Kind::Bytes { .. } => "size",
         Kind::Choice(_) | Kind::Open(_) => "choice",
+        Kind::Dscp => "code point",
+        Kind::List(_) => "list",
+        Kind::Table(_) => "table",
+        Kind::Discipline => "discipline",
         _ => "text",
     }
 }
@@ -103,6 +107,12 @@ fn values(kind: &Kind) -> String {
         Kind::Size { min } => format!("at least {}", min.get()),
         Kind::Bytes { min, max } => range(min, max, *max == u64::MAX),
         Kind::Choice(words) => words.join(" | "),
+        Kind::Dscp => "0 to 63, or a name such as EF".into(),
+        Kind::List(of) => values(of),
+        Kind::Table(params) => {
+            format!("{{ {} }}", params.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))
+        }
+        Kind::Discipline => "any".into(),
         _ => "any".into(),
     }
 }
@@ -115,6 +125,7 @@ fn default(default: &Default) -> String {
     match default {
         Default::Required => "required".into(),
         Default::Auto(rule) => format!("auto: {rule}"),
+        Default::Nothing(what) => (*what).into(),
         other => other.value().map_or_else(String::new, |value| value.to_string()),
     }
 }

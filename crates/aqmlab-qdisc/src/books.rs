@@ -224,7 +224,7 @@ impl Books {
 
     /// A packet comes to an inner queue.
     pub(crate) fn entered(&mut self, now: Instant, class: usize, size: Bytes, ecn: Ecn, number: u16) {
-        let inner = &mut self.inner[usize::from(number) - 1];
+        let Some(inner) = self.inner_of(number) else { return };
         inner.settle(now);
         inner.waiting.packets += Packets::new(1);
         inner.waiting.bytes += size;
@@ -233,7 +233,7 @@ impl Books {
 
     /// A packet leaves an inner queue after so long.
     pub(crate) fn left(&mut self, now: Instant, class: usize, size: Bytes, sojourn: Span, number: u16) {
-        let inner = &mut self.inner[usize::from(number) - 1];
+        let Some(inner) = self.inner_of(number) else { return };
         inner.goes(now, size);
         inner.books.began_transmission(class, sojourn);
         inner.books.departed(class, size);
@@ -244,9 +244,14 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// An inner queue and those that it is in. A discipline of a user's own may have numbers that mean nothing here.
+    /// An inner queue. A discipline of a user's own may have numbers that mean nothing here.
+    fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
+        self.inner.get_mut(usize::from(number.checked_sub(1)?))
+    }
+
+    /// An inner queue and those that it is in.
     fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
-        while let Some(inner) = number.checked_sub(1).and_then(|i| self.inner.get_mut(usize::from(i))) {
+        while let Some(inner) = self.inner_of(number) {
             each(inner);
             number = inner.within;
         }

@@ -182,7 +182,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// Shows the queues inside of the discipline with their books, each before those inside of it.
-    pub fn each_inner(&self, visit: &mut dyn FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
+    pub fn each_inner(&self, mut visit: impl FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
         let mut books = self.link.books.inner().iter();
         walk(&self.discipline, 0, &mut 0, &mut |_, _, queue| {
             visit(books.next().expect("books of all queues were opened with the port"), queue);
@@ -253,7 +253,7 @@ impl<P: Classed> Port<P> {
         let on_wire = self.is_sending().then_some(self.link.on_wire.size);
         self.link.books.check(self.discipline.backlog(), on_wire)?;
         let mut outcome = Ok(());
-        self.each_inner(&mut |inner, queue| {
+        self.each_inner(|inner, queue| {
             if outcome.is_ok() {
                 outcome = inner.check(queue.backlog());
             }

@@ -40,6 +40,44 @@ pub enum Side {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Dscp(pub u8);
 
+impl Dscp {
+    /// The greatest.
+    pub const MAX: Dscp = Dscp(63);
+
+    /// The names that code points have (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622).
+    pub const NAMES: [(&'static str, Dscp); 24] = [
+        ("DF", Dscp(0)),
+        ("LE", Dscp(1)),
+        ("CS1", Dscp(8)),
+        ("AF11", Dscp(10)),
+        ("AF12", Dscp(12)),
+        ("AF13", Dscp(14)),
+        ("CS2", Dscp(16)),
+        ("AF21", Dscp(18)),
+        ("AF22", Dscp(20)),
+        ("AF23", Dscp(22)),
+        ("CS3", Dscp(24)),
+        ("AF31", Dscp(26)),
+        ("AF32", Dscp(28)),
+        ("AF33", Dscp(30)),
+        ("CS4", Dscp(32)),
+        ("AF41", Dscp(34)),
+        ("AF42", Dscp(36)),
+        ("AF43", Dscp(38)),
+        ("CS5", Dscp(40)),
+        ("VA", Dscp(44)),
+        ("EF", Dscp(46)),
+        ("CS6", Dscp(48)),
+        ("CS7", Dscp(56)),
+        ("BE", Dscp(0)),
+    ];
+
+    /// The code point called `name`.
+    pub fn named(name: &str) -> Option<Dscp> {
+        Dscp::NAMES.iter().find(|(known, _)| *known == name).map(|(_, dscp)| *dscp)
+    }
+}
+
 /// What a discipline may know of a packet. The simulator implements it on a small struct, the router on a
 /// frame.
 pub trait Packet {

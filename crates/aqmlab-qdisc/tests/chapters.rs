@@ -33,6 +33,10 @@ fn values(kind: Kind) -> String {
         Kind::Bytes { min, max } => format!("{min} B to {max} B"),
         Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
         Kind::Text => "text".into(),
+        Kind::Dscp => "a code point".into(),
+        Kind::Discipline => "a discipline".into(),
+        Kind::List(of) => format!("list: {}", values(*of)),
+        Kind::Table(params) => params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", "),
         other => panic!("a kind that this table cannot print: {other:?}"),
     }
 }
@@ -40,6 +44,7 @@ fn values(kind: Kind) -> String {
 fn default(param: &Param) -> String {
     match param.default {
         Default::Auto(rule) => format!("auto: {rule}"),
+        Default::Nothing(what) => what.into(),
         other => other.value().map_or("required".into(), |v| format!("`{v}`")),
     }
 }

@@ -506,7 +506,8 @@ fn what_makes_no_port_is_refused_where_it_stands() {
         let table = settings(&[("class", Value::Text(name.into())), ("min_th", packets(3))]);
         ("thresholds", Value::List(vec![Value::Table(table)]))
     };
-    let cases: Vec<(Vec<(&'static str, Value)>, &str, &str)> = vec![
+    type Case<'a> = (Vec<(&'static str, Value)>, &'a str, &'a str);
+    let cases: Vec<Case<'_>> = vec![
         (vec![], "class", "`class` is missing"),
         (vec![list(vec![gold(&[]), drop_queue("none")])], "class[1].queue", "class `none` has no `queue`"),
         (vec![list(vec![gold(&[]), gold(&[])])], "class[1].name", "two classes are called `gold`"),

@@ -1,7 +1,7 @@
 //! The tables of a run's ports: samples while the run goes on, sums at its end. The same for every host.
 
 use aqmlab_qdisc::books::{ClassBooks, TimeWeighted};
-use aqmlab_qdisc::{Books, Classed, Histogram, LawSamples, Port, Reason};
+use aqmlab_qdisc::{Backlog, Books, Classed, Histogram, LawSamples, Port, Reason};
 use aqmlab_units::{Instant, Span};
 
 use crate::column::Cell;
@@ -10,12 +10,11 @@ use crate::table::Table;
 
 /// What the ports of a run put into its recording.
 pub struct PortTables {
-    link_names: Vec<String>,
+    /// The queues of each port.
+    ports: Vec<Vec<SampledQueue>>,
     class_names: Vec<String>,
     queues: Table,
     law: Table,
-    /// Counters of each port at its last sample.
-    last: Vec<Counters>,
     law_buffer: LawSamples,
 }
 
@@ -75,12 +74,28 @@ impl Counters {
     }
 }
 
+/// A queue of a port: the port's own first, then those inside of it.
+struct SampledQueue {
+    name: String,
+    /// Counters at its last sample.
+    last: Counters,
+}
+
+impl SampledQueue {
+    fn new(name: String) -> Self {
+        SampledQueue { name, last: Counters::default() }
+    }
+
+    fn carry(&mut self, books: &Books) {
+        self.last = self.last.minus(Counters::of(books.classes()));
+    }
+}
+
 impl PortTables {
     /// Empty tables of the ports of these links, whose books tell these classes apart.
     pub fn new(link_names: Vec<String>, class_names: Vec<String>) -> Self {
         PortTables {
-            last: vec![Counters::default(); link_names.len()],
-            link_names,
+            ports: link_names.into_iter().map(|name| vec![SampledQueue::new(name)]).collect(),
             class_names,
             queues: Table::new(&schema::QUEUES),
             law: Table::new(&schema::LAW),
@@ -90,54 +105,64 @@ impl PortTables {
 
     /// Makes room for so many samples of each of these ports, so that taking them allocates nothing.
     pub fn reserve<'a, P: Classed + 'a>(&mut self, samples: usize, ports: impl Iterator<Item = &'a Port<P>>) {
-        self.queues.reserve(samples * self.link_names.len());
         let mut values = 0;
-        for port in ports {
-            self.law_buffer.clear();
-            port.observe(Instant::ZERO, &mut self.law_buffer);
-            values += self.law_buffer.len();
-            self.law_buffer.iter().for_each(|(name, _)| self.law.expect_name("name", name));
+        for (own, port) in self.ports.iter_mut().zip(ports) {
+            know(own, port);
+            let law = &mut self.law;
+            let mut expect = |law_buffer: &mut LawSamples, observe: &dyn Fn(&mut LawSamples)| {
+                law_buffer.clear();
+                observe(law_buffer);
+                values += law_buffer.len();
+                law_buffer.iter().for_each(|(name, _)| law.expect_name("name", name));
+            };
+            expect(&mut self.law_buffer, &|out| port.observe(Instant::ZERO, out));
+            port.each_inner(|_, queue| {
+                expect(&mut self.law_buffer, &|out| queue.observe(Instant::ZERO, out));
+            });
         }
         self.law.reserve(samples * values);
-        for name in &self.link_names {
-            self.queues.expect_name("queue", name);
-            self.law.expect_name("queue", name);
+        self.queues.reserve(samples * self.ports.iter().map(Vec::len).sum::<usize>());
+        for queue in self.ports.iter().flatten() {
+            self.queues.expect_name("queue", &queue.name);
+            self.law.expect_name("queue", &queue.name);
         }
     }
 
     /// The warm-up is over. The ports' books are about to start anew; what they have counted since the last sample
     /// is carried into the next one.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
-        for (last, port) in self.last.iter_mut().zip(ports) {
-            *last = last.minus(Counters::of(port.books().classes()));
+        for (own, port) in self.ports.iter_mut().zip(ports) {
+            know(own, port);
+            let books = port.books();
+            let all = std::iter::once(books).chain(books.inner().iter().map(|inner| &inner.books));
+            own.iter_mut().zip(all).for_each(|(queue, books)| queue.carry(books));
         }
     }
 
-    /// One row of `queues` for each link and one of `law` for each value of its law.
+    /// One row of `queues` for each queue and one of `law` for each value of its law.
     pub fn sample<'a, P: Classed + 'a>(&mut self, now: Instant, ports: impl Iterator<Item = &'a Port<P>>) {
-        let t_ns = now.as_ns();
-        for (i, port) in ports.enumerate() {
-            let name = self.link_names[i].as_str();
-            let backlog = port.backlog();
-            let sum = Counters::of(port.books().classes());
-            let since = sum.minus(std::mem::replace(&mut self.last[i], sum));
-            self.queues.push([
-                t_ns.into(),
-                name.into(),
-                backlog.packets.get().into(),
-                backlog.bytes.get().into(),
-                since.arrivals_packets.into(),
-                since.arrivals_bytes.into(),
-                since.departures_bytes.into(),
-                since.dropped_by_aqm.into(),
-                since.dropped_not_by_aqm.into(),
-                since.marked.into(),
-            ]);
-            self.law_buffer.clear();
-            port.observe(now, &mut self.law_buffer);
-            for &(value_name, value) in &self.law_buffer {
-                self.law.push([t_ns.into(), name.into(), value_name.into(), value.into()]);
-            }
+        let PortTables { ports: own, queues, law, law_buffer, .. } = self;
+        for (own, port) in own.iter_mut().zip(ports) {
+            know(own, port);
+            let mut own = own.iter_mut();
+            let mut sample = |books: &Books, backlog: Backlog, observe: &dyn Fn(&mut LawSamples)| {
+                let queue = own.next().expect("it is known by now");
+                push_sample(queues, queue, now, books, backlog);
+                law_buffer.clear();
+                observe(law_buffer);
+                for &(value_name, value) in law_buffer.iter() {
+                    law.push([
+                        now.as_ns().into(),
+                        queue.name.as_str().into(),
+                        value_name.into(),
+                        value.into(),
+                    ]);
+                }
+            };
+            sample(port.books(), port.backlog(), &|out| port.observe(now, out));
+            port.each_inner(|inner, queue| {
+                sample(&inner.books, queue.backlog(), &|out| queue.observe(now, out));
+            });
         }
     }
 
@@ -150,23 +175,68 @@ impl PortTables {
     pub fn finish<'a>(self, books: impl Iterator<Item = &'a Books>) -> PortRecord {
         let mut summary = Table::new(&schema::SUMMARY);
         let mut histograms = Table::new(&schema::HISTOGRAMS);
-        for (queue, books) in self.link_names.iter().zip(books) {
-            push_books(&mut summary, &mut histograms, queue, &self.class_names, books);
+        for (own, books) in self.ports.iter().zip(books) {
+            let link = &own[0].name;
+            push_books(
+                &mut summary,
+                &mut histograms,
+                link,
+                &self.class_names,
+                books,
+                books.busy().as_ns().into(),
+            );
+            for inner in books.inner() {
+                let name = inner_name(link, &inner.path);
+                push_books(&mut summary, &mut histograms, &name, &self.class_names, &inner.books, Cell::Null);
+            }
         }
         PortRecord { summary, histograms, queues: self.queues, law: self.law }
     }
 }
 
+/// What a queue inside of a link's is called in tables: `bottleneck/gold`.
+fn inner_name(link: &str, path: &str) -> String {
+    format!("{link}/{path}")
+}
+
+/// Gives the queues inside of a port their places, the first time that it is seen.
+fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
+    let inner = port.books().inner();
+    if own.len() <= inner.len() {
+        let link = own[0].name.clone();
+        own.extend(inner.iter().map(|inner| SampledQueue::new(inner_name(&link, &inner.path))));
+    }
+}
+
+/// A row of `queues`.
+fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books: &Books, backlog: Backlog) {
+    let sum = Counters::of(books.classes());
+    let since = sum.minus(std::mem::replace(&mut queue.last, sum));
+    queues.push([
+        now.as_ns().into(),
+        queue.name.as_str().into(),
+        backlog.packets.get().into(),
+        backlog.bytes.get().into(),
+        since.arrivals_packets.into(),
+        since.arrivals_bytes.into(),
+        since.departures_bytes.into(),
+        since.dropped_by_aqm.into(),
+        since.dropped_not_by_aqm.into(),
+        since.marked.into(),
+    ]);
+}
+
 /// The row of a queue that stands for all classes together.
 const ALL_CLASSES: &str = "*";
 
-/// The rows of one queue.
+/// The rows of one queue. One inside of another has no link that could be busy.
 fn push_books(
     summary: &mut Table,
     histograms: &mut Table,
     queue: &str,
     class_names: &[String],
     books: &Books,
+    busy: Cell<'_>,
 ) {
     let total = books.total();
     let packets = books.backlog_packets();
@@ -177,7 +247,7 @@ fn push_books(
         least(&packets).into(),
         packets.max.into(),
         books.backlog_bytes().max.into(),
-        books.busy().as_ns().into(),
+        busy,
         total.sojourn_sum_ns.into(),
         total.sojourn_ns.total().into(),
         total.initial.packets.into(),

@@ -107,6 +107,13 @@ fn named_item<'t>(
 /// Sets `path` below `node`; tables on the way that are not there are made.
 fn set(node: &mut Node, path: &[String], change: &Change) -> Result<(), Refusal> {
     let (key, rest) = path.split_first().expect("a path has a key");
+    if let (Tree::List(items), false) = (&mut node.value, rest.is_empty()) {
+        // A list of tables within a table, such as the classes of a queue: an item goes by its name.
+        let named = |item: &&mut Node| item_name("", 0, &item.value) == *key;
+        if let Some(item) = items.iter_mut().find(named) {
+            return set(item, rest, change);
+        }
+    }
     open_shorthand(node, &change.path[..change.path.len() - path.len()], &change.key_at);
     let Tree::Table(table) = &mut node.value else {
         let what = node.value.what();

@@ -1,10 +1,11 @@
 //! One value by its kind: from a node of the tree to a checked [`Value`].
 
 use aqmlab_params::{Kind, Reading, Value};
+use aqmlab_qdisc::Dscp;
 use aqmlab_units::text::{self, BYTES_FORM, ParseError, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
 use aqmlab_units::{Bytes, Packets, Span};
 
-use crate::suggest::{listed, nearest};
+use crate::suggest::{listed, nearest, no_such};
 use crate::tree::{Node, Tree};
 
 /// The value at `node`, checked against `kind`; `quoted` is how the file writes it.
@@ -46,6 +47,13 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
                 None => Value::Text(s.clone()),
             }),
             _ => Err(wrong(node, quoted, &form(kind))),
+        },
+        Kind::Dscp => match &node.value {
+            Tree::Text(name) => match Dscp::named(name) {
+                Some(dscp) => Ok(Value::Integer(u64::from(dscp.0))),
+                None => Err(no_such("code point", name, Dscp::NAMES.iter().map(|(name, _)| *name))),
+            },
+            _ => whole(node, 0, u64::from(Dscp::MAX.0), quoted, &form(kind)).map(Value::Integer),
         },
         Kind::Text => match &node.value {
             Tree::Text(s) => Ok(Value::Text(s.clone())),
@@ -92,6 +100,13 @@ pub(crate) fn form(kind: &Kind) -> String {
         Kind::Size { .. } => SIZE_FORM.to_string(),
         Kind::Choice(words) => format!("one of {}", listed(words.iter().copied())),
         Kind::Open(words) => format!("{}, or the name of another", listed(words.iter().copied())),
+        Kind::Dscp => format!("a whole number from 0 to {}, or a name such as \"EF\"", Dscp::MAX.0),
+        Kind::TrafficClass => "the name of a traffic class".to_string(),
+        Kind::List(of) => format!("a list, each item {}", form(of)),
+        Kind::Table(params) => {
+            format!("a table with the keys {}", listed(params.iter().map(|p| p.name)))
+        }
+        Kind::Discipline => "a discipline's name, or `{ kind = .., .. }`".to_string(),
         _ => "a text".to_string(),
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) traces: &'p Traces<'p>,
     /// The first seed and how many there are, if the file is right about them.
     pub(crate) seeds: Option<(u64, u64)>,
+    /// The names of the traffic classes, once they are known.
+    pub(crate) traffic_names: Option<Vec<String>>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
@@ -76,7 +78,14 @@ impl<'n> Section<'n> {
 impl<'p, 't> Pass<'p, 't> {
     /// A first reading.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
-        Pass { report, traces, seeds: None, parameters: Vec::new(), entered: BTreeSet::new() }
+        Pass {
+            report,
+            traces,
+            seeds: None,
+            traffic_names: None,
+            parameters: Vec::new(),
+            entered: BTreeSet::new(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_params::{Alias, Origin, Param, ParamError, Reading, Settings, Value};
+use aqmlab_params::{Alias, Kind, Origin, Param, ParamError, Reading, Settings, Value};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Info, catalogue, info};
 use aqmlab_units::text::Size;
@@ -38,6 +38,7 @@ impl Pass<'_, '_> {
             .enumerate()
             .map(|(i, c)| (c.name.as_str(), base_rtt(&network, c, i, delays)))
             .collect();
+        self.traffic_names = Some(classes.iter().map(|c| c.name.clone()).collect());
         let mut links = Vec::new();
         for (i, draft) in network.links.into_iter().enumerate() {
             let crossing = Crossing::of(i, classes);
@@ -48,7 +49,7 @@ impl Pass<'_, '_> {
                 flows: crossing.flows(),
                 mean_packet: crossing.mean_packet(),
             };
-            let queue = self.queue(&draft, context, crossing.largest_packet());
+            let queue = self.queue(&draft, context, &crossing, classes);
             links.push(queue.map(|queue| LinkPlan {
                 name: draft.name,
                 from: draft.from,
@@ -63,7 +64,13 @@ impl Pass<'_, '_> {
         links.into_iter().collect()
     }
 
-    fn queue(&mut self, draft: &LinkDraft<'_>, context: LinkContext, largest: Bytes) -> Option<QueuePlan> {
+    fn queue(
+        &mut self,
+        draft: &LinkDraft<'_>,
+        context: LinkContext,
+        crossing: &Crossing<'_>,
+        classes: &[ClassPlan],
+    ) -> Option<QueuePlan> {
         let path = &draft.queue_path;
         let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
         let (info, table, mut given) = self.written_queue(draft)?;
@@ -78,7 +85,11 @@ impl Pass<'_, '_> {
                 return None;
             }
         };
-        if let Some(flaw) = buffer_flaw(&settings, largest) {
+        if let Some(error) = untaken(info.name, &settings, &crossing.all, classes) {
+            self.param_error(&error, table, info.params, &at, path);
+            return None;
+        }
+        if let Some(flaw) = buffer_flaw(&settings, crossing.largest_packet()) {
             self.param_error(&ParamError::new("limit", flaw), table, info.params, &at, path);
             return None;
         }
@@ -99,24 +110,35 @@ impl Pass<'_, '_> {
         &mut self,
         draft: &LinkDraft<'n>,
     ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
-        let (info, table) = self.discipline(draft)?;
+        let path = &draft.queue_path;
+        let Some(node) = draft.queue else {
+            let default = info(DEFAULT_QUEUE).expect("the default discipline is built in");
+            let kind = format!("{path}.{QUEUE_KIND}");
+            self.enter_at(kind, &default.name, Origin::Default(OURS), DISCIPLINE_HELP);
+            return Some((default, None, Settings::default()));
+        };
+        let (info, table, given) = self.discipline_at(node, path)?;
+        self.enter_at(format!("{path}.{QUEUE_KIND}"), &info.name, Origin::Given, DISCIPLINE_HELP);
+        Some((info, table, given))
+    }
+
+    /// The discipline at `node`, its table if it has one, and the parameters that are written there.
+    fn discipline_at<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+        let (info, table) = self.discipline(node, path)?;
         let mut given = Settings::default();
         let clean = table.is_none_or(|table| {
-            self.check_keys(table, &draft.queue_path, info.params, &[QUEUE_KIND]);
-            self.overlay(table, &draft.queue_path, info.params, &mut given)
+            self.check_keys(table, path, info.params, &[QUEUE_KIND]);
+            self.overlay(table, path, info.params, &mut given)
         });
         clean.then_some((info, table, given))
     }
 
-    /// The discipline that is written, or the default one; with the table of its parameters, if there is one.
-    fn discipline<'n>(&mut self, draft: &LinkDraft<'n>) -> Option<(&'static Info, Option<&'n Table>)> {
-        let path = &draft.queue_path;
-        let help = "the queue discipline";
-        let Some(node) = draft.queue else {
-            let default = info(DEFAULT_QUEUE).expect("the default discipline is built in");
-            self.enter_at(format!("{path}.{QUEUE_KIND}"), &default.name, Origin::Default(OURS), help);
-            return Some((default, None));
-        };
+    /// The discipline that is written at `node`, with the table of its parameters, if there is one.
+    fn discipline<'n>(&mut self, node: &'n Node, path: &str) -> Option<(&'static Info, Option<&'n Table>)> {
         let names = || catalogue().iter().map(|i| i.name);
         let (named, table) = match &node.value {
             Tree::Table(table) => (table.get(QUEUE_KIND), Some(table)),
@@ -142,7 +164,6 @@ impl Pass<'_, '_> {
             self.error(&named.at, &kind_path, no_such("discipline", name, names()));
             return None;
         };
-        self.enter_at(kind_path, &info.name, Origin::Given, help);
         Some((info, table))
     }
 
@@ -208,6 +229,9 @@ impl Pass<'_, '_> {
         if automatic && matches!(&node.value, Tree::Text(word) if word == "auto") {
             return Some(Value::Auto);
         }
+        if let Some(value) = self.nested_value(node, path, &param.kind) {
+            return value;
+        }
         match kind::value(node, &param.kind, &self.report.quote(&node.at)) {
             Ok(Value::Size(Size::Packets(n))) if n > MOST_PACKETS => {
                 self.error(&node.at, path, format!("`{n}` is too large; it must be at most {MOST_PACKETS}"));
@@ -224,18 +248,102 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Tells of a parameter that its owner refuses, at the place where it is written.
+    /// A value of a kind that has values inside, or that names something of the scenario; what is wrong is told. The outer
+    /// `None` is for all other kinds.
+    fn nested_value(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Option<Value>> {
+        match kind {
+            Kind::List(of) => Some(self.list_value(node, path, of)),
+            Kind::Table(params) => Some(self.table_value(node, path, params)),
+            Kind::Discipline => {
+                let found = self.discipline_at(node, path);
+                Some(found.map(|(info, _, settings)| Value::Discipline { kind: info.name, settings }))
+            }
+            Kind::TrafficClass => Some(self.traffic_class(node, path)),
+            _ => None,
+        }
+    }
+
+    fn list_value(&mut self, node: &Node, path: &str, of: &Kind) -> Option<Value> {
+        let Tree::List(items) = &node.value else {
+            let message = format!(
+                "`{}` is {}; write a list, each item {}",
+                self.report.quote(&node.at),
+                node.value.what(),
+                kind::form(of)
+            );
+            self.error(&node.at, path, message);
+            return None;
+        };
+        if items.is_empty() {
+            self.error(
+                &node.at,
+                path,
+                format!("the list is empty; write at least one item, {}", kind::form(of)),
+            );
+            return None;
+        }
+        let mut values = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let path = item_path(path, i, &item.value);
+            values.push(match self.nested_value(item, &path, of) {
+                Some(value) => value,
+                None => self.given(item, &path, of),
+            });
+        }
+        values.into_iter().collect::<Option<Vec<_>>>().map(Value::List)
+    }
+
+    fn table_value(&mut self, node: &Node, path: &str, params: &'static [Param]) -> Option<Value> {
+        let table = self.table(node, path)?;
+        self.check_keys(table, path, params, &[]);
+        let mut settings = Settings::default();
+        self.overlay(table, path, params, &mut settings).then_some(Value::Table(settings))
+    }
+
+    /// A traffic class by its name. Where the traffic is wrong itself, any name will do.
+    fn traffic_class(&mut self, node: &Node, path: &str) -> Option<Value> {
+        let Value::Text(name) = self.given(node, path, &Kind::Text)? else { return None };
+        let number = match &self.traffic_names {
+            None => 0,
+            Some(names) => match names.iter().position(|n| *n == name) {
+                Some(number) => number,
+                None => {
+                    let message = no_such("traffic class", &name, names.iter().map(String::as_str));
+                    self.error(&node.at, path, message);
+                    return None;
+                }
+            },
+        };
+        Some(Value::TrafficClass { name, number })
+    }
+
+    /// Tells of a parameter that its owner refuses, at the place where it is written, or as near to that as there is something.
     pub(crate) fn param_error(
         &mut self,
         error: &ParamError,
-        table: Option<&Table>,
-        params: &'static [Param],
+        mut table: Option<&Table>,
+        mut params: &'static [Param],
         otherwise: &At,
         path: &str,
     ) {
-        let param = params.iter().find(|p| p.name == error.name);
-        let entry = table.zip(param).and_then(|(t, p)| t.entries.iter().find(|e| p.answers_to(&e.key)));
-        let at = entry.map_or_else(|| otherwise.clone(), |e| e.node.at.clone());
+        let (mut at, mut path) = (otherwise.clone(), path.to_string());
+        for place in &error.within {
+            path = format!("{path}.{}", place.name);
+            let Some(mut node) = written(table, params, place.name) else {
+                table = None;
+                continue;
+            };
+            if let (Tree::List(items), Some(index)) = (&node.value, place.item)
+                && let Some(item) = items.get(index)
+            {
+                (path, node) = (item_path(&path, index, &item.value), item);
+            }
+            at = node.at.clone();
+            (table, params) = inside_of(&node.value, params, place.name);
+        }
+        if let Some(node) = written(table, params, error.name) {
+            at = node.at.clone();
+        }
         self.error(&at, &format!("{path}.{}", error.name), error.message.clone());
     }
 
@@ -243,6 +351,14 @@ impl Pass<'_, '_> {
     pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
         for setting in settings.iter() {
             let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
+            if self.enter_nested(
+                &format!("{path}.{}", setting.name),
+                &param.kind,
+                &setting.value,
+                &setting.origin,
+            ) {
+                continue;
+            }
             self.enter_parameter(Parameter {
                 path: format!("{path}.{}", setting.name),
                 value: setting.value.to_string(),
@@ -252,6 +368,32 @@ impl Pass<'_, '_> {
                 aliases: param.aliases,
             });
         }
+    }
+
+    /// Enters what is inside of a value, each with its own origin. False if there is nothing inside.
+    fn enter_nested(&mut self, path: &str, kind: &Kind, value: &Value, origin: &Origin) -> bool {
+        match (kind, value) {
+            (Kind::Table(params), Value::Table(settings)) => self.enter_settings(path, params, settings),
+            (Kind::List(of @ Kind::Table(_)), Value::List(items)) => {
+                for (i, item) in items.iter().enumerate() {
+                    let name = match item {
+                        Value::Table(settings) => {
+                            settings.text("name").or_else(|_| settings.text("class")).ok()
+                        }
+                        _ => None,
+                    };
+                    let name = name.unwrap_or_else(|| (i + 1).to_string());
+                    self.enter_nested(&format!("{path}.{name}"), of, item, origin);
+                }
+            }
+            (Kind::Discipline, Value::Discipline { kind, settings }) => {
+                let Some(info) = info(kind) else { return false };
+                self.enter_at(format!("{path}.{QUEUE_KIND}"), &info.name, origin.clone(), DISCIPLINE_HELP);
+                self.enter_settings(path, info.params, settings);
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn enter_context(&mut self, path: &str, context: &LinkContext) {
@@ -270,6 +412,87 @@ impl Pass<'_, '_> {
     }
 }
 
+const DISCIPLINE_HELP: &str = "the queue discipline";
+
+/// What is written of the parameter `name`.
+fn written<'n>(table: Option<&'n Table>, params: &[Param], name: &str) -> Option<&'n Node> {
+    let param = params.iter().find(|p| p.name == name)?;
+    table?.entries.iter().find(|e| param.answers_to(&e.key)).map(|e| &e.node)
+}
+
+/// The table that a value of the parameter `name` holds, with what may stand in it.
+fn inside_of<'n>(
+    value: &'n Tree,
+    params: &'static [Param],
+    name: &str,
+) -> (Option<&'n Table>, &'static [Param]) {
+    let Tree::Table(table) = value else { return (None, &[]) };
+    let params: &'static [Param] = match params.iter().find(|p| p.name == name).map(|p| p.kind) {
+        Some(Kind::Table(params)) => params,
+        Some(Kind::List(&Kind::Table(params))) => params,
+        Some(Kind::Discipline) => match table.get(QUEUE_KIND).map(|node| &node.value) {
+            Some(Tree::Text(kind)) => info(kind).map_or(&[][..], |info| info.params),
+            _ => &[],
+        },
+        _ => &[],
+    };
+    (Some(table), params)
+}
+
+/// The path of an item of a list: a table by its `name`, or the `class` that it is about, or its place.
+fn item_path(path: &str, index: usize, item: &Tree) -> String {
+    let Tree::Table(table) = item else { return path.to_string() };
+    match table.get("name").or_else(|| table.get("class")).map(|node| &node.value) {
+        Some(Tree::Text(name)) => format!("{path}.{name}"),
+        _ => format!("{path}.{}", index + 1),
+    }
+}
+
+/// A traffic class that comes to a port with classes of which none takes it.
+fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
+    if kind == "policer" {
+        let (kind, inner) = settings.discipline("queue").ok()??;
+        return untaken(kind, inner, coming, classes).map(|e| e.under("queue", None));
+    }
+    if kind != "classes" {
+        return None;
+    }
+    let tables = settings.tables("class").ok()?;
+    let named = |table: &Settings| -> Vec<usize> {
+        let number = |value: &Value| match value {
+            Value::TrafficClass { number, .. } => Some(*number),
+            _ => None,
+        };
+        table.list("traffic").map_or_else(|_| Vec::new(), |list| list.iter().filter_map(number).collect())
+    };
+    let all: Vec<Vec<usize>> = tables.iter().map(|table| named(table)).collect();
+    let takes_the_rest =
+        |i: usize| ["traffic", "dscp", "port"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
+    let by_traffic = all.iter().any(|names| !names.is_empty());
+    let rest = (0..tables.len()).find(|i| takes_the_rest(*i));
+    let lost =
+        |class: &&usize| by_traffic && rest.is_none() && !all.iter().any(|named| named.contains(class));
+    if let Some(lost) = coming.iter().find(lost) {
+        let message = format!(
+            "no class takes the packets of \"{}\", which cross the link; name it in `traffic` of one, or add a class without \
+             `traffic` for the rest",
+            classes[*lost].name
+        );
+        return Some(ParamError::new("class", message));
+    }
+    tables.iter().enumerate().find_map(|(i, table)| {
+        let (kind, inner) = table.discipline("queue").ok()??;
+        let coming: Vec<usize> = if by_traffic {
+            let others = |class: &&usize| !all.iter().any(|named| named.contains(class));
+            let mine = |class: &&usize| all[i].contains(class) || (rest == Some(i) && others(class));
+            coming.iter().filter(mine).copied().collect()
+        } else {
+            coming.to_vec()
+        };
+        untaken(kind, inner, &coming, classes).map(|e| e.under("queue", None).under("class", Some(i)))
+    })
+}
+
 /// A packet that no buffer state admits would never pass.
 fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<String> {
     let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
@@ -283,6 +506,8 @@ fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<String> {
 struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
     crosses: Crosses,
+    /// The numbers of all of whom anything crosses it, data or answers.
+    all: Vec<usize>,
 }
 
 /// What of them crosses it.
@@ -295,16 +520,20 @@ enum Crosses {
 
 impl<'c> Crossing<'c> {
     fn of(link: usize, classes: &'c [ClassPlan]) -> Self {
+        let any = |c: &ClassPlan| {
+            c.path.contains(&link) || (c.return_path.contains(&link) && c.answer_packet().is_some())
+        };
+        let all = classes.iter().enumerate().filter(|(_, c)| any(c)).map(|(i, _)| i).collect();
         let data: Vec<_> = classes.iter().filter(|c| c.path.contains(&link)).collect();
         if !data.is_empty() {
-            return Crossing { classes: data, crosses: Crosses::Data };
+            return Crossing { classes: data, crosses: Crosses::Data, all };
         }
         let answers: Vec<_> =
             classes.iter().filter(|c| c.return_path.contains(&link) && c.answer_packet().is_some()).collect();
         if !answers.is_empty() {
-            return Crossing { classes: answers, crosses: Crosses::Answers };
+            return Crossing { classes: answers, crosses: Crosses::Answers, all };
         }
-        Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing }
+        Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing, all }
     }
 
     /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.

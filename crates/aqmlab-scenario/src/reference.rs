@@ -103,7 +103,7 @@ fn row(out: &mut String, name: &str, form: &str, default: &str, help: &str) {
 
 fn shown(default: &Default) -> String {
     match default {
-        Default::Auto(rule) => (*rule).to_string(),
+        Default::Auto(rule) | Default::Nothing(rule) => (*rule).to_string(),
         other => other.value().map_or_else(|| "required".to_string(), |v| format!("`{v}`")),
     }
 }

@@ -1,6 +1,7 @@
 //! The language as JSON Schema, for editors and for checks outside.
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
+use aqmlab_qdisc::Dscp;
 use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Absent, Drawn, Field, Form, Variant};
@@ -14,6 +15,8 @@ pub fn schema() -> Json {
     let own = root.as_object_mut().expect("an object schema is an object");
     own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     own.insert("title".into(), json!("aqmlab scenario"));
+    // Named, because a discipline may stand inside of another.
+    own.insert("$defs".into(), json!({ "queue": queue() }));
     root
 }
 
@@ -53,7 +56,7 @@ fn field_schema(field: &Field) -> Json {
 
 fn insert_default(schema: &mut Map<String, Json>, default: &Default) {
     let value = match default {
-        Default::Required | Default::Auto(_) => return,
+        Default::Required | Default::Auto(_) | Default::Nothing(_) => return,
         Default::Flag(v) => json!(v),
         Default::Integer(v) => json!(v),
         Default::Number(v) => json!(v),
@@ -87,7 +90,7 @@ fn form_schema(form: &Form) -> Json {
             "items": { "type": "string", "minLength": 1 } }),
         Form::Words(words) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "enum": words } }),
-        Form::Queue => queue(),
+        Form::Queue => kind_schema(&Kind::Discipline),
         Form::Tcp => tcp(),
         Form::Table(fields) => object(fields.iter(), None),
         Form::Tables(fields) => json!({ "type": "array", "items": object(fields.iter(), None) }),
@@ -236,7 +239,15 @@ fn kind_schema(kind: &Kind) -> Json {
         }
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Open(words) => json!({ "anyOf": [{ "enum": words }, { "type": "string" }] }),
-        Kind::Text => json!({ "type": "string" }),
+        Kind::Text | Kind::TrafficClass => json!({ "type": "string" }),
+        Kind::Dscp => {
+            let names: Vec<&str> = Dscp::NAMES.iter().map(|(name, _)| *name).collect();
+            let number = kind_schema(&Kind::Integer { min: 0, max: u64::from(Dscp::MAX.0) });
+            json!({ "anyOf": [number, { "enum": names }] })
+        }
+        Kind::List(of) => json!({ "type": "array", "minItems": 1, "items": kind_schema(of) }),
+        Kind::Table(table) => params(table),
+        Kind::Discipline => json!({ "$ref": "#/$defs/queue" }),
         quantity => json!({ "type": "string", "description": kind::form(quantity), "pattern": "^ *[0-9.+]" }),
     }
 }

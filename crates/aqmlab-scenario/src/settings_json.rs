@@ -145,7 +145,7 @@ fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Sche
         let required: Vec<_> = properties.keys().cloned().collect();
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     };
-    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().into_iter().map(one).collect();
+    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().iter().map(one).collect();
     json_schema!({ "oneOf": all })
 }
 
@@ -158,10 +158,12 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
             schema["description"] = json!(description);
             properties.insert(with_unit(param.name, unit), schema);
         }
-        if matches!(param.default, Default::Nothing(_)) {
-            properties
-                .entry(param.name)
-                .or_insert_with(|| json!({ "type": "null", "description": description }));
+        // What has no unit may be nothing, too, and so may what is computed.
+        if matches!(param.default, Default::Nothing(_) | Default::Auto(_)) {
+            let nothing = json!({ "type": "null", "description": description });
+            let of_unit = properties.remove(param.name);
+            let either = of_unit.map_or(nothing.clone(), |some| json!({ "anyOf": [some, nothing] }));
+            properties.insert(param.name.into(), either);
         }
     }
     json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })

@@ -13,7 +13,17 @@ use aqmlab_units::{Instant, Span};
 use support::tap::{Act, Log, tapped};
 
 fn scenario(kind: &str) -> Plan {
-    let ecn = if kind == "droptail" { "" } else { ", ecn = true" };
+    let queue = match kind {
+        "droptail" => r#"limit = "40p""#,
+        "classes" => {
+            r#"class = [{ name = "tcp", traffic = ["ftp"], weight = 3, queue = { kind = "red", limit = "40p", ecn = true } },
+                { name = "rest", queue = { kind = "codel" } }]"#
+        }
+        "policer" => {
+            r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
+        }
+        _ => r#"limit = "40p", ecn = true"#,
+    };
     support::plan(&format!(
         r#"
         duration = "20s"
@@ -21,7 +31,7 @@ fn scenario(kind: &str) -> Plan {
         kind = "dumbbell"
         rate = "4Mbit"
         delay = "10ms"
-        queue = {{ kind = "{kind}", limit = "40p"{ecn} }}
+        queue = {{ kind = "{kind}", {queue} }}
         [[traffic]]
         name = "ftp"
         kind = "bulk"

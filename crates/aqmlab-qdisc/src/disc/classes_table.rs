@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
@@ -512,10 +512,7 @@ fn classifier(tables: &[Settings], by: Option<&'static str>) -> Result<(Classifi
                 Value::TrafficClass { number, .. } => *number,
                 Value::Integer(n) => *n as usize,
                 other => {
-                    return Err(ParamError::new(
-                        "class",
-                        format!("`{}` names no packets", other.to_string()),
-                    ));
+                    return Err(ParamError::new("class", format!("`{}` names no packets", other)));
                 }
             };
             pairs.push((key, i as u16));

@@ -47,6 +47,12 @@ impl Observer<PortPacket> for TapObserver<'_> {
         self.log.lock().unwrap().push(Act::Marked(now, pkt.packet, at.reason));
         self.host.marked(now, pkt, at);
     }
+    fn entered(&mut self, now: Instant, pkt: &PortPacket, inner: u16) {
+        self.host.entered(now, pkt, inner);
+    }
+    fn left(&mut self, now: Instant, pkt: &PortPacket, inner: u16) {
+        self.host.left(now, pkt, inner);
+    }
 }
 
 impl Qdisc<PortPacket> for Tap {
@@ -67,6 +73,9 @@ impl Qdisc<PortPacket> for Tap {
     }
     fn backlog(&self) -> Backlog {
         self.inner.backlog()
+    }
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<PortPacket>)) {
+        self.inner.each_inner(visit);
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.inner.observe(now, out);
