@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 BULK = "bulk"
 TRACE = "trace"
-OVER_TCP = frozenset({BULK, "on_off_tcp", TRACE})
+REQUESTS = "requests"
+OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, TRACE})
 """The kinds of traffic that react to congestion."""
 
 Drawn: TypeAlias = float | Mapping[str, Any]
@@ -126,7 +127,7 @@ class TrafficClass:
     @property
     def route(self) -> tuple[str, ...]:
         """The queues that its data cross, in their order: there, and back too where servers answer."""
-        return (*self.path, *self.return_path) if self.kind == TRACE else self.path
+        return (*self.path, *self.return_path) if self.kind in {REQUESTS, TRACE} else self.path
 
     @property
     def rtt(self) -> str | None:
@@ -156,6 +157,14 @@ class TrafficClass:
         workload = self.workload
         if self.kind == TRACE:
             return f", connections of {workload['file']}"
+        if self.kind == REQUESTS:
+            sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
+            opened = (
+                f"users who think: {drawn_text(workload['think_ns'], 'ns')}"
+                if "think_ns" in workload
+                else f"{workload['rate_per_s']:g} connections a second"
+            )
+            return f", {opened}, requests and responses: {', '.join(sizes)}"
         if self.kind == "on_off_tcp":
             burst = workload.get("burst_bytes")
             on = (
@@ -325,6 +334,7 @@ def _toml(value: Any, key: str, unit: str) -> str:  # noqa: ANN401 (a number, or
 __all__ = [
     "BULK",
     "OVER_TCP",
+    "REQUESTS",
     "TRACE",
     "Access",
     "DelayRule",

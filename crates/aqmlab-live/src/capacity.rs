@@ -118,6 +118,7 @@ pub(crate) fn ways_of_data(class: &ClassPlan) -> impl Iterator<Item = &[usize]> 
             trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
             trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
         ),
+        Workload::Sessions { sessions: Sessions::Requests(_), .. } => (true, true),
         _ => (true, false),
     };
     let there = there.then_some(class.path.as_slice());

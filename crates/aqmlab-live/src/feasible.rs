@@ -25,6 +25,13 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
         )));
     }
     for class in &plan.classes {
+        if !class.is_list() {
+            return Err(LiveError::Unsupported(format!(
+                "the connections of class `{}` open one after the other, which only the simulator does so far; write a \
+                 trace",
+                class.name
+            )));
+        }
         let last = u32::try_from(class.count.saturating_sub(1)).ok();
         if last.and_then(client_port).is_none() {
             return Err(LiveError::Unsupported(format!(

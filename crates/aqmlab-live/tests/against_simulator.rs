@@ -9,6 +9,7 @@ use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
+use aqmlab_traffic::Identity;
 use aqmlab_units::Instant;
 use support::{Counted, datagram, frame_budget, plan};
 
@@ -130,7 +131,7 @@ impl Senders {
             match source {
                 None => {
                     let FlowSource::Packets(started) =
-                        plan.classes[host.class].source(u32::from(*index), *at, seed)
+                        plan.classes[host.class].source(Identity::first_of(u32::from(*index)), *at, seed)
                     else {
                         panic!("only datagrams here")
                     };

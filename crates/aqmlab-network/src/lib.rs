@@ -2,7 +2,8 @@
 //!
 //! - [`Schedule`]: samples, the end of the warm-up and the end of a run; [`queue_stop_is_reached`] and [`Completions`] end
 //!   it before its time.
-//! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`.
+//! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`; [`UserRows`] sums up
+//!   where a flow is a user with many connections.
 //! - [`RunFacts`]: the recording of a run.
 //!
 //! It has no clock and no loop. A host asks it what the plan says, and calls it when something has happened.
@@ -12,6 +13,7 @@ mod flow_rows;
 mod recording;
 mod schedule;
 mod stop;
+mod user_rows;
 
 pub use aqmlab_traffic::End;
 pub use flow_counts::{Count, FlowCounts};
@@ -19,3 +21,4 @@ pub use flow_rows::{FlowRow, flow_table};
 pub use recording::RunFacts;
 pub use schedule::{Milestone, Schedule};
 pub use stop::{Completions, queue_stop_is_reached};
+pub use user_rows::UserRows;

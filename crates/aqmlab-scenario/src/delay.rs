@@ -3,13 +3,13 @@
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::Pipe;
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Distribution, Probability};
+use aqmlab_traffic::{Distribution, Identity, Probability};
 use aqmlab_units::{Bytes, Span};
 
 use crate::field::OURS;
 use crate::language::DELAY_RULE;
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, LinkPlan, Plan};
+use crate::plan::{ClassPlan, DelayPlan, Edge, LinkPlan, Plan, PopulationPlan};
 use crate::suggest::no_such;
 use crate::topology::Network;
 
@@ -123,6 +123,25 @@ impl Pass<'_, '_> {
             self.error(&section.at, &section.path, message);
             return None;
         }
+        let spread = [
+            ("delay", matches!(rule.delay, Distribution::Spread { .. })),
+            ("loss", matches!(rule.loss, Distribution::Spread { .. })),
+            ("rate", matches!(rule.rate, Some(Distribution::Spread { .. }))),
+        ];
+        for (key, _) in spread.into_iter().filter(|(_, spread)| *spread) {
+            let endless = |class: &(usize, &&ClassPlan)| {
+                matching(class) && matches!(class.1.population, PopulationPlan::Arrivals(_))
+            };
+            if let Some((_, class)) = classes.iter().enumerate().find(endless) {
+                let message = format!(
+                    "`spread` needs a known number of flows, and connections of \"{}\" come at a `rate` without end; write \
+                     `uniform`",
+                    class.name
+                );
+                self.error(&section.at(key), &section.sub(key), message);
+                return None;
+            }
+        }
         Some(())
     }
 }
@@ -150,22 +169,25 @@ impl DelayPlan {
         Pipe::new(self.delay.mean())
     }
 
-    /// What the packets of flow `index` of `count` of the class called `class` go through in this direction. All is
-    /// drawn from streams that the rule, the class, the direction and the flow name.
-    pub fn pipe(&self, class: &str, count: u64, direction: usize, index: u64, seed: u64) -> Pipe {
-        let toward = TOWARD[direction];
-        let draws =
-            |what| Stream::indexed(seed, &format!("delay/{}/{class}/{toward}/{what}", self.name), index);
+    /// What the packets of a connection of `class` go through in this direction. All is drawn from streams that the rule,
+    /// the class, the direction and the connection name; constant delay, loss probability and rate are its host's.
+    pub fn pipe(&self, class: &ClassPlan, direction: usize, of: Identity, seed: u64) -> Pipe {
+        let (toward, count, index) = (TOWARD[direction], class.count, class.host_index(of));
+        let stream = |what, index| {
+            let path = format!("delay/{}/{}/{toward}/{what}", self.name, class.name);
+            Stream::indexed(seed, &path, index)
+        };
+        let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(self.delay.value(index, count, draws("delay")));
         if let Some(rate) = &self.rate {
             pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
         }
         let loss = self.loss.value(index, count, draws("loss"));
         if loss != Probability::NEVER {
-            pipe = pipe.with_loss(loss.get(), draws("lost"));
+            pipe = pipe.with_loss(loss.get(), stream("lost", of.index()));
         }
         if !self.jitter.is_zero() {
-            pipe = pipe.with_jitter(self.jitter, draws("jitter"));
+            pipe = pipe.with_jitter(self.jitter, stream("jitter", of.index()));
         }
         pipe
     }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use aqmlab_params::{Default, Kind, Origin, Value};
-use aqmlab_traffic::{Distribution, Pareto, Probability, Quantity};
+use aqmlab_traffic::{Count, Distribution, Pareto, Probability, Quantity};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
@@ -67,6 +67,16 @@ impl Written for Bytes {
 impl Written for Rate {
     fn of(value: &Value) -> Option<Self> {
         if let Value::Rate(v) = value { Some(*v) } else { None }
+    }
+}
+
+impl Written for Count {
+    fn of(value: &Value) -> Option<Self> {
+        if let Value::Integer(n) = value { Some(Count(*n)) } else { None }
+    }
+
+    fn written(self) -> String {
+        self.to_string()
     }
 }
 

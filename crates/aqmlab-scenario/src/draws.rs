@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use aqmlab_qdisc::Ecn;
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Exchange, PacketSource, Session};
+use aqmlab_traffic::{
+    Arrivals, Exchange, Identity, PacketSource, Population, Requests, Session, Starts, Users,
+};
 use aqmlab_units::{Bytes, Instant};
 
-use crate::plan::{ClassPlan, Sessions, Workload};
+use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
 /// What a flow does from its start on.
@@ -96,21 +98,54 @@ impl ClassPlan {
         starts
     }
 
+    /// Who opens its connections, as yet unwoken.
+    ///
+    /// # Panics
+    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
+    pub fn population(&self, seed: u64) -> Population {
+        let starts = self.starts(seed);
+        let draws = |what| Stream::new(seed, &format!("traffic/{}/{what}", self.name));
+        match &self.population {
+            PopulationPlan::List => Population::List(Starts::new(starts)),
+            PopulationPlan::Arrivals(gaps) => {
+                let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
+                Population::Arrivals(Arrivals::new(*gaps, start, draws("gap")))
+            }
+            PopulationPlan::Users(think) => {
+                Population::Users(Users::new(starts, think.clone(), draws("think")))
+            }
+        }
+    }
+
+    /// Whether each of its flows is one connection, or one stream of datagrams.
+    pub const fn is_list(&self) -> bool {
+        matches!(self.population, PopulationPlan::List)
+    }
+
+    /// Which values a connection has of those that are spread over the hosts of a class, as round-trip times are: those of
+    /// its user; where connections arrive one by one, values of its own.
+    pub const fn host_index(&self, of: Identity) -> u64 {
+        match self.population {
+            PopulationPlan::List | PopulationPlan::Users(_) => of.user as u64,
+            PopulationPlan::Arrivals(_) => of.serial as u64,
+        }
+    }
+
     /// Whether its hosts delay what they send.
     pub fn delays_sending(&self) -> bool {
         self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
     }
 
-    /// The draws of flow `index` for the delays of what its ends send, its sender and its receiver; `None` if they send
+    /// The draws of a connection for the delays of what its ends send, its sender and its receiver; `None` if they send
     /// without delay.
-    pub fn send_jitter(&self, index: u32, seed: u64) -> Option<[Stream; 2]> {
-        let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), index.into());
+    pub fn send_jitter(&self, of: Identity, seed: u64) -> Option<[Stream; 2]> {
+        let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), of.index());
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
     }
 
-    /// What flow `index` does, which starts at `now`.
-    pub fn source(&self, index: u32, now: Instant, seed: u64) -> FlowSource {
-        let index = u64::from(index);
+    /// What a flow or connection does, which starts at `now`.
+    pub fn source(&self, of: Identity, now: Instant, seed: u64) -> FlowSource {
+        let index = of.index();
         let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), index);
         match &self.workload {
             Workload::Packets { rate, sizes, spacing, ecn } => {
@@ -130,6 +165,11 @@ impl ClassPlan {
                 Sessions::Trace(trace) => {
                     let row = trace.connections[index as usize];
                     Session::Exchange(Exchange::new(row.request, row.response))
+                }
+                Sessions::Requests(plan) => {
+                    let family = |what| Stream::new(seed, &format!("traffic/{}/{what}", self.name));
+                    let (draws, numbers) = (family("exchange"), family("exchanges"));
+                    Session::Requests(Requests::new(plan.clone(), of, &draws, &numbers))
                 }
             }),
         }

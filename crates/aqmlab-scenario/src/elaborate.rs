@@ -111,6 +111,7 @@ pub(crate) fn plan(
     }
     let record = record.and_then(|record| pass.choices(&file, record, &drafts, &links));
     let (nodes, counts) = (network.nodes.clone(), largest(&drafts));
+    let rates: Vec<_> = drafts.iter().map(|d| (d.rate_at.clone(), d.path.clone())).collect();
     let classes: Vec<_> = drafts.into_iter().map(|d| d.plan).collect();
     let links = pass.links(network, &classes, delays.as_deref().unwrap_or_default());
     let plan = Plan {
@@ -126,6 +127,9 @@ pub(crate) fn plan(
         live: live?,
         parameters: std::mem::take(&mut pass.parameters),
     };
+    for (class, (at, path)) in rates.iter().enumerate() {
+        pass.check_arrivals(&plan, class, at, path);
+    }
     if let Some(message) = estimate::refusal(&plan, limits.memory) {
         pass.error(&counts.0, &counts.1, message);
     }

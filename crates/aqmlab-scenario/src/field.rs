@@ -41,6 +41,8 @@ pub enum Form {
     Drawn(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
+    /// How many things happen in a second: `"100/s"`.
+    PerSecond,
     /// Numbers of arrivals, the first is 1.
     Arrivals,
     /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.

@@ -33,6 +33,7 @@ pub mod plan_json;
 mod queue;
 mod record;
 mod reference;
+mod requests;
 mod route;
 mod run;
 mod schema;

@@ -23,7 +23,7 @@ pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) ->
 }
 
 impl ClassPlan {
-    /// The delay of each of the access links of flow `index`, where path and return path have this `propagation` delay
+    /// The delay of each of the access links of the host `index` ([`ClassPlan::host_index`]), where path and return path have this `propagation` delay
     /// together; `None` if it has no such links.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
@@ -52,7 +52,7 @@ impl ClassPlan {
         self.access.as_ref().is_some_and(|access| access.ends[end])
     }
 
-    /// The losses of flow `index` at the entrance of its sender's access link, if it has any.
+    /// The losses of the connection of this index ([`Identity::index`](aqmlab_traffic::Identity::index)) at the entrance of its sender's access link, if it has any.
     pub fn access_losses(&self, index: u64, seed: u64) -> Option<Loss> {
         let draws = || Stream::indexed(seed, &format!("traffic/{}/loss", self.name), index);
         (self.access_loss > 0.0).then(|| Loss::new(self.access_loss, draws()))

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::{Bursty, Distribution, OnOff, PacketSizes, Probability, Quantity, Spacing};
+use aqmlab_traffic::{
+    Bursty, Distribution, Exchanges, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
+};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
 
@@ -163,12 +165,14 @@ pub struct Faults {
 pub struct ClassPlan {
     /// The class's name in recordings.
     pub name: String,
-    /// How many flows.
+    /// How many flows: connections or streams of a list, users, or 1 for an arrival process.
     pub count: u64,
     /// Links from source to destination, in order.
     pub path: Vec<usize>,
     /// Links back, in order.
     pub return_path: Vec<usize>,
+    /// Who opens connections.
+    pub population: PopulationPlan,
     /// When each flow starts; where [`ClassPlan::seed_starts`] says so, all of its times.
     pub start: Distribution,
     /// When each flow starts in the runs of each seed, if that is written.
@@ -183,6 +187,17 @@ pub struct ClassPlan {
     pub workload: Workload,
     /// Why only a kernel can be its host, if so.
     pub only_live: Option<Problem>,
+}
+
+/// Who opens the connections of a class.
+#[derive(Clone, Debug)]
+pub enum PopulationPlan {
+    /// Each flow is one connection, or one stream of datagrams, and starts once.
+    List,
+    /// Connections open with these gaps from the start on, whatever becomes of those before; all count as one flow.
+    Arrivals(Gaps),
+    /// Each flow is a user, who has one connection at a time and thinks so long before he opens the next.
+    Users(Arc<Distribution>),
 }
 
 /// Starts that are written for each seed.
@@ -277,6 +292,8 @@ pub enum Sessions {
     Bursts(Arc<Bursty>),
     /// A list of connections; a flow a row.
     Trace(Arc<Trace>),
+    /// Any number of exchanges on each connection.
+    Requests(Arc<Exchanges>),
 }
 
 impl Plan {

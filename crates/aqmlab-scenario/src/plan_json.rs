@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::{Begin, Distribution, OnOff, PacketSizes, Spacing};
-use aqmlab_units::{Rate, Span};
+use aqmlab_traffic::{Begin, Distribution, Gaps, OnOff, PacketSizes, Spacing};
+use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -15,8 +15,8 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use crate::plan::{
-    Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, QueueCount, RecordPlan,
-    Sessions, Stop, Workload,
+    Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, PopulationPlan, QueueCount,
+    RecordPlan, Sessions, Stop, Workload,
 };
 use crate::settings_json::{QueueJson, TcpJson};
 use crate::trace::ecn_word;
@@ -259,6 +259,27 @@ pub enum WorkloadJson {
         off_ns: DistributionJson<u64>,
         /// how it begins
         begin: BeginJson,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// TCP connections of requests and responses, opened at a rate or by users: one of both is there
+    Requests {
+        /// how many connections open in a second, with exponential gaps
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate_per_s: Option<f64>,
+        /// a user's time from the last response of a connection to his next connection
+        #[serde(skip_serializing_if = "Option::is_none")]
+        think_ns: Option<DistributionJson<u64>>,
+        /// of each request
+        request_bytes: DistributionJson<u64>,
+        /// of each response
+        response_bytes: DistributionJson<u64>,
+        /// on each connection
+        exchanges: DistributionJson<u64>,
+        /// at the client, between two exchanges on a connection
+        pause_ns: DistributionJson<u64>,
+        /// at the server, from a request to its response
+        server_delay_ns: DistributionJson<u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -529,7 +550,7 @@ impl Plan {
             stop_ns: class.stop_at.map(Span::as_ns),
             access: class.access.as_ref().map(access_json),
             loss: class.access_loss,
-            workload: workload_json(&class.workload),
+            workload: workload_json(&class.workload, &class.population),
         }
     }
 
@@ -599,13 +620,13 @@ fn access_json(access: &Access) -> AccessJson {
     }
 }
 
-fn workload_json(workload: &Workload) -> WorkloadJson {
+fn workload_json(workload: &Workload, population: &PopulationPlan) -> WorkloadJson {
     match workload {
         Workload::Bulk { bytes, tcp_settings, .. } => {
             WorkloadJson::Bulk { bytes: bytes.map(|bytes| bytes.get()), tcp: TcpJson::of(tcp_settings) }
         }
         Workload::Sessions { sessions, tcp_settings, .. } => {
-            sessions_json(sessions, TcpJson::of(tcp_settings))
+            sessions_json(sessions, population, TcpJson::of(tcp_settings))
         }
         Workload::OnOff { rate, size, times, ecn } => {
             let (on_ns, off_ns, begin) = on_off_json(times);
@@ -628,7 +649,7 @@ fn workload_json(workload: &Workload) -> WorkloadJson {
     }
 }
 
-fn sessions_json(sessions: &Sessions, tcp: TcpJson) -> WorkloadJson {
+fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson) -> WorkloadJson {
     match sessions {
         Sessions::Greedy(times) => {
             let (on, off_ns, begin) = on_off_json(times);
@@ -641,6 +662,25 @@ fn sessions_json(sessions: &Sessions, tcp: TcpJson) -> WorkloadJson {
             begin: if bursty.begins_off { BeginJson::Off } else { BeginJson::On },
             tcp,
         },
+        Sessions::Requests(exchanges) => {
+            let (rate_per_s, think_ns) = match population {
+                PopulationPlan::List => (None, None),
+                PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => (Some(*per_s), None),
+                PopulationPlan::Users(think) => (None, Some(distribution(think, Span::as_ns))),
+            };
+            let size = |of| distribution(of, Bytes::get);
+            let time = |of| distribution(of, Span::as_ns);
+            WorkloadJson::Requests {
+                rate_per_s,
+                think_ns,
+                request_bytes: size(&exchanges.request),
+                response_bytes: size(&exchanges.response),
+                exchanges: distribution(&exchanges.per_connection, |count| count.0),
+                pause_ns: time(&exchanges.pause),
+                server_delay_ns: time(&exchanges.server_delay),
+                tcp,
+            }
+        }
         Sessions::Trace(trace) => WorkloadJson::Trace {
             file: trace.file.clone(),
             digest: trace.digest.clone(),

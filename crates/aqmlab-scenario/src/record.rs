@@ -227,6 +227,7 @@ impl Pass<'_, '_> {
         let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
         let Tree::Table(table) = &item.value else {
             let class = self.index_of(item, path, WHAT, &names)?;
+            self.check_traceable(item, path, &classes[class].plan)?;
             return Some(FlowChoice { class, indices: None });
         };
         if let Some(entry) = table.entries.iter().find(|e| !["class", "flows"].contains(&e.key.as_str())) {
@@ -241,8 +242,22 @@ impl Pass<'_, '_> {
             return None;
         };
         let class = self.index_of(class, path, WHAT, &names)?;
+        self.check_traceable(item, path, &classes[class].plan)?;
         let indices = self.flow_indices(flows, path, classes[class].plan.count)?;
         Some(FlowChoice { class, indices: Some(indices) })
+    }
+
+    /// Only flows that are one connection can be followed one by one.
+    fn check_traceable(&mut self, item: &Node, path: &str, class: &ClassPlan) -> Option<()> {
+        if class.is_list() {
+            return Some(());
+        }
+        let message = format!(
+            "the flows of \"{}\" have many connections each, which cannot be followed one by one; choose another class",
+            class.name
+        );
+        self.error(&item.at, path, message);
+        None
     }
 
     fn flow_indices(&mut self, node: &Node, path: &str, count: u64) -> Option<Vec<u64>> {

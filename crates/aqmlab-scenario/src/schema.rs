@@ -76,6 +76,7 @@ fn form_schema(form: &Form) -> Json {
             { "type": "object", "properties": { "exponential": { "type": "string" } },
               "required": ["exponential"], "additionalProperties": false },
         ] }),
+        Form::PerSecond => json!({ "type": "string", "pattern": "^ *[0-9.]+ */s *$" }),
         Form::Arrivals => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "type": "integer", "minimum": 1 } }),
         Form::Flows => json!({ "type": "array", "minItems": 1, "items": { "anyOf": [

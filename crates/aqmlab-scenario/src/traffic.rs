@@ -12,7 +12,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, Sessions, Workload};
+use crate::plan::{Access, ClassPlan, PopulationPlan, Sessions, Workload};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -28,6 +28,8 @@ pub(crate) struct ClassDraft {
     pub(crate) count_at: At,
     /// Where `start` stands.
     pub(crate) start_at: At,
+    /// Where `rate` stands.
+    pub(crate) rate_at: At,
     /// `traffic.ftp`
     pub(crate) path: String,
 }
@@ -82,7 +84,12 @@ impl Pass<'_, '_> {
                 let starts = list.starts();
                 (Some(starts.len() as u64), Some(Distribution::List(starts)))
             }
+            None if variant.kind == "requests" => (None, None),
             None => (self.integer(&section, "count"), None),
+        };
+        let (population, count) = match (variant.kind, count) {
+            ("requests", _) => self.population(&section).unzip(),
+            (_, count) => (Some(PopulationPlan::List), count),
         };
         let (start, seed_starts) = match start {
             Some(start) => (Some(start), None),
@@ -100,6 +107,7 @@ impl Pass<'_, '_> {
             (_, Some(List::Trace(trace))) => self.traced(&section, trace),
             (_, Some(List::Schedule(schedule))) => Some(Workload::Schedule(schedule)),
             ("bulk", _) => self.bulk(&section),
+            ("requests", _) => self.requests(&section),
             ("on_off_tcp", _) => self.on_off_tcp(&section),
             ("on_off_udp", _) => self.on_off_udp(&section),
             ("cbr", _) => match self.flag(&section, "random_gaps") {
@@ -116,6 +124,7 @@ impl Pass<'_, '_> {
         let plan = ClassPlan {
             name: name?,
             count: count?,
+            population: population?,
             path: path_links,
             return_path,
             start: start?,
@@ -127,8 +136,10 @@ impl Pass<'_, '_> {
             only_live,
         };
         self.check_class(&section, &plan);
-        let (count_at, start_at) = (section.at("count"), section.at("start"));
-        Some(ClassDraft { plan, count_at, start_at, path })
+        self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
+        let count_at = section.at(if plan.is_list() { "count" } else { "users" });
+        let (start_at, rate_at) = (section.at("start"), section.at("rate"));
+        Some(ClassDraft { plan, count_at, start_at, rate_at, path })
     }
 
     /// What must agree within a class.
@@ -442,8 +453,13 @@ impl ClassPlan {
 
     /// Do its receivers send data themselves?
     pub fn answers(&self) -> bool {
-        matches!(&self.workload, Workload::Sessions { sessions: Sessions::Trace(trace), .. }
-            if trace.connections.iter().any(|c| !c.response.is_zero()))
+        match &self.workload {
+            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => {
+                trace.connections.iter().any(|c| !c.response.is_zero())
+            }
+            Workload::Sessions { sessions: Sessions::Requests(_), .. } => true,
+            _ => false,
+        }
     }
 
     /// Do its packets say that they may be marked?

@@ -2,7 +2,7 @@
 
 use aqmlab_network::{End, FlowCounts};
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Act, Session, Step, StreamPosition};
+use aqmlab_traffic::{Act, Identity, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
 
@@ -19,9 +19,19 @@ pub struct Connection {
     /// The end at which the last of the data arrives.
     pub last: End,
     /// What the applications do, where that depends on more than the beginning.
-    pub session: Option<Box<Session>>,
+    pub applications: Option<Box<Applications>>,
     /// The delays of what the ends send, where they have some.
     pub delays: Option<Box<[SendDelay; 2]>>,
+}
+
+/// The applications at both ends of a connection.
+pub struct Applications {
+    /// What they do.
+    pub session: Session,
+    /// When they act by themselves next; far future if they wait for something to arrive.
+    pub wakes_at: Instant,
+    /// Whose connection it is.
+    pub of: Identity,
 }
 
 /// An end's own delay of what its windows let out ([`Profile::send_jitter`]): the same for all that waits together.
@@ -45,7 +55,7 @@ impl SendDelay {
 
 impl Connection {
     /// Two endpoints that have not begun, and nothing to say but what is told them.
-    pub fn new(tcp: &Profile, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
+    pub fn new(tcp: &Profile, of: Identity, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection {
             sender: Endpoint::new(Role::Active, tcp),
@@ -53,7 +63,8 @@ impl Connection {
             armed: [Instant::FAR_FUTURE; 2],
             closed: [false; 2],
             last,
-            session: session.map(Box::new),
+            applications: session
+                .map(|session| Box::new(Applications { session, wakes_at: Instant::FAR_FUTURE, of })),
             delays: jitter.map(|draws| Box::new(draws.map(|draws| SendDelay { draws, running: false }))),
         }
     }
@@ -131,6 +142,53 @@ impl Connection {
             End::Server => &self.receiver,
         };
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
+    }
+
+    /// May data flow both ways, as this end sees it?
+    #[inline]
+    pub fn is_established(&self, end: End) -> bool {
+        let endpoint = match end {
+            End::Client => &self.sender,
+            End::Server => &self.receiver,
+        };
+        endpoint.state() == State::Established
+    }
+
+    /// The same where applications look how far their streams have come, and where packets open and close: does nothing
+    /// happen at this end up to `due` but that a packet arrives and what follows from it?
+    #[inline]
+    pub fn changes_alone(&self, end: End, due: Instant) -> bool {
+        let endpoint = match end {
+            End::Client => &self.sender,
+            End::Server => &self.receiver,
+        };
+        endpoint.deadline().is_none_or(|at| at > due)
+            && self.applications.as_ref().is_none_or(|of| of.wakes_at > due)
+    }
+
+    /// Does this end only wait for stragglers?
+    pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
+        self.endpoint(end).state() == State::TimeWait
+    }
+
+    /// Where an end that lets stragglers pass has no event for the end of that ([`State::TimeWait`]): it has been, if a
+    /// packet arrives after it.
+    pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
+        let endpoint = self.endpoint(end);
+        if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {
+            endpoint.on_timer(now, tcp);
+        }
+    }
+
+    /// Its client has given it up, or both ends have closed: is there nothing left to happen? What remains is an end that
+    /// lets stragglers pass ([`State::TimeWait`]), of which there are none once all packets have left the network, or
+    /// one that has never heard of the connection.
+    pub fn has_ended(&self, end: End) -> bool {
+        let other = match end {
+            End::Client => &self.receiver,
+            End::Server => &self.sender,
+        };
+        self.closed == [true; 2] || matches!(other.state(), State::TimeWait | State::Listen)
     }
 
     /// One endpoint.

@@ -158,10 +158,12 @@ pub enum Notice {
         /// whose
         flow: FlowRef,
     },
-    /// The next flow of a class starts.
+    /// A population opens its next flow or connection.
     Start {
         /// index of the class
         class: u32,
+        /// index of the user within it
+        user: u32,
     },
     /// A flow stops sending.
     StopSending {

@@ -14,7 +14,7 @@ use crate::snapshot::{ReceiverSample, SenderSample, Snapshots};
 pub struct Flow {
     /// Its slot, its number in the run (classes in the plan's order, flows in the class's order), its class.
     pub id: FlowId,
-    /// Its index within the class.
+    /// Its index within the class: that of its user, where connections are many.
     pub index: u32,
     /// Its packets in the network. The flow keeps its slot until the last of them has gone.
     pub in_flight: u32,
@@ -85,10 +85,23 @@ impl Flow {
     /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else
     /// happens to that end before.
     #[inline]
-    pub fn can_be_served_ahead(&self, end: End, due: Instant) -> bool {
+    pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
             && match &self.body {
+                Body::Tcp(connection) if attended => {
+                    connection.is_established(end) && connection.changes_alone(end, due)
+                }
                 Body::Tcp(connection) => connection.is_quiet(end, due),
+                Body::Packets(_) => true,
+            }
+    }
+
+    /// The same where applications look how far their streams have come, and where packets open and close.
+    #[inline]
+    pub fn changes_alone(&self, end: End, due: Instant) -> bool {
+        self.pending.is_none()
+            && match &self.body {
+                Body::Tcp(connection) => connection.changes_alone(end, due),
                 Body::Packets(_) => true,
             }
     }

@@ -4,6 +4,7 @@
 use aqmlab_network::End;
 use aqmlab_qdisc::{Loss, Passage, Pipe};
 use aqmlab_scenario::{Edge, Plan};
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Bytes, Instant, Span};
 
 /// Which of a flow's four access links.
@@ -54,15 +55,15 @@ const PLACES: [(AccessLink, usize, Edge); 4] = [
 ];
 
 impl Impairments {
-    /// Those of flow `index` of class number `class`; `None` if nothing can happen to its packets.
-    pub fn new(plan: &Plan, class: usize, index: u64, seed: u64) -> Option<Self> {
-        let of = &plan.classes[class];
-        let loss = of.access_losses(index, seed);
+    /// Those of a connection of class number `number`; `None` if nothing can happen to its packets.
+    pub fn new(plan: &Plan, number: usize, of: Identity, seed: u64) -> Option<Self> {
+        let class = &plan.classes[number];
+        let loss = class.access_losses(of.index(), seed);
         let stages = PLACES.map(|(_, direction, edge)| {
-            let rule = plan.delay_stage(class, direction, edge)?;
-            Some(rule.pipe(&of.name, of.count, direction, index, seed))
+            let rule = plan.delay_stage(number, direction, edge)?;
+            Some(rule.pipe(class, direction, of, seed))
         });
-        let linked = PLACES.map(|(link, ..)| of.has_access(link.end() as usize));
+        let linked = PLACES.map(|(link, ..)| class.has_access(link.end() as usize));
         let any = loss.is_some() || stages.iter().any(Option::is_some) || linked.contains(&false);
         any.then_some(Impairments { loss, stages, linked, last: [None; 4], lost_packets: 0 })
     }

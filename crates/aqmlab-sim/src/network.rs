@@ -3,13 +3,15 @@
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
+use aqmlab_traffic::{Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
 use crate::access::{AccessLinks, Serialisers};
-use crate::event::Turns;
+use crate::event::{EventQueue, Notice, Turns};
 use crate::impairments::Impairments;
 use crate::packet::{Place, PortPacket, SimPacket};
+use crate::scheduler::{FlowObject, Scheduler};
 
 /// One directed link.
 pub struct Link {
@@ -31,29 +33,43 @@ pub struct Class {
     pub serialisers: Serialisers,
     /// Propagation delay of both paths together.
     pub propagation: Span,
-    /// Until when its applications do nothing between the start of a flow and its end; the end of the run at most.
+    /// Until when nobody from outside stops what its flows do; the end of the run at most.
     pub unattended_until: Instant,
     /// Until when its hosts are served ahead of time at the moment.
     pub served_until: Instant,
-    /// Starts to come, the next one last.
-    pub starts: Vec<(Instant, u32)>,
-    /// The number of the class's first flow in the run.
-    pub first_number: u32,
+    /// Who opens its flows.
+    pub opener: Opener,
     /// The parameters of its connections, if it has any.
     pub tcp: Option<Box<Profile>>,
 }
 
-impl Class {
-    /// The index of the flow that starts next, which is taken off the list.
-    pub fn take_start(&mut self) -> Option<u32> {
-        let (_, index) = self.starts.pop()?;
-        // The memory is wanted for the flows themselves.
-        if self.starts.len() < self.starts.capacity() / 4 {
-            self.starts.shrink_to(self.starts.len() * 2);
-        }
-        Some(index)
-    }
+/// Who opens the flows of a class.
+pub struct Opener {
+    /// When, and whose.
+    pub population: Population,
+    /// Is each flow one connection, or one stream of datagrams?
+    pub is_list: bool,
+    /// From when on nothing is opened any more.
+    pub until: Instant,
+    /// Index of the class.
+    pub class: u32,
+    /// The number of the class's first flow in the run.
+    pub first_number: u32,
+}
 
+impl Opener {
+    /// The population wants to be woken.
+    pub fn schedule<Q: EventQueue>(&self, scheduler: &mut Scheduler<Q>, wake: Option<Wake>) {
+        if let Some(Wake { at, user }) = wake
+            && at < self.until
+        {
+            let number = self.first_number + user;
+            scheduler.timer(at, number, FlowObject::Start, Notice::Start { class: self.class, user });
+        }
+    }
+}
+
+impl Class {
     /// The parameters of its connections.
     ///
     /// # Panics
@@ -110,8 +126,16 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 propagation: plan.propagation(number),
                 unattended_until,
                 served_until: unattended_until,
-                starts: class.starts(seed),
-                first_number,
+                opener: Opener {
+                    population: class.population(seed),
+                    is_list: class.is_list(),
+                    until: match class.stop_at {
+                        Some(at) if !class.is_list() => Instant::ZERO + at,
+                        _ => Instant::FAR_FUTURE,
+                    },
+                    class: number as u32,
+                    first_number,
+                },
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
             };
             first_number += class.count as u32;
@@ -120,14 +144,15 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
         .collect()
 }
 
-/// Until when the applications of a class leave alone what they have begun, and its hosts send what they send at once.
+/// Until when nobody from outside stops what the flows of a class do, and its hosts send what they send at once.
 fn unattended_until(class: &ClassPlan) -> Instant {
     match class.workload {
         _ if class.delays_sending() => Instant::ZERO,
-        Workload::Sessions { .. } => Instant::ZERO,
-        Workload::Bulk { .. } | Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => {
-            class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)
-        }
+        Workload::Sessions { .. }
+        | Workload::Bulk { .. }
+        | Workload::OnOff { .. }
+        | Workload::Packets { .. }
+        | Workload::Schedule(_) => class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at),
     }
 }
 
@@ -136,15 +161,15 @@ pub fn access(
     plan: &Plan,
     number: usize,
     propagation: Span,
-    index: u32,
+    of: Identity,
     seed: u64,
 ) -> (Span, Option<AccessLinks>) {
-    let (index, class) = (u64::from(index), &plan.classes[number]);
+    let class = &plan.classes[number];
     if !has_edges(plan, number) {
         return (base_rtt(propagation, None, Span::ZERO), None);
     }
-    let delay = class.access_delay(index, propagation, seed).unwrap_or(Span::ZERO);
-    let impairments = Impairments::new(plan, number, index, seed);
+    let delay = class.access_delay(class.host_index(of), propagation, seed).unwrap_or(Span::ZERO);
+    let impairments = Impairments::new(plan, number, of, seed);
     let stages = impairments.as_ref().map_or(Span::ZERO, Impairments::delay);
     let rtt = base_rtt(propagation, Some((delay, class.access_links())), stages);
     (rtt, Some(AccessLinks::new(delay, impairments)))

@@ -1,6 +1,6 @@
 //! Fills the tables of a recording: samples while the run goes on, sums at its end.
 
-use aqmlab_network::{FlowRow, RunFacts, flow_table};
+use aqmlab_network::{FlowRow, RunFacts, UserRows, flow_table};
 use aqmlab_recording::{PortTables, Recording, Table, schema};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
@@ -15,6 +15,8 @@ pub struct Recorder {
     flow_series: Table,
     /// Rows of `flows`, in the order in which flows ended.
     ended: Vec<FlowRow>,
+    /// The same of flows that are users with many connections.
+    users: UserRows,
 }
 
 impl Recorder {
@@ -25,6 +27,7 @@ impl Recorder {
             ports: PortTables::new(plan.links.iter().map(|l| l.name.clone()).collect(), class_names),
             flow_series: Table::new(&schema::FLOW_SERIES),
             ended: Vec::new(),
+            users: UserRows::new(plan),
         }
     }
 
@@ -33,6 +36,7 @@ impl Recorder {
         for row in &mut self.ended {
             row.at_warmup = row.counts;
         }
+        self.users.warmup_ended();
         self.ports.warmup_ended(links.iter().map(|link| &link.port));
     }
 
@@ -43,7 +47,8 @@ impl Recorder {
 
     /// One row of `flow_series` for each connection that is alive, in the order of their numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
-        let mut alive: Vec<&mut Flow> = flows.iter_mut().collect();
+        // A user's connections have no rows: they would be one flow's many at one instant.
+        let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
             let Some((sender, receiver)) = flow.sample() else { continue };
@@ -62,9 +67,9 @@ impl Recorder {
         }
     }
 
-    /// A flow has ended, or the run has.
+    /// A flow has ended, or a user's connection, or the run has.
     pub fn flow_ended(&mut self, flow: &Flow) {
-        self.ended.push(FlowRow {
+        let row = FlowRow {
             number: flow.id.number,
             class: flow.id.class,
             index: flow.index,
@@ -73,14 +78,19 @@ impl Recorder {
             base_rtt: flow.base_rtt,
             counts: flow.counts(),
             at_warmup: flow.counts_at_warmup(),
-        });
+        };
+        if self.users.has(flow.id.class) {
+            self.users.connection_ended(&row);
+        } else {
+            self.ended.push(row);
+        }
     }
 
     /// Bytes that the tables take, estimated from their lengths.
     pub fn memory_bytes(&self) -> usize {
         let series = self.flow_series.rows() * self.flow_series.columns.len();
         let cells = self.ports.cells() + series;
-        cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>()
+        cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>() + self.users.memory_bytes()
     }
 
     /// The recording of a run with these facts. `more` are tables that not every run has.
@@ -93,6 +103,7 @@ impl Recorder {
         more: impl IntoIterator<Item = Table>,
     ) -> Recording {
         let ports = self.ports.finish(links.iter().map(|link| link.port.books()));
+        self.ended.extend(self.users.into_flows());
         let flows = flow_table(plan, &mut self.ended, &[]);
         facts.recording(plan, ports, run, flows, self.flow_series, more)
     }

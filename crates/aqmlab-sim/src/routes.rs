@@ -19,7 +19,11 @@ pub enum Next {
     Risk(AccessLink),
     /// To its host at this end of the path, having passed so many links, access links included.
     Host(End, u8),
-    /// The same, where something is recorded one by one, or applications look how far their streams have come.
+    /// The same two where applications look how far their streams have come.
+    AttendedAccess(AccessLink, u8),
+    /// See [`Next::AttendedAccess`].
+    AttendedHost(End, u8),
+    /// To its host, where something is recorded one by one, or where hosts delay what they send.
     WatchedHost(End, u8),
 }
 
@@ -37,13 +41,15 @@ impl Routes {
     pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
         let add = |(i, class): (usize, &ClassPlan)| {
-            let attends = is_watched(plan, i)
-                || class.delays_sending()
-                || matches!(class.workload, Workload::Sessions { .. });
-            let host = if attends { Next::WatchedHost } else { Next::Host };
+            let attended = matches!(class.workload, Workload::Sessions { .. });
+            let (access, host): (fn(_, _) -> _, fn(_, _) -> _) = match attended {
+                _ if is_watched(plan, i) || class.delays_sending() => (Next::Access, Next::WatchedHost),
+                true => (Next::AttendedAccess, Next::AttendedHost),
+                false => (Next::Access, Next::Host),
+            };
             let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
                 Some(stage) if stage.loses() => |link, _| Next::Risk(link),
-                _ => Next::Access,
+                _ => access,
             });
             routes.add_class(class, has_edges(plan, i), last, host)
         };

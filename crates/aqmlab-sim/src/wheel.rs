@@ -479,7 +479,7 @@ mod tests {
             let id = FlowId { slot: n, number: n, class: 0 };
             queue.push_arrival(key, SimPacket::datagram(id, 0, Bytes::new(100), Ecn::NotEct));
         } else {
-            queue.push(key, Notice::Start { class: n });
+            queue.push(key, Notice::Start { class: n, user: 0 });
         }
     }
 
@@ -498,13 +498,16 @@ mod tests {
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
             let object = i * 7919 % n; // any order but the right one: 7919 is prime
-            wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32 });
+            wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32, user: 0 });
         }
         for object in 0..n {
             let (key, event) = pop(&mut wheel).expect("as many as went in");
             assert_eq!(
                 (key, event),
-                (Key::new(at, Rank::Timer, object, 0), Event::Other(Notice::Start { class: object as u32 }))
+                (
+                    Key::new(at, Rank::Timer, object, 0),
+                    Event::Other(Notice::Start { class: object as u32, user: 0 })
+                )
             );
         }
         assert_eq!(pop(&mut wheel), None);

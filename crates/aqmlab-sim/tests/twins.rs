@@ -183,6 +183,24 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("kind = \"bulk\"\nbytes = \"60kB\"\ncount = 5"),
             1 => Just("kind = \"bulk\"\ncount = 2\nstop = \"2s\""),
             1 => Just("kind = \"trace\"\nfile = \"tests/traces/three.csv\""),
+            1 => Just(
+                "kind = \"requests\"\nusers = 4\nthink = { exponential = \"100ms\" }\nrequest = \"300B\"\n\
+                 response = { pareto = \"8kB\", shape = 1.2 }\nexchanges = { uniform = [1, 4] }\npause = \"20ms\"\n\
+                 server_delay = { exponential = \"5ms\" }\ntcp = { profile = \"linux\" }"
+            ),
+            1 => Just(
+                "kind = \"requests\"\nusers = 6\nthink = \"0s\"\nrequest = { exponential = \"4kB\" }\n\
+                 response = \"1B\"\nexchanges = 3\nstart = { uniform = [\"0s\", \"1s\"] }\nstop = \"2s\"\n\
+                 tcp = { time_wait = \"0s\" }"
+            ),
+            2 => Just(
+                "kind = \"requests\"\nrate = \"30/s\"\nrequest = \"300B\"\n\
+                 response = { exponential = \"9kB\" }\ntcp = { time_wait = \"10ms\" }"
+            ),
+            1 => Just(
+                "kind = \"requests\"\nrate = \"5/s\"\nrequest = \"30kB\"\nresponse = \"300B\"\nexchanges = 2\n\
+                 pause = { exponential = \"200ms\" }\nserver_delay = \"10ms\"\ntcp = { ecn = true }"
+            ),
         ],
     );
     let datagrams = prop_oneof![

@@ -163,16 +163,16 @@ pub struct Arrivals {
 pub enum Gaps {
     /// Exponential: a Poisson process.
     Exponential {
-        /// the mean, in seconds
-        mean_s: f64,
+        /// how many there are in a second, in the mean
+        per_s: f64,
     },
 }
 
 impl Gaps {
     fn draw(self, draws: &mut Stream) -> Span {
         match self {
-            Gaps::Exponential { mean_s } => {
-                Span::try_from_secs_f64(mean_s * draws.exponential()).unwrap_or(Span::s(1 << 32))
+            Gaps::Exponential { per_s } => {
+                Span::try_from_secs_f64(draws.exponential() / per_s).unwrap_or(Span::s(1 << 32))
             }
         }
     }

@@ -60,7 +60,7 @@ fn a_list_opens_each_connection_at_its_start_and_no_other() {
 #[test]
 fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() {
     let start = Instant::ZERO + Span::s(3);
-    let gaps = Gaps::Exponential { mean_s: 0.01 };
+    let gaps = Gaps::Exponential { per_s: 100.0 };
     let mut arrivals = Population::Arrivals(Arrivals::new(gaps, start, Stream::new(5, "gap")));
     let n = 40_000u32;
     let mut wake = arrivals.begin().expect("a process goes on");

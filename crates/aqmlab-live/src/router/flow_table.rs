@@ -3,6 +3,7 @@
 use aqmlab_network::End;
 use aqmlab_qdisc::Pipe;
 use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, base_rtt};
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Bytes, Span};
 
 use super::routes::{OwnPipe, Routes};
@@ -149,7 +150,7 @@ impl FlowPath<'_> {
         let rule: &DelayPlan =
             self.plan.delay_stage(self.number, direction, edge).expect("routes have seen it");
         match index {
-            Some(index) => rule.pipe(&self.class.name, self.class.count, direction, index, self.seed),
+            Some(index) => rule.pipe(self.class, direction, Identity::first_of(index as u32), self.seed),
             None => rule.mean_pipe(),
         }
     }

@@ -58,6 +58,14 @@ pub(super) const TRANSFERS: Drawn = Drawn {
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
 };
 
+/// Numbers of things that are drawn again and again.
+pub(super) const COUNTS: Drawn = Drawn {
+    kind: Kind::Integer { min: 1, max: 1_000_000_000 },
+    noun: "number",
+    example: "5",
+    forms: &["uniform", "list", "empirical"],
+};
+
 /// Probabilities over flows.
 pub(super) const CHANCES: Drawn = Drawn {
     kind: CHANCE,

@@ -3,7 +3,7 @@
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{COUNT, MOMENT, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS};
+use super::quantity::{COUNT, COUNTS, MOMENT, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
 /// The kinds of traffic.
@@ -17,6 +17,12 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
         kind: "on_off_tcp",
         help: "TCP connections that send while they are on, greedily or a burst of bytes, and stay open while they are off",
         fields: &[CLASS, MANY, ON_OFF_TCP],
+    },
+    Variant {
+        kind: "requests",
+        help: "TCP connections that carry requests and responses, one exchange after the other, opened at a rate or by users who \
+               think in between",
+        fields: &[CLASS, REQUESTS],
     },
     Variant {
         kind: "trace",
@@ -149,6 +155,54 @@ const ON_OFF_TCP: &[Field] = &[
 ];
 
 const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
+
+const REQUESTS: &[Field] = &[
+    ruled(
+        "rate",
+        Form::PerSecond,
+        "`users` says who opens them",
+        "how many connections open in a second, with exponential gaps (a Poisson process), whatever becomes of those before",
+    ),
+    ruled(
+        "users",
+        Form::One(COUNT),
+        "`rate` says how many open",
+        "how many users there are; each has one connection at a time, and opens the next when he has thought",
+    ),
+    ruled(
+        "think",
+        Form::Drawn(&PERIODS),
+        "`rate` says when",
+        "a user's time from the last response of a connection to his next connection",
+    ),
+    default(
+        "start",
+        Form::Drawn(&STARTS),
+        Default::Span(Span::ZERO),
+        "when each user opens his first connection, or when the arrivals begin",
+    ),
+    required("request", Form::Drawn(&TRANSFERS), "bytes of each request"),
+    required("response", Form::Drawn(&TRANSFERS), "bytes of each response"),
+    default(
+        "exchanges",
+        Form::Drawn(&COUNTS),
+        Default::Integer(1),
+        "requests with their responses on each connection",
+    ),
+    default(
+        "pause",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "at the client, from the last byte of a response to the next request on the connection",
+    ),
+    default(
+        "server_delay",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "at the server, from the last byte of a request to its response",
+    ),
+    TCP,
+];
 
 const TRACE: &[Field] = &[
     required(

@@ -3,13 +3,13 @@
 use aqmlab_network::End;
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
-use aqmlab_traffic::Step;
+use aqmlab_traffic::{Identity, Opening, Step, Wake};
 use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
 use super::World;
 use crate::access::AccessLinks;
-use crate::connection::Connection;
+use crate::connection::{Applications, Connection};
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Datagrams, Flow};
 use crate::impairments::AccessLink;
@@ -18,25 +18,23 @@ use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;
 
 impl<Q: EventQueue> World<'_, Q> {
-    pub(super) fn schedule_next_start(&mut self, class: u32) {
-        let c = &self.classes[class as usize];
-        if let Some(&(at, index)) = c.starts.last() {
-            let number = c.first_number + index;
-            self.scheduler.timer(at, number, FlowObject::Start, Notice::Start { class });
-        }
-    }
-
-    /// The next flow of a class begins.
-    pub(super) fn start(&mut self, class: u32) {
+    /// A population has been woken: its next flow or connection begins.
+    pub(super) fn start(&mut self, class: u32, user: u32) {
         let c = &mut self.classes[class as usize];
-        let index = c.take_start().expect("a start event has a start");
-        let number = c.first_number + index;
+        let Opening { open, wake } = c.opener.population.on_wake(Wake { at: self.now, user });
+        let number = if c.opener.is_list {
+            c.opener.first_number + open.user
+        } else {
+            // Behind the numbers of all flows; after four billion connections from there again.
+            self.opened = self.opened.checked_add(1).unwrap_or(self.flows);
+            self.opened
+        };
         let plan = &self.plan.classes[class as usize];
-        let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, index, self.seed);
-        let body = body(plan, index, self.now, self.seed);
+        let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, open, self.seed);
+        let body = body(plan, open, self.now, self.seed);
         let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
-            index,
+            index: open.user,
             in_flight: 0,
             over: false,
             pending: access.as_ref().map(AccessLinks::pending).unwrap_or_default(),
@@ -52,7 +50,7 @@ impl<Q: EventQueue> World<'_, Q> {
             self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopSending { flow });
         }
         self.begin(flow);
-        self.schedule_next_start(class);
+        self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
     }
 
     /// The application's first act.
@@ -61,7 +59,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
         match (&mut f.body, workload) {
             (Body::Tcp(connection), Workload::Sessions { tcp, .. }) => {
-                let step = connection.session.as_mut().map(|s| s.begin(self.now)).unwrap_or_default();
+                let begin = |of: &mut Box<Applications>| of.session.begin(self.now);
+                let step = connection.applications.as_mut().map(begin).unwrap_or_default();
                 connection.act(&step);
                 connection.sender.open(self.now, tcp);
                 self.schedule_wake(flow, &step);
@@ -124,18 +123,22 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A session's applications act again.
     fn wake_session(&mut self, flow: FlowRef) {
         let connection = self.in_transit.flows.of_packet(flow.slot).connection();
-        let Some(session) = &mut connection.session else { return };
-        let step = session.on_timer(self.now);
+        let Some(applications) = &mut connection.applications else { return };
+        applications.wakes_at = Instant::FAR_FUTURE;
+        let step = applications.session.on_timer(self.now);
         connection.act(&step);
         self.schedule_wake(flow, &step);
-        self.serve(flow, End::Client);
+        self.serve(flow, if step.server.is_some() { End::Server } else { End::Client });
     }
 
     fn schedule_wake(&mut self, flow: FlowRef, step: &Step) {
-        if let Some(wake_at) = step.wake_at {
-            let number = self.in_transit.flows.of_packet(flow.slot).id.number;
-            self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
+        let Some(wake_at) = step.wake_at else { return };
+        let of = self.in_transit.flows.of_packet(flow.slot);
+        let number = of.id.number;
+        if let Some(applications) = &mut of.connection().applications {
+            applications.wakes_at = wake_at;
         }
+        self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
     }
 
     pub(super) fn stop_sending(&mut self, flow: FlowRef) {
@@ -143,7 +146,7 @@ impl<Q: EventQueue> World<'_, Q> {
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
-                connection.session = None;
+                connection.applications = None;
                 connection.sender.close();
                 self.serve(flow, End::Client);
             }
@@ -153,21 +156,24 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let class = f.id.class;
+        let is_list = self.classes[usize::from(class)].opener.is_list;
         let connection = f.connection();
         if connection.armed[end as usize] != self.now {
             return; // superseded by an earlier one
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
-        let endpoint = connection.endpoint(end);
-        match endpoint.deadline() {
+        match connection.endpoint(end).deadline() {
             // The deadline has moved since, and the event moves after it.
             Some(at) if at > self.now => {
+                if !is_list && connection.lets_stragglers_pass(end) {
+                    return;
+                }
                 connection.armed[end as usize] = at;
                 self.scheduler.endpoint_timer(at, f.id.number, flow, end);
             }
             None => {}
             Some(_) => {
-                endpoint.on_timer(self.now, self.classes[usize::from(class)].profile());
+                connection.endpoint(end).on_timer(self.now, self.classes[usize::from(class)].profile());
                 self.serve(flow, end);
             }
         }
@@ -189,13 +195,13 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// What flow `index` of a class is, which starts at `now`.
-fn body(plan: &ClassPlan, index: u32, now: Instant, seed: u64) -> Body {
-    let session = match plan.source(index, now, seed) {
+/// What a flow or connection of a class is, which starts at `now`.
+fn body(plan: &ClassPlan, of: Identity, now: Instant, seed: u64) -> Body {
+    let session = match plan.source(of, now, seed) {
         FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
         FlowSource::Session(session) => Some(session),
         FlowSource::Stream => None,
     };
     let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
-    Body::Tcp(Connection::new(tcp, session, plan.send_jitter(index, seed)))
+    Body::Tcp(Connection::new(tcp, of, session, plan.send_jitter(of, seed)))
 }

@@ -70,17 +70,20 @@ impl<Q: EventQueue> World<'_, Q> {
         packet.pass();
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
-        if self.fused
-            && let Next::Access(last, passed) = self.in_transit.routes.next(packet.place())
-        {
-            match last {
-                AccessLink::ServerIn => self.leave_for_server(at, packet, passed),
-                _ => self.leave_for_client(at, packet, passed),
+        if self.fused {
+            match self.in_transit.routes.next(packet.place()) {
+                Next::Access(AccessLink::ServerIn, passed) => {
+                    return self.leave_for_server(at, packet, passed);
+                }
+                Next::Access(_, passed) => return self.leave_for_client(at, packet, passed),
+                Next::AttendedAccess(last, passed) => {
+                    return self.leave_for_attended_host(at, packet, passed, last);
+                }
+                _ => {}
             }
-        } else {
-            let turn = l.turns.take(at);
-            self.scheduler.arrival_from_link(at, link, turn, packet);
         }
+        let turn = l.turns.take(at);
+        self.scheduler.arrival_from_link(at, link, turn, packet);
     }
 
     /// Ports that look ahead do what is due by now.

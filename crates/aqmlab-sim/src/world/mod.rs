@@ -50,6 +50,9 @@ pub struct World<'a, Q: EventQueue> {
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
+    /// The number of flows of the plan, and the number of the last connection that is not one of them.
+    flows: u32,
+    opened: u32,
     /// Flows completed since the end of the warm-up, where they may end the run.
     completions: Completions,
     /// Events processed, up to the last look at the control: a figure of the engine, not of the network.
@@ -86,6 +89,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
         let (routes, begins) = Routes::new(plan).ok_or(RunError::Places)?;
         let scheduler = Scheduler::new(queue, links.len());
+        let flows = plan.classes.iter().map(|class| class.count as u32).sum();
         let mut world = World {
             plan,
             seed,
@@ -104,6 +108,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             recorder: Recorder::new(plan),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
+            flows,
+            opened: flows,
             completions: Completions::new(plan),
             events: 0,
             stride: CONTROL_INTERVAL,
@@ -118,7 +124,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     fn schedule_first_events(&mut self) {
         for class in 0..self.classes.len() {
-            self.schedule_next_start(class as u32);
+            let opener = &mut self.classes[class].opener;
+            let wake = opener.population.begin();
+            opener.schedule(&mut self.scheduler, wake);
         }
         if self.schedule.is_measuring() {
             self.watch_stop_condition();
@@ -209,7 +217,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::LinkDeadline { link } => self.link_deadline(link),
             Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
-            Notice::Start { class } => self.start(class),
+            Notice::Start { class, user } => self.start(class, user),
             Notice::StopSending { flow } => self.stop_sending(flow),
             Notice::Milestone(milestone) => self.reach(milestone),
         }
@@ -312,7 +320,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let scheduler = self.scheduler.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
         let queues = waiting as usize * size_of::<PortPacket>();
-        let starts: usize = self.classes.iter().map(|c| size_of_val(&*c.starts)).sum();
+        let starts: usize = self.classes.iter().map(|c| c.opener.population.memory_bytes()).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
         let options = self.in_transit.options.memory_bytes();
         let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched;

@@ -27,6 +27,8 @@ impl<Q: EventQueue> World<'_, Q> {
     fn forward_elsewhere(&mut self, next: Next, packet: SimPacket) {
         match next {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, packet),
+            Next::AttendedAccess(link, _) => self.enter_access(link, packet),
+            Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
         }

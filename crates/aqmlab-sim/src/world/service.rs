@@ -3,6 +3,7 @@
 use aqmlab_network::{End, Milestone};
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::Fates;
+use aqmlab_traffic::{ConnectionEvent, Identity};
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
@@ -12,7 +13,7 @@ use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Flow};
 use crate::impairments::AccessLink;
-use crate::network::Class;
+use crate::network::{Class, Opener};
 use crate::options::OptionTable;
 use crate::packet::{FlowId, Place, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
@@ -60,8 +61,21 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet reaches a host where something is recorded one by one, or applications look how far their streams have
-    /// come.
+    /// A packet reaches a host where applications look how far their streams have come.
+    #[inline(never)]
+    pub(super) fn at_attended_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+        let FlowId { slot, class, .. } = packet.flow();
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
+        flow.pending.one_less();
+        let mut hosts = hosts!(self, self.now, None);
+        let outcome = hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: true });
+        if outcome != Served::default() {
+            self.conclude(slot, outcome);
+        }
+    }
+
+    /// A packet reaches a host where something is recorded one by one, or one that delays what it sends.
     #[inline(never)]
     pub(super) fn at_watched_host(&mut self, packet: SimPacket, passed: u8, end: End) {
         if let Some(watch) = &mut self.watch {
@@ -78,23 +92,39 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet enters its flow's own link to the host that receives, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_server(&mut self, at: Instant, packet: SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, End::Server);
+        self.leave_for_host(at, packet, passed, AccessLink::ServerIn, false);
     }
 
     /// A packet enters its flow's own link to the host that sends, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_client(&mut self, at: Instant, packet: SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, End::Client);
+        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, false);
+    }
+
+    /// A packet enters its flow's own link to a host where applications look how far their streams have come, at `at`.
+    #[inline(never)]
+    pub(super) fn leave_for_attended_host(
+        &mut self,
+        at: Instant,
+        packet: SimPacket,
+        passed: u8,
+        last: AccessLink,
+    ) {
+        self.leave_for_host(at, packet, passed, last, true);
     }
 
     /// The packet's arrival becomes an event, or it is dealt with now, as of then, if nothing else can happen at its
     /// host before.
     #[inline(always)]
-    fn leave_for_host(&mut self, at: Instant, mut packet: SimPacket, passed: u8, end: End) {
-        let last = match end {
-            End::Server => AccessLink::ServerIn,
-            End::Client => AccessLink::ClientIn,
-        };
+    fn leave_for_host(
+        &mut self,
+        at: Instant,
+        mut packet: SimPacket,
+        passed: u8,
+        last: AccessLink,
+        attended: bool,
+    ) {
+        let end = last.end();
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
@@ -102,15 +132,17 @@ impl<Q: EventQueue> World<'_, Q> {
         let (due, turn) = passage.expect("the last access link does not lose");
         packet.pass();
         if self.serves_ahead {
-            let alone = due <= class.served_until && packet.is_ordinary();
-            if alone && flow.can_be_served_ahead(end, due) {
+            let in_time = due <= class.served_until;
+            let ordinary = in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended);
+            // What opens or closes a connection is seen by whatever looks at flows next, and waits for that.
+            if ordinary || in_time && due <= self.next_snapshot && flow.changes_alone(end, due) {
                 if due > self.next_snapshot {
                     let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
                     keep_snapshots(flow, end, due, [warmup_end, sample].map(|next| self.schedule.at(next)));
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
-                    hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
+                    hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended });
                 if outcome != Served::default() {
                     self.conclude(slot, outcome);
                 }
@@ -252,12 +284,16 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     ) -> Served {
         let options = self.options.take(place);
         let segment = options.complete(segment);
+        let Class { tcp: Some(profile), opener, .. } = class else { unreachable!("a class of connections") };
         let number = flow.id.number;
         let connection = flow.connection();
+        if !opener.is_list {
+            connection.catch_up(end, self.now, profile);
+        }
         let endpoint = connection.endpoint(end);
-        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, class.profile());
-        if connection.session.is_some() {
-            self.tell_session(connection, number, at, end);
+        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
+        if connection.applications.is_some() {
+            self.tell_session(opener, connection, number, at, end);
         }
         self.serve(class, flow, at, end, None, Sending::MayWait)
     }
@@ -274,7 +310,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         arrival: Option<(Segment, bool)>,
         sending: Sending,
     ) -> Served {
-        let Class { tcp: Some(profile), serialisers, begins, .. } = class else {
+        let Class { tcp: Some(profile), serialisers, begins, opener, .. } = class else {
             unreachable!("a class of connections")
         };
         let Flow { id, in_flight, over, completed, access, body: Body::Tcp(connection), .. } = flow else {
@@ -291,9 +327,12 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let mut complete = false;
         if let Some((segment, marked)) = arrival {
+            if sending == Sending::MayWait && !opener.is_list {
+                connection.catch_up(end, self.now, profile);
+            }
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
-            if sending == Sending::MayWait && connection.session.is_some() {
-                self.tell_session(connection, id.number, at, end);
+            if sending == Sending::MayWait && connection.applications.is_some() {
+                self.tell_session(opener, connection, id.number, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -302,9 +341,13 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             // The receiving application closes when it has been told that its peer has.
             match stream_change(connection.endpoint(end)) {
                 StreamChange::None => break,
-                StreamChange::Over => {
+                StreamChange::Over { in_order } => {
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
+                    if !opener.is_list {
+                        *over = connection.has_ended(end);
+                        self.tell_end(opener, connection, end, in_order);
+                    }
                     break;
                 }
                 StreamChange::PeerClosed => connection.endpoint(end).close(),
@@ -317,7 +360,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if waits {
             self.delay_sending(connection, id.number, at, end, profile);
         }
-        self.see_to_timer(connection, id.number, at, end);
+        // An end of one of many connections that only lets stragglers pass takes no event for the end of that.
+        if sending == Sending::AtOnce || opener.is_list || !connection.lets_stragglers_pass(end) {
+            self.see_to_timer(connection, id.number, at, end);
+        }
         let (over, to_send) = (*over, context.sent_out);
         if let Some(watch) = &mut self.watch {
             watch.served(self.now, flow, end, profile);
@@ -327,14 +373,42 @@ impl<Q: EventQueue> Hosts<'_, Q> {
 
     /// An end's application looks how far its streams have come.
     #[inline(never)]
-    fn tell_session(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
+    fn tell_session(
+        &mut self,
+        opener: &mut Opener,
+        connection: &mut Connection,
+        number: u32,
+        at: FlowRef,
+        end: End,
+    ) {
         let position = connection.position(end);
-        let Some(session) = &mut connection.session else { return };
-        let step = session.on_progress(self.now, end, position);
-        connection.act(&step);
+        let Some(applications) = &mut connection.applications else { return };
+        let step = applications.session.on_progress(self.now, end, position);
         if let Some(wake_at) = step.wake_at {
+            applications.wakes_at = wake_at;
             self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
         }
+        if let Some(done) = step.done {
+            let of = applications.of;
+            self.tell_population(opener, of, ConnectionEvent::ExchangeDone(done));
+        }
+        connection.act(&step);
+    }
+
+    /// An end of a connection has closed, in order or not: the population learns it from the client.
+    #[cold]
+    fn tell_end(&mut self, opener: &mut Opener, connection: &Connection, end: End, in_order: bool) {
+        let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) else {
+            return;
+        };
+        let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
+        self.tell_population(opener, applications.of, event);
+    }
+
+    /// The population that has opened a connection hears what becomes of it.
+    fn tell_population(&mut self, opener: &mut Opener, of: Identity, event: ConnectionEvent) {
+        let wake = opener.population.on_event(self.now, of, event);
+        opener.schedule(self.scheduler, wake);
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
@@ -443,7 +517,10 @@ enum StreamChange {
     /// The other side has sent all it will send.
     PeerClosed,
     /// The endpoint is closed, in whatever way.
-    Over,
+    Over {
+        /// in order, and not by a reset or for want of answers
+        in_order: bool,
+    },
 }
 
 #[inline(always)]
@@ -451,7 +528,8 @@ fn stream_change(endpoint: &mut Endpoint) -> StreamChange {
     while let Some(event) = endpoint.poll_change() {
         match event {
             StreamEvent::PeerClosed => return StreamChange::PeerClosed,
-            StreamEvent::Closed | StreamEvent::Reset | StreamEvent::Aborted => return StreamChange::Over,
+            StreamEvent::Closed => return StreamChange::Over { in_order: true },
+            StreamEvent::Reset | StreamEvent::Aborted => return StreamChange::Over { in_order: false },
             _ => {}
         }
     }

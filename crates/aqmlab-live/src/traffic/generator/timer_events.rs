@@ -2,7 +2,7 @@
 
 use aqmlab_network::End;
 use aqmlab_scenario::FlowSource;
-use aqmlab_traffic::Session;
+use aqmlab_traffic::{Identity, Session};
 use aqmlab_units::Instant;
 
 use super::{Generator, PER_PASS, socket_error};
@@ -70,7 +70,7 @@ impl Generator<'_> {
         let host = self.hosts.of(HostId { class, side: End::Client });
         let from = addresses.client(class, index).expect("the plan has been checked for ports");
         let to = addresses.server(class);
-        let session = match self.plan.classes[class].source(index, at, self.seed) {
+        let session = match self.plan.classes[class].source(Identity::first_of(index), at, self.seed) {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);

@@ -1,0 +1,135 @@
+//! `requests`: connections that carry exchanges, opened at a rate or by users.
+
+use std::sync::Arc;
+
+use aqmlab_params::Origin;
+use aqmlab_traffic::{Distribution, Exchanges, Gaps};
+use aqmlab_units::Span;
+
+use crate::pass::{Pass, Section};
+use crate::plan::{ClassPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::tree::{At, Tree};
+
+/// What a number of things a second looks like, for messages and the reference.
+pub(crate) const FORM: &str = "a number a second such as \"100/s\", from 0.000001/s to 1000000000/s";
+
+/// Connections of one user are told apart by 32 bits.
+const MOST_CONNECTIONS: f64 = u32::MAX as f64;
+
+impl Pass<'_, '_> {
+    /// Who opens the connections of a class of requests, and how many flows the class has.
+    pub(crate) fn population(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
+        match (section.node("rate"), section.node("users")) {
+            (Some(_), None) => {
+                if let Some(node) = section.node("think") {
+                    let message =
+                        "`think` belongs to `users`; connections that open at a `rate` wait for nobody";
+                    self.error(&node.at, &section.sub("think"), message);
+                    return None;
+                }
+                let per_second = self.per_second(section, "rate")?;
+                Some((PopulationPlan::Arrivals(Gaps::Exponential { per_s: per_second }), 1))
+            }
+            (None, Some(_)) => {
+                let users = self.integer(section, "users");
+                if section.node("think").is_none() {
+                    let message = "`think` is missing (a user's time from the last response of a connection to his next \
+                                   connection); write a time such as \"5s\", or a distribution";
+                    self.error(&section.at, &section.path, message);
+                    return None;
+                }
+                let think = self.drawn(section, "think");
+                Some((PopulationPlan::Users(Arc::new(think?)), users?))
+            }
+            (None, None) => {
+                let message = "neither `rate` (so many connections a second) nor `users` (so many users who think in between) \
+                               is written; write one of them";
+                self.error(&section.at, &section.path, message);
+                None
+            }
+            (Some(_), Some(node)) => {
+                self.error(&node.at, &section.sub("users"), "`rate` is written as well; keep one of them");
+                None
+            }
+        }
+    }
+
+    fn per_second(&mut self, section: &Section<'_>, key: &str) -> Option<f64> {
+        let node = section.node(key)?;
+        let (path, quoted) = (section.sub(key), self.report.quote(&node.at));
+        let Tree::Text(text) = &node.value else {
+            let message = match &node.value {
+                Tree::Integer(_) | Tree::Float(_) => format!("`{quoted}` has no unit; write {FORM}"),
+                other => format!("`{quoted}` is {}; write {FORM}", other.what()),
+            };
+            self.error(&node.at, &path, message);
+            return None;
+        };
+        let number = text.trim().strip_suffix("/s").and_then(|number| number.trim().parse::<f64>().ok());
+        let Some(per_second) = number.filter(|n| (1e-6..=1e9).contains(n)) else {
+            let what = if number.is_some() { "out of range" } else { "no number a second" };
+            self.error(&node.at, &path, format!("`{quoted}` is {what}; write {FORM}"));
+            return None;
+        };
+        self.enter(section, key, &format!("{per_second}/s"), Origin::Given);
+        Some(per_second)
+    }
+
+    /// What the connections of a class of requests carry.
+    pub(crate) fn requests(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let (request, response) = (self.drawn(section, "request"), self.drawn(section, "response"));
+        let per_connection = self.drawn(section, "exchanges");
+        let (pause, server_delay) = (self.drawn(section, "pause"), self.drawn(section, "server_delay"));
+        let tcp = self.tcp(section);
+        let exchanges = Exchanges {
+            request: request?,
+            response: response?,
+            per_connection: per_connection?,
+            pause: pause?,
+            server_delay: server_delay?,
+        };
+        let (tcp, tcp_settings) = tcp?;
+        let sessions = Sessions::Requests(Arc::new(exchanges));
+        Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
+    }
+
+    /// What must agree within a class of requests. `propagation` is what its path takes there and back.
+    pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
+        let rtt = plan.access.as_ref().map(|access| &access.rtt);
+        match &plan.population {
+            PopulationPlan::List => {}
+            PopulationPlan::Arrivals(_) => {
+                if let Some(Distribution::Spread { .. }) = rtt {
+                    let message = "`spread` needs a known number of flows, and connections at a `rate` come without end; \
+                                   write `uniform`";
+                    self.error(&section.at("rtt"), &section.sub("rtt"), message);
+                }
+            }
+            PopulationPlan::Users(think) => {
+                let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
+                if think.mean().is_zero() && !travels {
+                    let message = "a user who never thinks, over a path without any delay, opens connections without end at \
+                                   one moment; write a time to think";
+                    self.error(&section.at("think"), &section.sub("think"), message);
+                }
+            }
+        }
+    }
+
+    /// More connections than can be told apart; `at` is where the rate of class number `class` stands.
+    pub(crate) fn check_arrivals(&mut self, plan: &Plan, class: usize, at: &At, path: &str) {
+        let PopulationPlan::Arrivals(Gaps::Exponential { per_s }) = plan.classes[class].population else {
+            return;
+        };
+        let expected = plan.stop.at.as_secs_f64() * per_s;
+        if expected > MOST_CONNECTIONS / 2.0 {
+            let message = format!(
+                "about {expected:.0} connections open before the end of the run at `{}`; at most {:.0} can be told apart: \
+                 write a lower rate, or a shorter run",
+                plan.stop.at,
+                MOST_CONNECTIONS / 2.0
+            );
+            self.error(at, &format!("{path}.rate"), message);
+        }
+    }
+}
