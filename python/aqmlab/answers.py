@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.arguments import names
 from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.figures import counted, estimate_cell, listed, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed
-from aqmlab.given import names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
 from aqmlab.recording import Experiment

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.arguments import names
 from aqmlab.checks import check as aqm_check
 from aqmlab.experiment import run
-from aqmlab.given import names
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from aqmlab.claims import Scored
     from aqmlab.laws import Bench
-    from aqmlab.plots.look import Look
+    from aqmlab.plots.appearance import Appearance
 
 
 def show(scenario: Scenario) -> dict[str, Any]:
@@ -241,12 +241,12 @@ def _look(
     *,
     title: bool,
     style: str | None,
-) -> Look:
-    from aqmlab.plots.look import Look, length_in
+) -> Appearance:
+    from aqmlab.plots.appearance import Appearance, length_in
 
     wide = None if width is None else length_in(width, "width")
     tall = None if height is None else length_in(height, "height")
-    return Look(wide, tall, font_size, title, style)
+    return Appearance(wide, tall, font_size, title, style)
 
 
 def plot_law(  # noqa: PLR0913 (keyword arguments)

@@ -94,7 +94,7 @@ class Both:
                 f"95 % t intervals over {len(seeds)} seeds, each simulated and live with the same start"
                 " times, sizes and round-trip times."
             )
-        several = self.comparison.several.note
+        several = self.comparison.multiple.note
         return f"{said} {several}." if several else said
 
     def to_json(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def load_both(path: Path | str) -> Both:
 def compared(simulated: Experiment, live: Experiment) -> Comparison:
     """How live differs from simulated, metric by metric and in each arm by arm."""
     from aqmlab.comparison import compare_sides
-    from aqmlab.sides import side_of
+    from aqmlab.pairing import side_of
 
     ours, theirs = Results.of_experiment(simulated), Results.of_experiment(live)
     names = tuple(dict.fromkeys((*HEADLINE, *ours.metrics)))

@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.answers import HEADLINE
+from aqmlab.arguments import names as given_names
 from aqmlab.errors import unknown
 from aqmlab.figures import counted, estimate_cell, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
-from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab.arguments import names
 from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.figures import counted, estimate_parts, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
-from aqmlab.given import names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_QUEUE, Metric, find
 from aqmlab.plan import Plan

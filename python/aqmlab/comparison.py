@@ -11,20 +11,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab.answers import HEADLINE
+from aqmlab.arguments import names as given_names
 from aqmlab.errors import RecordingError
 from aqmlab.figures import change_text, counted, estimate_text, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
-from aqmlab.given import names as given_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, Metric, find
+from aqmlab.pairing import Side, match, named
 from aqmlab.plan import Plan, TrafficClass
 from aqmlab.results import Cell, Results
-from aqmlab.sides import Side, match, named
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
-from aqmlab.stats.paired import Difference, Values, difference
+from aqmlab.stats.differences import Difference, Values, difference, unpaired_difference
+from aqmlab.stats.multiple import MultipleComparisons, holm, multiple_comparisons
 from aqmlab.stats.sentence import relative_sentence, sentence
-from aqmlab.stats.several import Several, holm, several
-from aqmlab.stats.unpaired import unpaired_difference
 
 MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
 """What is compared, with what the scenario asks for, where there are several cases and no metric is named."""
@@ -45,7 +44,7 @@ class Compared:
     found
         The difference, second less first.
     adjusted_p
-        :attr:`found` after correction for several comparisons (Holm).
+        :attr:`found` after correction for multiple comparisons (Holm).
     unpaired
         Why seeds make no pairs; empty where they do.
     sentence
@@ -97,7 +96,7 @@ class Comparison(Framed):
         What the sides are called.
     compared
         Metric by metric, and in each the cases.
-    several
+    multiple
         How many comparisons were made, and what remains of them together.
     unmatched
         Cells of one side that the other does not have.
@@ -106,12 +105,12 @@ class Comparison(Framed):
     first: str
     second: str
     compared: tuple[Compared, ...]
-    several: Several
+    multiple: MultipleComparisons
     unmatched: tuple[str, ...]
 
     def __repr__(self) -> str:
         made = counted(len(self.compared), "comparison")
-        return f"<Comparison of {self.second!r} against {self.first!r}: {made}, {self.several.kept} stand>"
+        return f"<Comparison of {self.second!r} against {self.first!r}: {made}, {self.multiple.kept} stand>"
 
     def __str__(self) -> str:
         return f"{self.second} against {self.first}\n\n{self.grid()}"
@@ -151,9 +150,9 @@ class Comparison(Framed):
             "first": self.first,
             "second": self.second,
             "confidence": CONFIDENCE,
-            "comparisons": self.several.count,
-            "found": self.several.found,
-            "kept": self.several.kept,
+            "comparisons": self.multiple.count,
+            "found": self.multiple.found,
+            "kept": self.multiple.kept,
             "compared": [_to_json(one) for one in self.compared],
             "unmatched": list(self.unmatched),
         }
@@ -242,14 +241,14 @@ def _metrics(results: Results, cases: int) -> list[Metric]:
     return [find(name) for name in dict.fromkeys((*usual, *results.metrics))]
 
 
-def _counted(compared: Sequence[Compared]) -> tuple[tuple[Compared, ...], Several]:
+def _counted(compared: Sequence[Compared]) -> tuple[tuple[Compared, ...], MultipleComparisons]:
     """The same with p values that count how many they are."""
     tested = [i for i, one in enumerate(compared) if one.found.p_value is not None]
     p_values = [one.found.p_value for one in compared if one.found.p_value is not None]
     adjusted = dict(zip(tested, holm(p_values), strict=True))
     return (
         tuple(replace(one, adjusted_p=adjusted.get(i)) for i, one in enumerate(compared)),
-        several(p_values),
+        multiple_comparisons(p_values),
     )
 
 

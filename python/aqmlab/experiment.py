@@ -16,10 +16,10 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aqmlab.arguments import names, whole
 from aqmlab.errors import DamageError, HostError, RecordingError, RunError, UsageError
 from aqmlab.figures import counted
 from aqmlab.files import save, slug
-from aqmlab.given import names, whole
 from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
 from aqmlab.recording import Experiment, load, load_run
 from aqmlab.scenario import Scenario, read

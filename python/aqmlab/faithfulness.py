@@ -22,7 +22,7 @@ _LOST_UNSEEN = ("write_error", "no_slot", "oversize")
 
 
 @dataclass(frozen=True)
-class Check:
+class FaithfulnessCheck:
     """One condition of a faithful run.
 
     Attributes
@@ -60,7 +60,7 @@ class Verdict:
 
     arm: str
     seed: int
-    checks: tuple[Check, ...]
+    checks: tuple[FaithfulnessCheck, ...]
     reasons: tuple[str, ...]
     live: Mapping[str, Any]
 
@@ -214,7 +214,9 @@ def verdict_of(run: Run) -> Verdict | None:
         return None
     file = run.path / "manifest.json"
     try:
-        checks = tuple(Check(c["name"], bool(c["passed"]), str(c["sentence"])) for c in live["checks"])
+        checks = tuple(
+            FaithfulnessCheck(c["name"], bool(c["passed"]), str(c["sentence"])) for c in live["checks"]
+        )
         return Verdict(run.arm, run.seed, checks, tuple(map(str, live["reasons"])), live)
     except KeyError as error:
         raise RecordingError(f"`{file}` is incomplete: `{error.args[0]}` of `live` is missing") from error
@@ -246,7 +248,7 @@ def verdicts(runs: Iterable[Run]) -> tuple[Verdict, ...]:
     return tuple(verdict for run in runs if (verdict := verdict_of(run)) is not None)
 
 
-def together(found: Iterable[Verdict]) -> str:
+def combined(found: Iterable[Verdict]) -> str:
     """One line for several runs: ``faithful: 8 of 8 runs``, or what is wrong with the first that is not."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
@@ -259,4 +261,13 @@ def together(found: Iterable[Verdict]) -> str:
     return first.text if len(found) == 1 else f"{first.text} ({of})"
 
 
-__all__ = ["FAITHFUL", "NOT_FAITHFUL", "Check", "Verdict", "grouped", "together", "verdict_of", "verdicts"]
+__all__ = [
+    "FAITHFUL",
+    "NOT_FAITHFUL",
+    "FaithfulnessCheck",
+    "Verdict",
+    "combined",
+    "grouped",
+    "verdict_of",
+    "verdicts",
+]

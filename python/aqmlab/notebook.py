@@ -75,7 +75,7 @@ def results_html(results: Results) -> str:
 
 def comparison_html(found: Comparison) -> str:
     """A row per comparison, and what they say together."""
-    rest = [text for text in (found.several.note, *found.unpaired) if text]
+    rest = [text for text in (found.multiple.note, *found.unpaired) if text]
     return block(title(f"{found.second} against {found.first}"), found.grid().html(), *map(note, rest))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS
+from aqmlab.pairing import Side, side_of
 from aqmlab.recording import load
 from aqmlab.results import Results
-from aqmlab.sides import Side, side_of
 from aqmlab.sweeps.directory import load_sweep
 from aqmlab.sweeps.store import SWEEP_FILE
 

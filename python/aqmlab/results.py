@@ -20,7 +20,7 @@ from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Experiment, Run
-from aqmlab.stopping import look
+from aqmlab.stopping import raise_if_stopped
 
 NOT_RUN = "not run"
 
@@ -309,7 +309,7 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
-        look()
+        raise_if_stopped()
         asked = _Asked(
             metric,
             cell,
@@ -404,7 +404,7 @@ class Results:
         )
 
     def _measured(self, run: Run) -> Measured:
-        look()
+        raise_if_stopped()
         i = self._places[run.path]
         return self._reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
 

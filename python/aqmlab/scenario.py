@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from aqmlab.arguments import plain
 from aqmlab.errors import Problem, ScenarioError
-from aqmlab.given import plain
 
 Scenario: TypeAlias = str | Path | Mapping[str, Any]
 """A path to a TOML file, or the content of one as a dict."""

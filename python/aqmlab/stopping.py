@@ -73,7 +73,7 @@ class Stop:
                 self._queries.remove(connection)
 
 
-def look() -> None:
+def raise_if_stopped() -> None:
     """End here what the thread is at, if it was asked to.
 
     Raises
@@ -104,11 +104,11 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     stop: Stop | None = getattr(_here, "stop", None)
     if stop is not None:
         with stop.interrupting(connection):
-            look()
+            raise_if_stopped()
             try:
                 return ask()
             except Exception:
-                look()
+                raise_if_stopped()
                 raise
     if threading.current_thread() is not threading.main_thread():
         return ask()
@@ -153,4 +153,4 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     return found[0]
 
 
-__all__ = ["HEARD_S", "Stop", "Stopped", "answered", "look", "wait_heeding_signals"]
+__all__ = ["HEARD_S", "Stop", "Stopped", "answered", "raise_if_stopped", "wait_heeding_signals"]

@@ -10,7 +10,7 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.integrity import read_json, table_digest
 from aqmlab.recording import Run, load_run
-from aqmlab.stopping import look
+from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
 
@@ -156,7 +156,7 @@ def _experiment(found: Verified, path: Path) -> None:
 
 
 def _run(found: Verified, path: Path) -> Run | None:
-    look()
+    raise_if_stopped()
     found.recordings += 1
     with _noting(found):
         run = load_run(path)

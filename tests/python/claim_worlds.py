@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats as scipy_stats
 
 from aqmlab.claims import Claim, score
-from aqmlab.claims.scan import Origin
+from aqmlab.claims.scan import SourceLocation
 from aqmlab.metrics import find
 from aqmlab.results import Axis, Cell, Results
 
@@ -68,7 +68,7 @@ WORLD = table({"jain_index": {"RED": A, "DropTail": B}})
 
 
 def scored(text, world, **claim):
-    (found,) = score(world, [Claim("c", text, origin=Origin("c", "x.toml", 1, 1), **claim)])
+    (found,) = score(world, [Claim("c", text, origin=SourceLocation("c", "x.toml", 1, 1), **claim)])
     return found
 
 

@@ -14,7 +14,7 @@ from aqmlab.claims import Claim, Names
 from aqmlab.claims.functions import FUNCTIONS
 from aqmlab.claims.names import window_label, window_of
 from aqmlab.claims.ranges import Range
-from aqmlab.claims.scan import Origin
+from aqmlab.claims.scan import SourceLocation
 from aqmlab.claims.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
 from aqmlab.errors import ScenarioError
 from aqmlab.metrics import Parameter, Window, find
@@ -47,7 +47,7 @@ def band(monkeypatch):
 
 
 def check(text, where=None, names=NAMES):
-    Claim("M02", text, where=where or {}, origin=Origin("M02", "x.toml", 7, 1)).check(names)
+    Claim("M02", text, where=where or {}, origin=SourceLocation("M02", "x.toml", 7, 1)).check(names)
 
 
 FIXED = {"arm": "RED", "limit": "4p", "count": "2"}

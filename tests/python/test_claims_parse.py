@@ -10,7 +10,7 @@ from aqmlab.claims import parse
 from aqmlab.claims import tree as t
 from aqmlab.claims.functions import FUNCTIONS, all_functions
 from aqmlab.claims.parse import DEEPEST
-from aqmlab.claims.scan import LONGEST, Origin
+from aqmlab.claims.scan import LONGEST, SourceLocation
 from aqmlab.errors import ScenarioError
 
 
@@ -207,7 +207,7 @@ def test_every_rule(text, tree):
 )
 def test_every_complaint_has_its_place(text, at, message):
     with pytest.raises(ScenarioError) as caught:
-        parse(text, Origin("M02", "x.toml", 7, 1))
+        parse(text, SourceLocation("M02", "x.toml", 7, 1))
     assert str(caught.value).startswith(f"x.toml:7:{at}: claim `M02`: "), str(caught.value)
     assert message in str(caught.value)
     (problem,) = caught.value.errors
@@ -216,9 +216,9 @@ def test_every_complaint_has_its_place(text, at, message):
 
 def test_places_in_texts_of_several_lines_and_without_a_file():
     with pytest.raises(ScenarioError, match=r"^x\.toml:9:3: "):
-        parse("a <\n b and\n  # ", Origin("c", "x.toml", 7, 11))
+        parse("a <\n b and\n  # ", SourceLocation("c", "x.toml", 7, 11))
     with pytest.raises(ScenarioError, match=r"^claim `c`, character 4: "):
-        parse("a <", Origin("c"))
+        parse("a <", SourceLocation("c"))
 
 
 def test_quotes_say_that_a_word_is_a_label():
@@ -271,7 +271,7 @@ WORDS += [
 @example("a < 5" + "0" * 400)
 def test_any_text_is_a_claim_or_refused(text):
     try:
-        claim = parse(text, Origin("c", "f", 1, 1))
+        claim = parse(text, SourceLocation("c", "f", 1, 1))
     except ScenarioError:
         return
     assert parse(str(claim)) == claim

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from aqmlab.claims import Claim, Names, counts, decide, score, sentence, to_json
-from aqmlab.claims.scan import Origin
+from aqmlab.claims.scan import SourceLocation
 from aqmlab.errors import ScenarioError
 from claim_worlds import BUFFER, COUNT, A, World, by_buffer, scored, table
 
@@ -140,7 +140,7 @@ def test_too_many_comparisons_are_refused():
     with pytest.raises(
         ScenarioError, match="1:13: claim `c`: this makes more than 10000 combinations"
     ) as caught:
-        Claim("c", "for all a0, a1: jain_index > 0", origin=Origin("c", "x", 1, 5)).check(
+        Claim("c", "for all a0, a1: jain_index > 0", origin=SourceLocation("c", "x", 1, 5)).check(
             Names(("RED",), axes)
         )
     assert caught.value.errors[0]["column"] == 13

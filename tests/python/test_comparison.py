@@ -11,9 +11,9 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.comparison import compare_sides
 from aqmlab.errors import RecordingError, UsageError
+from aqmlab.pairing import side_of
 from aqmlab.paths import side
-from aqmlab.sides import side_of
-from aqmlab.stats.unpaired import unpaired_difference
+from aqmlab.stats.differences import unpaired_difference
 from synthetic_sweep import DELAY, RATES, synthetic
 
 
@@ -61,7 +61,7 @@ def test_arms_of_a_sweep_are_compared_case_by_case_and_counted(sweep):
     found = compare_sides(side_of(sweep, "RED"), side_of(sweep, "arm=PI"), metrics=[DELAY])
     assert (found.first, found.second) == ("RED", "PI")
     assert [one.case for one in found.compared][:2] == ["rate 5Mbit, count 5", "rate 5Mbit, count 20"]
-    assert found.several.count == len(found.compared) == 12
+    assert found.multiple.count == len(found.compared) == 12
     for one in found.compared:
         count = 12 - sum(other.found.p_value < one.found.p_value for other in found.compared)
         # Holm: each p by the number of those that are not smaller, and no less than the one before it.

@@ -9,7 +9,7 @@ import pytest
 
 import aqmlab
 from aqmlab.metrics import Samples
-from aqmlab.metrics.courses import coefficient_of_variation, moving_mean, reach_time, settling_time
+from aqmlab.metrics.settling import coefficient_of_variation, moving_mean, reach_time, settling_time
 
 STEP_S = 0.1
 

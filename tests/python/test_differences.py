@@ -10,9 +10,9 @@ import scipy.optimize
 import scipy.stats
 
 from aqmlab.metrics import find
-from aqmlab.stats.paired import difference, paired_difference
+from aqmlab.stats.differences import difference, paired_difference
+from aqmlab.stats.multiple import holm, multiple_comparisons
 from aqmlab.stats.sentence import relative_sentence, sentence, spoken
-from aqmlab.stats.several import holm, several
 
 DELAY = find("queueing_delay_p99_s")
 
@@ -146,23 +146,26 @@ def test_holm_is_the_closed_test(seed):
 
 
 def test_several_comparisons_say_how_many_stand():
-    assert several([0.01, 0.04, 0.03, 0.2]).note == (
+    assert multiple_comparisons([0.01, 0.04, 0.03, 0.2]).note == (
         "4 comparisons were made, each at 95 %: 3 find a difference, of which 1 stands when all are taken"
         " together (Holm)"
     )
-    assert several([0.001, 0.002]).note == (
+    assert multiple_comparisons([0.001, 0.002]).note == (
         "2 comparisons were made, each at 95 %: 2 find a difference, and all of them stand when all are taken"
         " together (Holm)"
     )
-    assert several([0.5, 0.3]).note == "2 comparisons were made, each at 95 %; none found a difference"
-    assert several([0.04, 0.9]).kept == 0
-    assert several([0.04]).note == ""
+    assert (
+        multiple_comparisons([0.5, 0.3]).note
+        == "2 comparisons were made, each at 95 %; none found a difference"
+    )
+    assert multiple_comparisons([0.04, 0.9]).kept == 0
+    assert multiple_comparisons([0.04]).note == ""
 
 
 def test_where_nothing_differs_holm_errs_in_one_family_of_twenty():
     """20 comparisons of nothing: alone each errs in 5 %, some of 20 in 64 %; together in at most 5 %."""
     generator = np.random.default_rng(11)
-    families = [several(generator.uniform(size=20).tolist()) for _ in range(2000)]
+    families = [multiple_comparisons(generator.uniform(size=20).tolist()) for _ in range(2000)]
     alone = np.mean([family.found > 0 for family in families])
     together = np.mean([family.kept > 0 for family in families])
     assert alone == pytest.approx(1 - 0.95**20, abs=4 * (0.64 * 0.36 / 2000) ** 0.5)

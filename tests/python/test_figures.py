@@ -12,7 +12,7 @@ from bokeh.document import Document
 
 from aqmlab.reports.bokeh_json import Model, bokehjs, document
 from aqmlab.reports.figures import (
-    Axis,
+    ChartAxis,
     Figure,
     charts_json,
     cursor,
@@ -40,12 +40,12 @@ def one_of_each():
         {"t": [0, 30, 60], "y": [1, 2, None], "low": [0.5, 1, 2], "high": [2, 3, 4]}, name="course"
     )
     many = source({"t": [[0, 60], [0, 30]], "y": [[1, 1], [2, 2]]})
-    over_time = Figure("Over time </script>", x=Axis("time [s]", range=shared), height=190)
+    over_time = Figure("Over time </script>", x=ChartAxis("time [s]", range=shared), height=190)
     over_time.band(course, "t", "low", "high", color=BLUE, name="interval")
     over_time.line(course, "t", "y", color=BLUE, label="RED", dash="dashed")
     over_time.lines(many, "t", "y", color=BLUE, alpha=0.3, name="a flow")
     over_time.upright(10)
-    bounded = Figure("Bounded", x=Axis(range=shared), y=Axis(range=fitted()))
+    bounded = Figure("Bounded", x=ChartAxis(range=shared), y=ChartAxis(range=fitted()))
     bounded.line(course, "t", "low", color=BLUE, label="low")
     for figure in (over_time, bounded):
         figure.follow(line)
@@ -53,11 +53,13 @@ def one_of_each():
     loads = source(
         {"n": [1, 1000], "p": [0.01, 40], "low": [0.005, 30], "high": [0.02, 50], "who": ['a,"b"', "c"]}
     )
-    cost = Figure("Cost", x=Axis("flows", scale="log"), y=Axis("drops [%]", scale="log"))
+    cost = Figure("Cost", x=ChartAxis("flows", scale="log"), y=ChartAxis("drops [%]", scale="log"))
     cost.bars(loads, "n", "low", "high", color=BLUE, name="interval")
     cost.scatter(loads, "n", "p", color=BLUE, marker="triangle", label="drops", tips=[("who", "@who")])
     cells = source({"limit": ["10p", "20p"], "rate": ["1Mbit", "1Mbit"], "delay": [3, None]})
-    heat = Figure("Delay", x=Axis("limit", factors=["10p", "20p"]), y=Axis("rate", factors=["1Mbit"]))
+    heat = Figure(
+        "Delay", x=ChartAxis("limit", factors=["10p", "20p"]), y=ChartAxis("rate", factors=["1Mbit"])
+    )
     heat.heat(cells, "limit", "rate", "delay", low=0, high=9, unit="ms")
     return {"chart-time": over_time, "chart-bounded": bounded, "chart-cost": cost, "chart-heat": heat}
 

@@ -10,7 +10,6 @@ import pytest
 
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
-from aqmlab.papers.evidence import comparisons, evidence
 from aqmlab.papers.figures import draw_figure, one_of_each
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
@@ -19,7 +18,7 @@ from aqmlab.papers.over_time import over_time, shown
 from aqmlab.papers.paper import PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
-from aqmlab.papers.scoring import score_finding
+from aqmlab.papers.scoring import comparisons, evidence, score_finding
 from aqmlab.papers.sweep_figure import numbers
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
 from aqmlab.papers.variants import variant

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims.reach import cell_of
+from aqmlab.claims.metric_query import cell_of
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.folder import find_paper, read_paper
-from aqmlab.papers.left_out import left_out
 from aqmlab.papers.multiverse import multiverse
 from aqmlab.papers.names import names_of
-from aqmlab.papers.needed import needed
 from aqmlab.papers.paper import Part
 from aqmlab.papers.reproduce import Wanted, choose, reproduce
+from aqmlab.papers.required_cells import required_cells
+from aqmlab.papers.scoring import missing_labels
 from aqmlab.results import Cell
 from claim_worlds import BUFFER, COUNT
 
@@ -92,7 +92,7 @@ def test_a_label_beyond_the_end_of_an_axis_is_told_without_a_run():
 def test_what_hangs_on_all_cells_needs_them_all():
     def count(expect, **names):
         claim = Claim("c", expect, where={"limit": "4p", "count": "2", "arm": "RED"})
-        return needed(replace(NAMES, **names), [claim]).count
+        return required_cells(replace(NAMES, **names), [claim]).count
 
     two = {"queues": ("first", "last")}
     assert count("drop_percent > 0") == 1
@@ -186,7 +186,7 @@ def test_the_papers_findings_need_less_than_everything():
     claim = Claim(
         "X01", "backlog_mean_packets{arm=BLUE} > backlog_mean_packets{arm=RED}", where={"timeouts": "on"}
     )
-    assert needed(names, [claim]).cells == {
+    assert required_cells(names, [claim]).cells == {
         Cell((("timeouts", "on"),), "BLUE"),
         Cell((("timeouts", "on"),), "RED"),
     }
@@ -216,7 +216,7 @@ def test_a_label_that_the_small_version_lacks_is_called_so(store):
 )
 def test_what_is_left_out_is_named(expect, where, expected):
     small = replace(NAMES, axes=(replace(BUFFER, labels=("4p", "72p")), replace(COUNT, labels=("2",))))
-    assert left_out(Claim("c", expect, where=where), NAMES, small) == expected
+    assert missing_labels(Claim("c", expect, where=where), NAMES, small) == expected
 
 
 def test_what_is_too_small_for_a_statement_says_so(store):

@@ -3,7 +3,7 @@
 import pytest
 
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.papers.sweep_figure import Line, sweep_figure
+from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.stats import Estimate
 
 LABELS = ("4", "36", "72")
@@ -12,7 +12,7 @@ LABELS = ("4", "36", "72")
 def drawn(curves, unit, **content):
     """The plot of curves by name: a mean and a half-width for each label."""
     lines = [
-        Line(name, tuple((label, Estimate(*of, 20)) for label, of in zip(LABELS, points, strict=True)))
+        SweepLine(name, tuple((label, Estimate(*of, 20)) for label, of in zip(LABELS, points, strict=True)))
         for name, points in curves.items()
     ]
     figure = PaperFigure("1", "A figure", "x.toml", "sweep", {"x": "buffer", "y": "a", **content})

@@ -12,7 +12,7 @@ from aqmlab.answers import HEADLINE, table
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Window, find, measure
 from aqmlab.metrics.phenomena import long_lived
-from aqmlab.metrics.together import (
+from aqmlab.metrics.synchronization import (
     amounts_between,
     jain_by_window,
     mean_correlation,

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.plots.look import COLORS, Look, arm_color, arm_dash, arm_mark, length_in
+from aqmlab.plots.appearance import COLORS, Appearance, arm_color, arm_dash, arm_mark, length_in
 from aqmlab.reports import charts
 from aqmlab.reports.swatch import UNIT_MARKS
 
@@ -46,9 +46,9 @@ def test_colours_differ_in_lightness_and_for_readers_who_see_two_of_three():
 
 
 def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
-    with Look().applied():
+    with Appearance().applied():
         looks = [(arm_color(i), str(arm_dash(i)), arm_mark(i)) for i in range(16)]
-    with Look(style="gray").applied():
+    with Appearance(style="gray").applied():
         gray = [(str(arm_dash(i)), arm_mark(i)) for i in range(16)]
     for pair in ((0, 1), (1, 2), (0, 2)):
         assert len({tuple(look[i] for i in pair) for look in looks}) == 16
@@ -61,7 +61,7 @@ def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
 
 def test_reports_have_the_order_of_dashes_and_marks_of_figures():
     assert UNIT_MARKS.keys() == set(charts.MARKERS)
-    with Look().applied():
+    with Appearance().applied():
         for arm in range(16):
             lengths = charts.dash_lengths(arm)
             assert arm_dash(arm) == ((0, tuple(n / 1.8 for n in lengths)) if lengths else "-")

@@ -13,8 +13,8 @@ import aqmlab
 from aqmlab.cells import cells_of
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
+from aqmlab.plots.appearance import Appearance
 from aqmlab.plots.draw import draw_many, made, of_many
-from aqmlab.plots.look import Look
 from aqmlab.plots.many import KINDS_OF_MANY
 from aqmlab.plots.view import View
 from aqmlab.reports.sweep.differences import differences
@@ -30,7 +30,7 @@ def noisy():
 
 
 def drawn(results, kind, view=None, look=None):
-    figure = made(lambda: of_many(kind).draw(results, view or View(), None), look or Look())
+    figure = made(lambda: of_many(kind).draw(results, view or View(), None), look or Appearance())
     FigureCanvasAgg(figure).draw()
     return figure
 
@@ -47,7 +47,7 @@ def interval(values):
 @pytest.mark.parametrize("width", [None, 3.5, 7.16])
 @pytest.mark.parametrize("kind", KINDS_OF_MANY)
 def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(noisy, kind, width):
-    figure = drawn(noisy, kind, look=Look(width))
+    figure = drawn(noisy, kind, look=Appearance(width))
     # A heat map's bar of colours is its legend.
     assert len(figure.legends) == (kind != "heat")
     for legend in figure.legends:

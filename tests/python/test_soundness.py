@@ -14,8 +14,8 @@ from aqmlab.metrics import flow_goodput
 from aqmlab.recording import load
 from aqmlab.results import Axis, Cell, Results
 from aqmlab.soundness import doubts, examine
-from aqmlab.soundness.course import courses
-from aqmlab.soundness.doubt import Finding, merged
+from aqmlab.soundness.doubt import CellDoubt, merged
+from aqmlab.soundness.queue_history import queue_histories
 from resealed import reseal
 
 SOUND = {
@@ -222,18 +222,18 @@ def test_courses_do_not_depend_on_how_many_runs_are_read_together(whole, monkeyp
         runs={(cell, run.seed): run for cell, runs in twice.items() for run in runs},
         axes=(axis,),
     )
-    together = courses(results)
+    together = queue_histories(results)
     assert list(together) == list(twice)
     for cell in one.cells:
-        backlog, throughput = courses(one)[cell]
+        backlog, throughput = queue_histories(one)[cell]
         for label in axis.labels:
             assert together[Cell((("a", label),), cell.arm)] == (backlog, throughput)
         # The mean of the course is that of the metric: 4 s of 20 ms samples after a warm-up of 2 s.
         after = throughput.values[100:]
         seeds = one.values("throughput_bps", cell).values()
         assert sum(after) / len(after) == pytest.approx(sum(seeds) / 2, rel=0.005)
-    monkeypatch.setattr("aqmlab.soundness.course.RUNS_READ_TOGETHER", 1)
-    assert courses(results) == together
+    monkeypatch.setattr("aqmlab.soundness.queue_history.RUNS_READ_TOGETHER", 1)
+    assert queue_histories(results) == together
 
 
 def test_seeds_that_change_nothing_are_told(ask):
@@ -354,12 +354,12 @@ def grid():
 
 def test_one_doubt_about_several_cells_is_told_once_in_the_words_of_the_worst():
     results = grid()
-    parts = [Finding(cell, "warning", f"busy {i} %", "do", -i) for i, cell in enumerate(results.cells)]
+    parts = [CellDoubt(cell, "warning", f"busy {i} %", "do", -i) for i, cell in enumerate(results.cells)]
     (doubt,) = merged("bottleneck", results, parts[1:4])
     assert doubt.sentence == "in 3 of 6 cells, at worst in B, rate 5Mbit: busy 1 %"
     (single,) = merged("bottleneck", results, parts[:1])
     assert single.sentence == "in A, rate 5Mbit: busy 0 %"
-    same = [Finding(cell, "note", "three seeds", "more") for cell in results.cells]
+    same = [CellDoubt(cell, "note", "three seeds", "more") for cell in results.cells]
     assert merged("seeds", results, same)[0].sentence == "three seeds"
     assert merged("seeds", results, same[:2])[0].sentence == "in 2 of 6 cells: three seeds"
     assert len(merged("mixed", results, parts[:2] + same[:2])) == 2

@@ -13,7 +13,7 @@ import pytest
 
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.stopping import Stop, Stopped, answered, look
+from aqmlab.stopping import Stop, Stopped, answered, raise_if_stopped
 from aqmlab.sweeps.store import alone_in
 from signalled import started_with_all_signals
 from sweeping import left_over, manifests, tables
@@ -48,7 +48,7 @@ main()
 VALUES = 'given[-1].values("goodput_bps", given[-1].cells[0])'
 PHASES = {
     "looking": ("sweeps.progress", "module.Intervals.look", VALUES),
-    "reading": ("sweeps.directory", "module.Recordings._opened", "module.look()"),
+    "reading": ("sweeps.directory", "module.Recordings._opened", "module.raise_if_stopped()"),
     "writing tables": ("sweeps.conclusion", "module.write_tables", "query(given[0])"),
     "scoring": ("papers.reproduce", "module.score_finding", 'query(given[1]["loss.toml"])'),
     "drawing": ("papers.figures", "module.draw_figure", "pass"),
@@ -121,13 +121,13 @@ def ended_by(stop, work):
 def test_a_request_ends_the_thread_that_heeds_it_and_no_other(tmp_path):
     def endless():
         while True:
-            look()
+            raise_if_stopped()
 
     began = time.monotonic()
     stop = Stop()
     assert ended_by(stop, endless) == [Stopped]
     assert stop.asked
-    look()
+    raise_if_stopped()
 
     with (tmp_path / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

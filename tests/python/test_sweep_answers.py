@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from aqmlab.cells import Cells, cells_of
 from aqmlab.metrics import EVERY_CLASS, find
-from aqmlab.reports.best import best_arms
+from aqmlab.reports.answer import best_arms
 from aqmlab.reports.sweep.answer import answer
 from aqmlab.reports.sweep.differences import comparisons, differences
 from aqmlab.reports.sweep.distributions import delay_cdf

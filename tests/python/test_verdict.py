@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqmlab.stats import Interval
-from aqmlab.stats.intervals import estimate
-from aqmlab.stats.verdict import (
+from aqmlab.stats.decision import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    Verdict,
+    Decision,
     all_of,
     any_of,
     at_least,
@@ -25,8 +24,9 @@ from aqmlab.stats.verdict import (
     negated,
     undecided,
 )
+from aqmlab.stats.intervals import estimate
 
-PARTS = {"T": Verdict(HOLDS, n=5), "F": Verdict(FAILS, n=5), "U": undecided("too few")}
+PARTS = {"T": Decision(HOLDS, n=5), "F": Decision(FAILS, n=5), "U": undecided("too few")}
 LETTER = {HOLDS: "T", FAILS: "F", UNDECIDED: "U"}
 
 # Kleene 1952, section 64: the strong tables, rows and columns T, F, U.

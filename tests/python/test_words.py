@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from aqmlab.cli.words import read_quickly
+from aqmlab.cli.quick_parse import read_quickly
 
 seen: list[object] = []
 

@@ -10,18 +10,18 @@
 """
 
 from aqmlab.claims.claim import Claim, check_claims, read_claims
+from aqmlab.claims.comparisons import ClaimComparison, Operand
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
-from aqmlab.claims.parts import Part, Side
 from aqmlab.claims.score import Scored, counts, score, to_json, write_claims
 from aqmlab.claims.text import sentence
 
 __all__ = [
     "Claim",
+    "ClaimComparison",
     "Names",
-    "Part",
+    "Operand",
     "Scored",
-    "Side",
     "check_claims",
     "counts",
     "parse",

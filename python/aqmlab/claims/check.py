@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from aqmlab.claims.asked import parameter_value, placed
 from aqmlab.claims.functions import BEST, Function, function_of
+from aqmlab.claims.metric_query import parameter_value, placed
 from aqmlab.claims.names import FROM, UNTIL, WINDOW, Bindings, Names, seconds
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import (
@@ -21,18 +21,18 @@ from aqmlab.claims.tree import (
     Between,
     Call,
     Choice,
-    Comparison,
+    Compare,
     Condition,
     Expression,
     For,
     Label,
+    Matcher,
     MetricOf,
     Negative,
     Node,
     Not,
     Number,
     Or,
-    Setting,
     Test,
 )
 from aqmlab.claims.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
@@ -52,7 +52,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """What is known of an expression without a run.
 
     Attributes
@@ -99,7 +99,7 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
     _Checker(names).condition(claim, _Scope(frozenset(where or ())))
 
 
-def kind_of(node: Expression, names: Names, bound: Bindings) -> Kind:
+def kind_of(node: Expression, names: Names, bound: Bindings) -> ValueKind:
     """Unit and level of an expression that has been checked."""
     return _Checker(names).expression(node, _Scope(frozenset(bound)))
 
@@ -112,7 +112,7 @@ class _Checker:
 
     def condition(self, node: Condition, scope: _Scope) -> None:
         match node:
-            case Comparison():
+            case Compare():
                 self._comparison(node, scope)
             case Between():
                 kinds = [self.expression(part, scope) for part in (node.value, node.low, node.high)]
@@ -130,7 +130,7 @@ class _Checker:
             case For():
                 self.condition(node.condition, self._bound(node.choices, scope))
 
-    def _comparison(self, node: Comparison, scope: _Scope) -> None:
+    def _comparison(self, node: Compare, scope: _Scope) -> None:
         parts = [node.first, *(part for _, part in node.rest)]
         kinds = [self.expression(part, scope) for part in parts]
         sides = list(zip(parts, kinds, strict=True))
@@ -138,7 +138,11 @@ class _Checker:
             self._compared(node, left, right, scope)
 
     def _compared(
-        self, node: Node, left: tuple[Expression, Kind], right: tuple[Expression, Kind], scope: _Scope
+        self,
+        node: Node,
+        left: tuple[Expression, ValueKind],
+        right: tuple[Expression, ValueKind],
+        scope: _Scope,
     ) -> None:
         self._agree(left, right, "compared")
         self._level(left, right)
@@ -194,7 +198,7 @@ class _Checker:
         for tolerance in node.arguments[1:]:
             self._tolerance(_expression(tolerance), (body, kind), scope)
 
-    def _tolerance(self, node: Expression, of: tuple[Expression, Kind], scope: _Scope) -> None:
+    def _tolerance(self, node: Expression, of: tuple[Expression, ValueKind], scope: _Scope) -> None:
         kind = self.expression(node, scope)
         self._agree(of, (node, kind), "compared")
         if kind.level != Level.CONSTANT or not constant(node) >= 0:
@@ -202,7 +206,7 @@ class _Checker:
 
     # --- expressions
 
-    def expression(self, node: Expression, scope: _Scope) -> Kind:
+    def expression(self, node: Expression, scope: _Scope) -> ValueKind:
         match node:
             case Number():
                 return self._number(node)
@@ -216,13 +220,13 @@ class _Checker:
                 return self._call(node, scope)
         raise AssertionError(node)
 
-    def _number(self, node: Number) -> Kind:
+    def _number(self, node: Number) -> ValueKind:
         if not math.isfinite(constant(node)):
             raise MisplacedError(node.at, f"`{node}` is too large")
         unit = LITERALS[node.unit][1] if node.unit else PURE
-        return Kind(unit, Level.CONSTANT, bare=not node.unit)
+        return ValueKind(unit, Level.CONSTANT, bare=not node.unit)
 
-    def _arithmetic(self, node: Arithmetic, scope: _Scope) -> Kind:
+    def _arithmetic(self, node: Arithmetic, scope: _Scope) -> ValueKind:
         found = self.expression(node.first, scope)
         so_far: Expression = node.first
         for i, (sign, part) in enumerate(node.rest):
@@ -233,11 +237,11 @@ class _Checker:
                 unit = self._agree((so_far, found), (part, kind), "added" if sign == "+" else "subtracted")
             else:
                 unit = found.unit.times(kind.unit, 1 if sign == "*" else -1)
-            found = Kind(unit, level, bare)
+            found = ValueKind(unit, level, bare)
             so_far = replace(node, rest=node.rest[: i + 1])
         return found
 
-    def _call(self, node: Call, scope: _Scope) -> Kind:
+    def _call(self, node: Call, scope: _Scope) -> ValueKind:
         if node.function in BEST:
             raise MisplacedError(node.at, f"`{node.function}` gives a label; compare it: `{node} == LABEL`")
         domain = _function(node).domain
@@ -249,7 +253,9 @@ class _Checker:
         kind = sides[0][1]
         for side in sides[1:]:
             level = self._level((sides[0][0], kind), side)
-            kind = Kind(self._agree((sides[0][0], kind), side, "compared"), level, kind.bare and side[1].bare)
+            kind = ValueKind(
+                self._agree((sides[0][0], kind), side, "compared"), level, kind.bare and side[1].bare
+            )
         return replace(kind, unit=self._pointwise(node, kind.unit))
 
     def _pointwise(self, node: Call, unit: Unit) -> Unit:
@@ -263,11 +269,11 @@ class _Checker:
             return Unit(tuple((base, power // 2) for base, power in unit.powers))
         return unit
 
-    def _over_axis(self, node: Call, scope: _Scope) -> Kind:
+    def _over_axis(self, node: Call, scope: _Scope) -> ValueKind:
         inner = self._bound(node.over, scope)
         if node.function == "count":
             self._of_seed(node.arguments[0], inner)
-            return Kind(PURE)
+            return ValueKind(PURE)
         body = _expression(node.arguments[0])
         kind = self.expression(body, inner)
         if kind.level == Level.CONSTANT:
@@ -281,7 +287,7 @@ class _Checker:
                 raise MisplacedError(
                     body.at, f"`{body}` is over the seeds; `rank_correlation` is seed by seed"
                 )
-            return Kind(PURE)
+            return ValueKind(PURE)
         if node.function == "slope":
             scale = numbers_of(options)
             if scale is None:
@@ -289,17 +295,17 @@ class _Checker:
                     choice.at,
                     f"the labels of `{choice.axis.text}` are no numbers with one unit; use `change`",
                 )
-            return Kind(kind.unit.times(scale[1], -1), kind.level)
+            return ValueKind(kind.unit.times(scale[1], -1), kind.level)
         return replace(kind, bare=False)
 
-    def _over_seeds(self, node: Call, scope: _Scope) -> Kind:
+    def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
         if scope.of_seed:
             raise MisplacedError(
                 node.at, f"`{node}` is over the seeds, and here each seed is asked by itself"
             )
         if node.function == "share":
             self._of_seed(node.arguments[0], scope)
-            return Kind(PURE, Level.SEEDS)
+            return ValueKind(PURE, Level.SEEDS)
         body = _expression(node.arguments[0])
         kind = self.expression(body, scope)
         if kind.level != Level.SEED:
@@ -307,7 +313,7 @@ class _Checker:
             raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes a value of each seed")
         if node.function == "quantile":
             self._share(node.arguments[1], scope)
-        return Kind(kind.unit, Level.SEEDS)
+        return ValueKind(kind.unit, Level.SEEDS)
 
     def _share(self, node: Expression | Condition, scope: _Scope) -> None:
         expression = _expression(node)
@@ -321,7 +327,7 @@ class _Checker:
 
     # --- metrics
 
-    def _metric(self, node: MetricOf, scope: _Scope) -> Kind:
+    def _metric(self, node: MetricOf, scope: _Scope) -> ValueKind:
         metric = placed(node, lambda: find(node.name))
         fixed = set(scope.bound)
         given: set[str] = set()
@@ -345,9 +351,9 @@ class _Checker:
                 f"`{node}` is of several cells, for {listed} {'is' if len(still) == 1 else 'are'} open: fix"
                 " it in braces, in `where`, or by `for all`",
             )
-        return Kind(unit_of_metric(metric.unit)[1])
+        return ValueKind(unit_of_metric(metric.unit)[1])
 
-    def _setting(self, setting: Setting, metric: Metric, scope: _Scope) -> str:
+    def _setting(self, setting: Matcher, metric: Metric, scope: _Scope) -> str:
         key = setting.key.text
         if key in (FROM, UNTIL):
             seconds(setting.value, f"`{key}`")
@@ -385,7 +391,9 @@ class _Checker:
 
     # --- units and levels
 
-    def _agree(self, left: tuple[Expression, Kind], right: tuple[Expression, Kind], verb: str) -> Unit:
+    def _agree(
+        self, left: tuple[Expression, ValueKind], right: tuple[Expression, ValueKind], verb: str
+    ) -> Unit:
         for side, other in ((left, right), (right, left)):
             if is_zero(side[0]):
                 return other[1].unit
@@ -403,7 +411,7 @@ class _Checker:
                 )
         return replace(a, percent=a.percent or b.percent)
 
-    def _level(self, left: tuple[Expression, Kind], right: tuple[Expression, Kind]) -> Level:
+    def _level(self, left: tuple[Expression, ValueKind], right: tuple[Expression, ValueKind]) -> Level:
         levels = {left[1].level, right[1].level}
         if levels == {Level.SEED, Level.SEEDS}:
             wrong = left[0] if left[1].level == Level.SEED else right[0]

@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aqmlab.claims.asked import Asked
 from aqmlab.claims.check import check
+from aqmlab.claims.metric_query import MetricQuery, asked_by
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
-from aqmlab.claims.reach import asked_by
-from aqmlab.claims.scan import MisplacedError, Origin, place_in
+from aqmlab.claims.scan import MisplacedError, SourceLocation, place_in
 from aqmlab.claims.tree import Condition, label
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.toml_files import read_toml
@@ -51,7 +50,7 @@ class Claim:
     where: Mapping[str, str] = field(default_factory=dict)
     strength: str = "firm"
     source: str = ""
-    origin: Origin = field(default_factory=Origin, compare=False)
+    origin: SourceLocation = field(default_factory=SourceLocation, compare=False)
 
     @staticmethod
     def of_entry(entry: Mapping[str, Any], file: str = "") -> Claim:
@@ -65,7 +64,7 @@ class Claim:
             {str(axis): str(of) for axis, of in (entry.get("where") or {}).items()},
             str(entry.get("strength") or "firm"),
             str(entry.get("source") or ""),
-            Origin(name, file, line, column),
+            SourceLocation(name, file, line, column),
         )
 
     @cached_property
@@ -104,7 +103,7 @@ class Claim:
         except MisplacedError as error:
             raise self.error(error.at, str(error)) from error
 
-    def asks(self, names: Names) -> tuple[Asked, ...]:
+    def asks(self, names: Names) -> tuple[MetricQuery, ...]:
         """Every metric that it asks, and of which cell, once it was checked.
 
         Raises

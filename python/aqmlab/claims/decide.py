@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aqmlab.claims.check import MOST_COMPARISONS, Level, kind_of
+from aqmlab.claims.comparisons import ClaimComparison, Operand, place, shown
 from aqmlab.claims.measure import Located, Measure
 from aqmlab.claims.names import Bindings, Names
-from aqmlab.claims.parts import Part, Side, place, shown
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.seeds import SeedLeaves
 from aqmlab.claims.tree import (
@@ -28,7 +28,7 @@ from aqmlab.claims.tree import (
     BestIs,
     Between,
     Call,
-    Comparison,
+    Compare,
     Condition,
     Expression,
     For,
@@ -43,18 +43,18 @@ from aqmlab.claims.values import Evaluator, constant, needed
 from aqmlab.figures import counted
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
-from aqmlab.stats.verdict import (
+from aqmlab.stats.decision import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    Verdict,
+    Decision,
     at_least,
     judge,
     judge_range,
     negated,
     undecided,
 )
-from aqmlab.stopping import look
+from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
@@ -84,17 +84,17 @@ class Decider:
         self._names = names
         self._leaves = SeedLeaves(results, names)
         self._inner = Evaluator(names, self._leaves)
-        self.parts: list[Part] = []
+        self.parts: list[ClaimComparison] = []
 
-    def decide(self, claim: Condition, bound: Bindings) -> Verdict:
+    def decide(self, claim: Condition, bound: Bindings) -> Decision:
         """The verdict of a claim that has been checked; ``parts`` has its comparisons then."""
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 
-    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Verdict:  # noqa: PLR0911 (one a kind)
-        look()
+    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Decision:  # noqa: PLR0911 (one a kind)
+        raise_if_stopped()
         match node:
-            case Comparison():
+            case Compare():
                 return self._comparison(node, bound, levels)
             case Between():
                 return self._between(node, bound, levels)
@@ -114,19 +114,19 @@ class Decider:
                 return self._at_least(needed(node.quantifier, len(ask)), ask, levels)
         raise AssertionError(node)
 
-    def _asking(self, node: Condition, bound: Bindings) -> Callable[[_Levels], Verdict]:
+    def _asking(self, node: Condition, bound: Bindings) -> Callable[[_Levels], Decision]:
         return lambda levels: self._verdict(node, bound, levels)
 
-    def _at_least(self, need: int, ask: Sequence[Callable[[_Levels], Verdict]], levels: _Levels) -> Verdict:
+    def _at_least(self, need: int, ask: Sequence[Callable[[_Levels], Decision]], levels: _Levels) -> Decision:
         each = levels.of_one(need, len(ask))
         return at_least(need, [of_part(each) for of_part in ask])
 
     # --- comparisons
 
-    def _comparison(self, node: Comparison, bound: Bindings, levels: _Levels) -> Verdict:
+    def _comparison(self, node: Compare, bound: Bindings, levels: _Levels) -> Decision:
         firsts = [node.first, *(part for _, part in node.rest)]
         steps = [
-            Comparison(a.at, a, ((relation, b),)) for a, (relation, b) in zip(firsts, node.rest, strict=False)
+            Compare(a.at, a, ((relation, b),)) for a, (relation, b) in zip(firsts, node.rest, strict=False)
         ]
         if len(steps) > 1:
             return self._at_least(len(steps), [self._asking(step, bound) for step in steps], levels)
@@ -141,7 +141,7 @@ class Decider:
         right: Located,
         levels: _Levels,
         tolerance: float = 0.0,
-    ) -> Verdict:
+    ) -> Decision:
         """One comparison; with a tolerance it is the difference of the sides that is compared with that."""
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
@@ -149,28 +149,28 @@ class Decider:
         measure = self._measure(left, right, plain=tolerance != 0)
         threshold = measure.threshold + tolerance
 
-        def verdict(confidence: float) -> Verdict:
+        def verdict(confidence: float) -> Decision:
             return judge(measure.interval(confidence), relation, threshold)
 
         return self._kept(text, measure, verdict, levels)
 
-    def _between(self, node: Between, bound: Bindings, levels: _Levels) -> Verdict:
+    def _between(self, node: Between, bound: Bindings, levels: _Levels) -> Decision:
         ends = [kind_of(end, self._names, bound).level for end in (node.low, node.high)]
         if max(ends) > Level.CONSTANT or kind_of(node.value, self._names, bound).level == Level.CONSTANT:
-            above = Comparison(node.at, node.value, ((">=", node.low),))
-            below = Comparison(node.at, node.value, (("<=", node.high),))
+            above = Compare(node.at, node.value, ((">=", node.low),))
+            below = Compare(node.at, node.value, (("<=", node.high),))
             return self._verdict(And(node.at, (above, below)), bound, levels)
         measure = self._measure((node.value, bound), None)
         low, high = constant(node.low), constant(node.high)
 
-        def verdict(confidence: float) -> Verdict:
+        def verdict(confidence: float) -> Decision:
             return judge_range(measure.interval(confidence), low, high)
 
         return self._kept(str(node), measure, verdict, levels)
 
     def _kept(
-        self, text: str, measure: Measure, verdict: Callable[[float], Verdict], levels: _Levels
-    ) -> Verdict:
+        self, text: str, measure: Measure, verdict: Callable[[float], Decision], levels: _Levels
+    ) -> Decision:
         alone = verdict(CONFIDENCE)
         if len(self.parts) >= MOST_COMPARISONS:
             raise MisplacedError(0, f"the claim makes more than {MOST_COMPARISONS} comparisons")
@@ -194,7 +194,7 @@ class Decider:
 
     # --- labels and courses
 
-    def _best(self, node: BestIs, bound: Bindings, levels: _Levels) -> Verdict:
+    def _best(self, node: BestIs, bound: Bindings, levels: _Levels) -> Decision:
         (choice,) = node.best.over
         body = _expression(node.best.arguments[0])
         key = self._names.key(choice.axis)
@@ -203,19 +203,19 @@ class Decider:
         others = [label for label in options if label not in wanted]
         relation: Relation = ">" if node.best.function == "argmax" else "<"
 
-        def beats(label: str, other: str) -> Callable[[_Levels], Verdict]:
+        def beats(label: str, other: str) -> Callable[[_Levels], Decision]:
             places = [place({key: of}, self._names) for of in (label, other)]
             text = f"{body} at {places[0]} {relation} at {places[1]}"
             sides = (body, {**bound, key: label}), (body, {**bound, key: other})
             return lambda inner: self._compared(text, sides[0], relation, sides[1], inner)
 
-        def beats_all(label: str) -> Callable[[_Levels], Verdict]:
+        def beats_all(label: str) -> Callable[[_Levels], Decision]:
             ask = [beats(label, other) for other in others]
             return lambda inner: self._at_least(len(ask), ask, inner)
 
         return self._at_least(1, [beats_all(label) for label in wanted], levels)
 
-    def _test(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
+    def _test(self, node: Test, bound: Bindings, levels: _Levels) -> Decision:
         if node.function == "any":
             return self._any(node, bound, levels)
         body = _expression(node.arguments[0])
@@ -232,14 +232,14 @@ class Decider:
         labels = self._names.options(node.over[0])
         axis = self._names.short(self._names.key(node.over[0].axis))
 
-        def step(i: int) -> Callable[[_Levels], Verdict]:
+        def step(i: int) -> Callable[[_Levels], Decision]:
             text = f"{body} at {axis} {labels[i + 1]} {relation} at {axis} {labels[i]}"
             later, earlier = (body, insides[i + 1]), (body, insides[i])
             return lambda inner: self._compared(text, later, relation, earlier, inner, tolerance_value)
 
         return self._at_least(len(labels) - 1, [step(i) for i in range(len(labels) - 1)], levels)
 
-    def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
+    def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Decision:
         """Holds as soon as it was seen: that is no statistics."""
         condition = node.arguments[0]
         assert isinstance(condition, Condition)
@@ -254,15 +254,17 @@ class Decider:
         found = Interval(part, None, None, n, CONFIDENCE, "count of seeds")
         enough = math.ceil(math.log(levels.fails) / math.log1p(-share))
         if count:
-            verdict = Verdict(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
+            verdict = Decision(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
         elif n >= enough and n == int((~seen.missing).sum()):
-            verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
+            verdict = Decision(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
             why = f"seen in none of {counted(n, 'seed')}; {enough} would show a share below {100 * share:g} %"
             verdict = undecided(why, n)
-        side = Side(str(condition), found)
+        side = Operand(str(condition), found)
         self.parts.append(
-            Part(str(node), shown(bound, self._names), side, None, found, "value", PERCENT, verdict)
+            ClaimComparison(
+                str(node), shown(bound, self._names), side, None, found, "value", PERCENT, verdict
+            )
         )
         return verdict
 

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.claims.check import Level, kind_of
+from aqmlab.claims.comparisons import ClaimComparison, Operand, labelled, shown
 from aqmlab.claims.names import Bindings, Names
-from aqmlab.claims.parts import Part, Side, labelled, shown
-from aqmlab.claims.points import is_difference
 from aqmlab.claims.ranges import Range
 from aqmlab.claims.seeds import (
     Collect,
@@ -31,11 +30,11 @@ from aqmlab.claims.seeds import (
     is_smooth,
     jackknife,
 )
-from aqmlab.claims.tree import Expression
+from aqmlab.claims.tree import Arithmetic, Call, Expression, MetricOf, Negative, Node, children
 from aqmlab.claims.values import Evaluator, Floats, constant
 from aqmlab.figures import counted
 from aqmlab.stats import CONFIDENCE, Interval, estimate
-from aqmlab.stats.verdict import Verdict
+from aqmlab.stats.decision import Decision
 
 Located: TypeAlias = tuple[Expression, Bindings]
 """An expression, and what is fixed around it."""
@@ -79,17 +78,19 @@ class Measure:
             return self._constant
         return 1.0 if self._logarithmic else 0.0
 
-    def part(self, text: str, names: Names, verdict: Verdict) -> Part:
+    def part(self, text: str, names: Names, verdict: Decision) -> ClaimComparison:
         """What is kept of the comparison."""
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
         sides = [
-            Side(labelled(node, bound, common, names), self._side((node, bound)), is_difference(node))
+            Operand(labelled(node, bound, common, names), self._side((node, bound)), is_difference(node))
             for node, bound in (self._left, self._right or self._left)
         ]
         found = self.interval(CONFIDENCE)
         second = sides[1] if self._right is not None else None
-        return Part(text, shown(common, names), sides[0], second, found, self.effect, self._unit, verdict)
+        return ClaimComparison(
+            text, shown(common, names), sides[0], second, found, self.effect, self._unit, verdict
+        )
 
     def interval(self, confidence: float) -> Interval:
         """Of the difference, the ratio, or the left side alone."""
@@ -209,3 +210,37 @@ def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
 def _scalar(value: object) -> float | Range:
     assert isinstance(value, float | Range)
     return value
+
+
+_DIFFERENCES = frozenset({"range", "largest_step", "change", "slope", "std"})
+"""Functions that give the distance of values, in the unit of these."""
+
+
+def is_difference(node: Expression) -> bool:
+    """Whether a figure is the distance of two that were measured, or is made of such.
+
+    What is left of a constant is none: ``100 % - utilisation_percent`` is a percentage itself.
+    """
+    match node:
+        case Negative():
+            return is_difference(node.of)
+        case Arithmetic():
+            return _is_difference_of(node) or any(map(is_difference, _operands(node)))
+        case Call():
+            figures = [part for part in node.arguments if isinstance(part, Expression)]
+            return bool(figures) and (node.function in _DIFFERENCES or any(map(is_difference, figures)))
+    return False
+
+
+def _is_difference_of(node: Arithmetic) -> bool:
+    taken = [part for sign, part in node.rest if sign == "-"]
+    left = [node.first, *(part for sign, part in node.rest if sign == "+")]
+    return not node.product and any(map(_is_measured, taken)) and any(map(_is_measured, left))
+
+
+def _operands(node: Arithmetic) -> list[Expression]:
+    return [node.first, *(part for _, part in node.rest)]
+
+
+def _is_measured(node: Node) -> bool:
+    return isinstance(node, MetricOf) or any(map(_is_measured, children(node)))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from aqmlab.claims.functions import BEST, FUNCTIONS, Function, function_of
-from aqmlab.claims.scan import Origin, Scanner, Token
+from aqmlab.claims.scan import Scanner, SourceLocation, Token
 from aqmlab.claims.tree import (
     WORDS,
     And,
@@ -19,12 +19,13 @@ from aqmlab.claims.tree import (
     Between,
     Call,
     Choice,
-    Comparison,
+    Compare,
     Condition,
     Every,
     Expression,
     For,
     Label,
+    Matcher,
     MetricOf,
     Negative,
     Not,
@@ -33,7 +34,6 @@ from aqmlab.claims.tree import (
     Pick,
     Quantifier,
     Relation,
-    Setting,
     Test,
 )
 from aqmlab.errors import unknown
@@ -46,7 +46,7 @@ Either = Expression | Condition
 _RELATIONS: tuple[Relation, ...] = ("<", "<=", ">", ">=", "==")
 
 
-def parse(text: str, origin: Origin | None = None) -> Condition:
+def parse(text: str, origin: SourceLocation | None = None) -> Condition:
     """The tree of a claim.
 
     Parameters
@@ -61,7 +61,7 @@ def parse(text: str, origin: Origin | None = None) -> Condition:
     ScenarioError
         If it is no claim, with line and column.
     """
-    parser = _Parser(Scanner(text, origin or Origin()))
+    parser = _Parser(Scanner(text, origin or SourceLocation()))
     return parser.claim()
 
 
@@ -152,7 +152,7 @@ class _Parser:
             word: Relation = relation.text  # type: ignore[assignment]
             at = self._s.peek().at
             rest.append((word, self._as_expression(self._sum(), at, "is compared")))
-        return Comparison(left.at, left, tuple(rest))
+        return Compare(left.at, left, tuple(rest))
 
     def _within(self, value: Expression) -> Condition:
         if isinstance(value, Call) and value.function in BEST:
@@ -250,12 +250,12 @@ class _Parser:
         raise self._s.wrong(token.at, f"a metric, a number or a function is missing before {token.shown()}")
 
     def _metric(self, name: Token) -> MetricOf:
-        settings: list[Setting] = []
+        settings: list[Matcher] = []
         if self._s.takes("{"):
             while not settings or self._s.takes(","):
                 key = self._s.label("a key")
                 self._s.expect("=", f" after the key `{key.text}`")
-                settings.append(Setting(key.at, key, self._label("a value")))
+                settings.append(Matcher(key.at, key, self._label("a value")))
             closing = self._s.peek()
             if closing.kind not in ("operator",) or closing.text not in ("}", ","):
                 hint = "; a label with blanks in it stands in quotes"

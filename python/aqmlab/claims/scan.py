@@ -31,7 +31,7 @@ class MisplacedError(Exception):
 
 
 @dataclass(frozen=True)
-class Origin:
+class SourceLocation:
     """Where a claim stands, for messages.
 
     Attributes
@@ -125,7 +125,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 class Scanner:
     """Reads a text from its begin to its end."""
 
-    def __init__(self, text: str, origin: Origin) -> None:
+    def __init__(self, text: str, origin: SourceLocation) -> None:
         self.text = text
         self.origin = origin
         self._at = 0

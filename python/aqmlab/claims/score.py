@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.claims.claim import Claim
+from aqmlab.claims.comparisons import ClaimComparison
 from aqmlab.claims.decide import Decider
 from aqmlab.claims.names import Names
-from aqmlab.claims.parts import Part
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import MOST_SHOWN, placed_sentence, sentence
 from aqmlab.claims.units import PURE, Unit
@@ -21,7 +21,7 @@ from aqmlab.figures import counted
 from aqmlab.files import CLAIMS_FILE, save
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
-from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
+from aqmlab.stats.decision import FAILS, HOLDS, UNDECIDED, Decision, undecided
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
@@ -44,8 +44,8 @@ class Scored:
     """
 
     claim: Claim
-    verdict: Verdict
-    parts: tuple[Part, ...] = ()
+    verdict: Decision
+    parts: tuple[ClaimComparison, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Scored {self.claim.name!r}: {self.status}; {counted(len(self.parts), 'comparison')}>"
@@ -70,13 +70,13 @@ class Scored:
         """Whether it is firm and fails: what a command ends with 1 for."""
         return self.claim.strength == "firm" and self.status == FAILS
 
-    def deciding(self) -> tuple[Part, ...]:
+    def deciding(self) -> tuple[ClaimComparison, ...]:
         """The parts that go with the verdict, what decides first: all that share its status, or all."""
         same = tuple(part for part in self.parts if part.verdict.status == self.status)
         return foremost(same or self.parts, self.status)
 
 
-def foremost(parts: Iterable[Part], status: str) -> tuple[Part, ...]:
+def foremost(parts: Iterable[ClaimComparison], status: str) -> tuple[ClaimComparison, ...]:
     """Parts in the order in which they matter.
 
     Of a claim that fails the clearest failures come first; of one that holds, what is nearest to failing.
@@ -189,7 +189,7 @@ def scored_json(scored: Scored) -> dict[str, Any]:
     }
 
 
-def _part_json(part: Part) -> dict[str, Any]:
+def _part_json(part: ClaimComparison) -> dict[str, Any]:
     found_unit = PURE if part.effect == "ratio" else part.unit
     sides = {"left": part.left, "right": part.right}
     return {

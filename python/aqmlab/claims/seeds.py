@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.claims.asked import asked, placed
 from aqmlab.claims.functions import function_of
+from aqmlab.claims.metric_query import metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
@@ -81,7 +81,7 @@ class SeedLeaves(Leaves):
         return values
 
     def _column(self, node: MetricOf, bound: Bindings) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        what = asked(node, self._names, bound)
+        what = metric_query(node, self._names, bound)
         # What is not said has one label only: the claim was checked.
         labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
         cell = self._cells[what.arm or self._results.arms[0], *labels]

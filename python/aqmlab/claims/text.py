@@ -6,7 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
-from aqmlab.claims.parts import Part, Side
+from aqmlab.claims.comparisons import ClaimComparison, Operand
 from aqmlab.claims.units import PURE, Unit
 from aqmlab.figures import number
 from aqmlab.stats import Interval
@@ -15,7 +15,7 @@ MOST_SHOWN = 4
 """Comparisons of a claim that are shown at once, of many."""
 
 
-def sentence(part: Part) -> str:
+def sentence(part: ClaimComparison) -> str:
     """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``."""
     sides = [side for side in (part.left, part.right) if side is not None]
     said = [f"{side.text} = {side_text(side, part)}" for side in sides if not side.constant]
@@ -26,25 +26,25 @@ def sentence(part: Part) -> str:
     return ", ".join(said)
 
 
-def where_text(part: Part) -> str:
+def where_text(part: ClaimComparison) -> str:
     """``buffer 4p, count 20``; empty where nothing is fixed from outside."""
     return ", ".join(f"{axis} {label}" for axis, label in part.at)
 
 
-def placed_sentence(part: Part) -> str:
+def placed_sentence(part: ClaimComparison) -> str:
     """The sentence after its place: ``buffer 4p, arm RED: A = ...``."""
     where = where_text(part)
     return f"{where}: {sentence(part)}" if where else sentence(part)
 
 
-def effect_text(part: Part) -> str:
+def effect_text(part: ClaimComparison) -> str:
     """What the verdict is about, with its ends: the difference of the sides, or their ratio."""
     if part.effect == "ratio":
         return _interval_text(part.found, _Shown(PURE))
     return _interval_text(part.found, _shown(part, difference=True))
 
 
-def side_text(side: Side, part: Part) -> str:
+def side_text(side: Operand, part: ClaimComparison) -> str:
     """The figure of one side of a comparison: ``3.2 ± 0.1 Mbit/s``."""
     found, shown = side.estimate, _shown(part, difference=side.difference)
     whole = found.estimate is not None and found.low is not None and found.high is not None
@@ -73,7 +73,7 @@ class _Shown(NamedTuple):
         return self.of.text(value, difference=self.difference, like=self.like)
 
 
-def _shown(part: Part, *, difference: bool) -> _Shown:
+def _shown(part: ClaimComparison, *, difference: bool) -> _Shown:
     found = [side.estimate.estimate for side in (part.left, part.right) if side and not side.constant]
     known = [abs(value) for value in found if value is not None]
     return _Shown(part.unit, difference, max(known, default=None))

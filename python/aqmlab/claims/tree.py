@@ -110,7 +110,7 @@ class Number(Expression):
 
 
 @dataclass(frozen=True)
-class Setting(Node):
+class Matcher(Node):
     """What a metric is asked of: ``arm=RED``, ``buffer=4p``, ``from=10s``, ``low=9``."""
 
     key: Label
@@ -125,7 +125,7 @@ class MetricOf(Expression):
     """A metric of a cell."""
 
     name: str
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[Matcher, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}{{{_list(self.settings)}}}" if self.settings else self.name
@@ -182,7 +182,7 @@ class Call(Called, Expression):
 
 
 @dataclass(frozen=True)
-class Comparison(Condition):
+class Compare(Condition):
     """``a < b``, or ``a < b < c``."""
 
     first: Expression

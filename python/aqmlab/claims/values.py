@@ -24,7 +24,7 @@ from aqmlab.claims.tree import (
     Between,
     Call,
     Choice,
-    Comparison,
+    Compare,
     Condition,
     Expression,
     For,
@@ -127,7 +127,7 @@ class Evaluator:
     def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one a kind)
         """Seed by seed 1 where it is so, 0 where not, NaN where that is not defined."""
         match node:
-            case Comparison():
+            case Compare():
                 values = [self.value(part, bound) for part in (node.first, *(p for _, p in node.rest))]
                 relations = [relation for relation, _ in node.rest]
                 sides = zip(relations, pairwise(values), strict=True)

@@ -37,9 +37,9 @@ from aqmlab.cli.options import (
 from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.quick_parse import read_quickly
 from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.verify import verify
-from aqmlab.cli.words import read_quickly
 from aqmlab.errors import UsageError
 
 app = typer.Typer(
@@ -208,7 +208,7 @@ def report(
     if is_both(path):
         report_both(path, output, as_json=as_json)
     elif by is not None:
-        from aqmlab.cli.class_tables import report_by_class
+        from aqmlab.cli.sweep_tables import report_by_class
 
         written, results = report_by_class(
             path, output, metric, by=by, queue=queue, class_name=class_name, as_json=as_json

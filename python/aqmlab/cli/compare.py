@@ -98,11 +98,11 @@ def _remarks(found: Comparison) -> Iterator[str]:
     left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
     if left_out:
         yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"
-    if found.several.note:
-        yield found.several.note
+    if found.multiple.note:
+        yield found.multiple.note
     if any(one.unclear for one in found.compared):
         yield "n.s.: not significant at 95 %" + (
-            ", corrected for all comparisons" if found.several.count > 1 else ""
+            ", corrected for all comparisons" if found.multiple.count > 1 else ""
         )
     if found.unmatched:
         yield f"only on one side, and left out: {'; '.join(found.unmatched)}"

@@ -10,9 +10,9 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.console import Exit, complain, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.doctor import tell_selftest
 from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed, ports_of
 from aqmlab.cli.progress import ProgressLine
-from aqmlab.cli.selftest import tell_selftest
 
 if TYPE_CHECKING:
     from aqmlab.both import Both
@@ -207,11 +207,11 @@ def _stopping() -> None:
 def print_verdict(found: Sequence[Verdict]) -> None:
     """The verdict, before anything else."""
     from aqmlab.cli.tables import answer_console
-    from aqmlab.faithfulness import together
+    from aqmlab.faithfulness import combined
 
     style = "green" if all(verdict.faithful for verdict in found) else "bold red"
     console = answer_console()
-    console.print(together(found), style=style, markup=False, soft_wrap=True)
+    console.print(combined(found), style=style, markup=False, soft_wrap=True)
     console.print()
 
 

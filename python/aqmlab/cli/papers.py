@@ -17,9 +17,9 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
 
 if TYPE_CHECKING:
-    from aqmlab.papers.needed import Needed
     from aqmlab.papers.paper import Paper, PaperFigure
     from aqmlab.papers.reproduce import Reproduction
+    from aqmlab.papers.required_cells import RequiredCells
     from aqmlab.papers.runner import Watcher
     from aqmlab.sweeps.progress import Progress
 
@@ -149,7 +149,7 @@ def _text(now: Any, elapsed_s: float) -> str:  # noqa: ANN401 (a mapping of anyt
     return f"{now['what']} · {sweep_text(now, elapsed_s)}"
 
 
-def _say_needed(parts: Mapping[str, Needed]) -> None:
+def _say_needed(parts: Mapping[str, RequiredCells]) -> None:
     for file, part in parts.items():
         which = "" if part.cells is None else ": those that are asked about"
         say(f"cells      {part.count} of {part.of} of {file}{which}")
@@ -179,11 +179,13 @@ def _draw(done: Reproduction, folder: Path) -> None:
 
 def _left_out(done: Reproduction, figure: PaperFigure) -> str:
     from aqmlab.claims import Names
-    from aqmlab.papers.left_out import left_out_of
+    from aqmlab.papers.scoring import missing_labels_of
 
     where = {str(axis): str(label) for axis, label in figure.content.get("where", {}).items()}
     whole = done.whole.get(figure.experiment)
-    lacking = left_out_of(where, whole, Names.of_results(done.results[figure.experiment])) if whole else ""
+    lacking = (
+        missing_labels_of(where, whole, Names.of_results(done.results[figure.experiment])) if whole else ""
+    )
     return f"{lacking}: left out by --quick (`keep` in paper.toml)" if lacking else ""
 
 
@@ -206,8 +208,8 @@ def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
 def _print(done: Reproduction) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid, Span
-    from aqmlab.papers.evidence import evidence
     from aqmlab.papers.scorecard import cell_text
+    from aqmlab.papers.scoring import evidence
 
     console = answer_console()
     console.print(done.paper.title, style="bold", markup=False)

@@ -12,7 +12,7 @@ Severity = Literal["ok", "warning", "fail"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnostic:
     """One thing that was looked at.
 
     Attributes
@@ -46,7 +46,7 @@ class Diagnosis:
         Kernel, processors, clock and so on: what the manifest of a live run has too.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     machine: Mapping[str, Any]
 
     @property
@@ -75,8 +75,8 @@ def doctor() -> Diagnosis:
         If the process that looks died.
     """
     answer = supervisor.ask({"do": "doctor"})
-    findings = tuple(Finding(**finding) for finding in answer["findings"])
+    findings = tuple(Diagnostic(**finding) for finding in answer["findings"])
     return Diagnosis(findings, answer["machine"])
 
 
-__all__ = ["Diagnosis", "Finding", "doctor"]
+__all__ = ["Diagnosis", "Diagnostic", "doctor"]

@@ -54,7 +54,7 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
 )
 def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     """When the queue comes to q_ref."""
-    from aqmlab.metrics.courses import reach_time
+    from aqmlab.metrics.settling import reach_time
 
     return _against_target(run, queue, reach_time)
 
@@ -71,7 +71,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
 )
 def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
     """From when on the queue stays at q_ref."""
-    from aqmlab.metrics.courses import settling_time
+    from aqmlab.metrics.settling import settling_time
 
     return _against_target(run, queue, settling_time)
 
@@ -88,7 +88,7 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
 )
 def probability_spread(run: Measured, queue: str, _class_name: str) -> float | None:
     """How much the probability still moves once there has been time to find it."""
-    from aqmlab.metrics.courses import coefficient_of_variation
+    from aqmlab.metrics.settling import coefficient_of_variation
 
     spread = coefficient_of_variation(run.samples("law", "p", queue), run.run.t1_ns / 2e9)
     return None if spread is None else 100.0 * spread

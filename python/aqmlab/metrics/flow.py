@@ -36,7 +36,7 @@ def goodputs(
     column = "delivered_bytes" if in_order else "received_bytes"
     if window == run.window:
         return [8 * getattr(flow, f"measured_{column}") / run.interval_s for flow in flows]
-    from aqmlab.metrics.together import amounts_between
+    from aqmlab.metrics.synchronization import amounts_between
 
     amounts = amounts_between(run, flows, column, list(window))
     return (8 * amounts[0] / window.length_s).tolist() if len(amounts) else None

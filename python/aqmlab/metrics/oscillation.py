@@ -6,6 +6,9 @@ the whole measured interval, which is exact.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.queue import backlog_mean, backlog_sd
 from aqmlab.metrics.registry import Parameter, metric
@@ -32,7 +35,7 @@ def loss_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
     """How much of the time has losses."""
-    from aqmlab.metrics.sampled import DROPPED, by_bins
+    from aqmlab.metrics.queue_samples import DROPPED, by_bins
 
     drops = by_bins(run, queue, window, bin or 1.0, *DROPPED)
     return 100.0 * float((drops > 0).mean()) if len(drops) else None
@@ -54,7 +57,7 @@ def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
     """How much of the time the link has nothing to send now and then."""
-    from aqmlab.metrics.sampled import adds_bytes, by_bins
+    from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
     bin_s = bin or 1.0
     sent = by_bins(run, queue, window, bin_s, "departures_bytes")
@@ -96,7 +99,7 @@ def probability_short_sd(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
     """How much the probability moves over short times."""
-    from aqmlab.metrics.sampled import spreads_by_bins
+    from aqmlab.metrics.queue_samples import spreads_by_bins
 
     samples = run.samples("law", "p", queue).within(window)
     spreads = spreads_by_bins(samples.values, samples.t_s, window.from_s, bin or 1.0)
@@ -132,7 +135,56 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
 )
 def mark_gaps(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Whether each arrival is marked for itself."""
-    from aqmlab.metrics.gaps import geometric_p_value
-
     marked = run.marks_of_arrivals(queue, window)
     return None if marked is None else geometric_p_value(marked)
+
+
+LEAST_MARKS = 100
+LEAST_EXPECTED = 20.0
+"""Gaps expected in a class of the test: four times Cochran's rule of five."""
+
+
+def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
+    """Pearson's chi-square test of gaps between marks against a geometric distribution.
+
+    Parameters
+    ----------
+    marked
+        Of successive arrivals, whether each was marked.
+
+    Returns
+    -------
+    float or None
+        The probability of a larger statistic if each arrival is marked for itself with the same probability,
+        which is estimated by the gaps themselves and costs a degree of freedom. ``None`` below 100 marks, and
+        where so many arrivals are marked that the gaps fall into fewer than three classes.
+    """
+    from scipy.stats import chi2
+
+    gaps = np.diff(np.flatnonzero(marked))
+    if len(gaps) < LEAST_MARKS - 1:
+        return None
+    p = len(gaps) / float(gaps.sum())
+    ends = _class_ends(p, len(gaps))
+    if len(ends) < 2:
+        return None
+    # Classes are (0, e1], (e1, e2], ..., (ek, infinity).
+    tails = np.concatenate([[1.0], (1.0 - p) ** np.asarray(ends), [0.0]])
+    expected = -len(gaps) * np.diff(tails)
+    observed = np.bincount(np.searchsorted(ends, gaps), minlength=len(ends) + 1)
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return float(chi2.sf(statistic, len(expected) - 2))
+
+
+def _class_ends(p: float, number: int) -> list[int]:
+    """Upper ends of classes of gaps with :data:`LEAST_EXPECTED` expected in each, the tail included."""
+    ends: list[int] = []
+    tail, end = 1.0, 0
+    while True:
+        end += 1
+        beyond = (1.0 - p) ** end
+        if number * beyond < LEAST_EXPECTED:
+            return ends
+        if number * (tail - beyond) >= LEAST_EXPECTED:
+            ends.append(end)
+            tail = beyond

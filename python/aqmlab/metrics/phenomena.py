@@ -1,6 +1,6 @@
 """Metrics of what queue management was invented against: lockout, synchronisation, bias against long RTTs.
 
-The figures themselves are computed in :mod:`aqmlab.metrics.together`; here is what they are computed from.
+The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; here are their inputs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
 )
 def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How often a few flows have it all."""
-    from aqmlab.metrics.together import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
+    from aqmlab.metrics.synchronization import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
     flows = long_lived(run, class_name, window)
     amounts = shares_by_window(run, flows, window)
@@ -62,7 +62,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
 )
 def starved(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How many get next to nothing for how long."""
-    from aqmlab.metrics.together import shares_by_window, starved_share
+    from aqmlab.metrics.synchronization import shares_by_window, starved_share
 
     flows = long_lived(run, class_name, window)
     amounts = shares_by_window(run, flows, window)
@@ -83,7 +83,7 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
 def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     """How many of the flows a loss event hits."""
     from aqmlab.metrics.queue import queueing_delay_mean
-    from aqmlab.metrics.together import synchronisation_ratio
+    from aqmlab.metrics.synchronization import synchronisation_ratio
 
     flows, losses = long_lived(run, class_name), run.losses(queue)
     if losses is None or len(flows) < 2:
@@ -109,7 +109,7 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
 )
 def window_correlation(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Whether windows rise and fall together."""
-    from aqmlab.metrics.together import common_samples, mean_correlation
+    from aqmlab.metrics.synchronization import common_samples, mean_correlation
 
     samples = common_samples(run, long_lived(run, class_name, window), "cwnd_segments", window)
     return mean_correlation(samples) if len(samples) > 1 else None
@@ -127,7 +127,7 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
 )
 def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     """How much a longer way costs."""
-    from aqmlab.metrics.together import power_law_exponent
+    from aqmlab.metrics.synchronization import power_law_exponent
 
     flows = long_lived(run, class_name)
     return power_law_exponent(
@@ -164,7 +164,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
 )
 def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """How far apart the first and the last are at the end."""
-    from aqmlab.metrics.together import amounts_between
+    from aqmlab.metrics.synchronization import amounts_between
 
     flows = long_lived(run, class_name, window)
     if len(flows) < 2:

@@ -48,7 +48,7 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
 def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """Busy time by the measured interval; in a part of the run bytes sent by what the rate allows."""
     if window != run.window:
-        from aqmlab.metrics.sampled import adds_bytes, counted
+        from aqmlab.metrics.queue_samples import adds_bytes, counted
 
         sent = None if adds_bytes(run, queue) else counted(run, queue, window, "departures_bytes")
         return None if sent is None else 800.0 * sent / (run.run.rate_bps(queue) * window.length_s)
@@ -69,7 +69,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Packets dropped by packets arrived; of a class in the measured interval only."""
     if window != run.window:
-        from aqmlab.metrics.sampled import DROPPED, counted
+        from aqmlab.metrics.queue_samples import DROPPED, counted
 
         dropped = counted(run, queue, window, *DROPPED) if class_name == EVERY_CLASS else None
         arrived = counted(run, queue, window, "arrivals_packets")

@@ -137,7 +137,7 @@ def average_in_band(
 )
 def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
     """How long the law keeps its average."""
-    from aqmlab.metrics.courses import stretches_between
+    from aqmlab.metrics.settling import stretches_between
 
     of_law, samples = thresholds(run, queue), average(run, queue)
     if of_law is None or samples is None or len(samples.t_s) < 2:
@@ -160,7 +160,7 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
 )
 def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
     """When the law has brought its average to where it can steer it."""
-    from aqmlab.metrics.courses import stretches_between
+    from aqmlab.metrics.settling import stretches_between
 
     of_law, samples = thresholds(run, queue), average(run, queue)
     if of_law is None or samples is None or len(samples.t_s) < 2:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import AqmlabError, unknown
+from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
 from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable, Setting

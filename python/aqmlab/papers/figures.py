@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.papers.measured import Asking
+from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.papers.sweep_figure import Line, sweep_figure
-from aqmlab.plots.look import AS_MADE, Look
+from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
+from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.recording import Experiment, Run
 from aqmlab.results import Cell, Results, axis_named
 from aqmlab.stats import estimate
@@ -23,7 +23,7 @@ from aqmlab.stats import estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLUMN = Look(COLUMN, 3.6, font_size=7)
+_COLUMN = Appearance(COLUMN, 3.6, font_size=7)
 """A figure that is drawn for a page fits a column."""
 
 
@@ -65,23 +65,25 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
     return file
 
 
-def curves(figure: PaperFigure, results: Results) -> tuple[Line, ...]:
+def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
     """The curves of a figure of kind ``sweep``: one for each arm, and for each label of ``curves``."""
-    asking = Asking(results)
+    asking = ExpressionValues(results)
     lines = []
     for name, points in places(figure, results):
         found = []
         for label, where in points.items():
             values = asking.values(text_of(figure, "y"), where, f"figure {figure.name}, {name}, {label}")
             found.append((label, estimate(values.values())))
-        lines.append(Line(name, tuple(found)))
+        lines.append(SweepLine(name, tuple(found)))
     return tuple(lines)
 
 
 def _unit(figure: PaperFigure, results: Results) -> str:
     """The unit of what a figure of kind ``sweep`` shows: the metric's, or that of the expression."""
     _, points = next(places(figure, results))
-    return Asking(results).unit(text_of(figure, "y"), next(iter(points.values())), f"figure {figure.name}")
+    return ExpressionValues(results).unit(
+        text_of(figure, "y"), next(iter(points.values())), f"figure {figure.name}"
+    )
 
 
 def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
@@ -114,7 +116,7 @@ def text_of(figure: PaperFigure, key: str) -> str:
     return str(figure.content[key])
 
 
-def _rows(figure: PaperFigure, lines: Sequence[Line]) -> list[tuple[Any, ...]]:
+def _rows(figure: PaperFigure, lines: Sequence[SweepLine]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = [("curve", str(figure.content["x"]), "mean", "low", "high", "n")]
     for line in lines:
         for label, found in line.points:

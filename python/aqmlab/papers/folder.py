@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.papers.entries import Entry, read_toml
 from aqmlab.papers.paper import (
     ARM,
     CAUSE_SEEDS,
@@ -29,6 +28,7 @@ from aqmlab.papers.paper import (
     Thinned,
     Threshold,
 )
+from aqmlab.papers.toml_tables import TomlTable, read_toml
 
 
 def papers_folder() -> Path:
@@ -93,7 +93,7 @@ def read_paper(path: Path) -> Paper:
     experiments = tuple(_experiment(e, path) for e in about.tables("experiment", "file"))
     files = [e.file for e in experiments]
     settings = tuple(_setting(e, files) for e in about.tables("setting", "name"))
-    reading = Entry(about.get("reading", dict, {}), f"{about.place}: [reading]")
+    reading = TomlTable(about.get("reading", dict, {}), f"{about.place}: [reading]")
     reading.only("fixed")
     return Paper(
         path=path,
@@ -110,21 +110,21 @@ def read_paper(path: Path) -> Paper:
         findings=tuple(_finding(e, expected, files, settings) for e in expected.tables("finding", "id")),
         tables=tuple(_table(e, files) for e in expected.tables("table", "id")),
         figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
-        multiverse=_multiverse(Entry(about.get("multiverse", dict, {}), f"{about.place}: [multiverse]")),
+        multiverse=_multiverse(TomlTable(about.get("multiverse", dict, {}), f"{about.place}: [multiverse]")),
     )
 
 
-def _experiment(entry: Entry, path: Path) -> PaperExperiment:
+def _experiment(entry: TomlTable, path: Path) -> PaperExperiment:
     entry.only("file", "title", "figures", "tables", "quick")
     file = entry.need("file", str)
     if not (path / file).is_file():
         raise entry.error("there is no such file in the folder")
-    quick = _thinned(Entry(entry.get("quick", dict, {}), f"{entry.place}: quick"))
+    quick = _thinned(TomlTable(entry.get("quick", dict, {}), f"{entry.place}: quick"))
     title = entry.get("title", str, file)
     return PaperExperiment(file, title, entry.texts("figures"), entry.texts("tables"), quick)
 
 
-def _thinned(entry: Entry, *others: str) -> Thinned:
+def _thinned(entry: TomlTable, *others: str) -> Thinned:
     entry.only("runs", "keep", *others)
     keep = entry.get("keep", dict, {})
     if not all(isinstance(labels, list) and labels for labels in keep.values()):
@@ -135,7 +135,7 @@ def _thinned(entry: Entry, *others: str) -> Thinned:
     return Thinned(runs, {str(axis): tuple(map(str, labels)) for axis, labels in keep.items()})
 
 
-def _setting(entry: Entry, files: list[str]) -> Setting:
+def _setting(entry: TomlTable, files: list[str]) -> Setting:
     entry.only("name", "mark", "why", "experiments", "arms", "chosen", "candidates", "test")
     candidates = entry.need("candidates", dict)
     for label, keys in candidates.items():
@@ -157,7 +157,7 @@ def _setting(entry: Entry, files: list[str]) -> Setting:
     )
 
 
-def _candidate(entry: Entry, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
+def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
     """Complain of what is no table of scenario keys where one is to be: of a scenario file, of an arm."""
     for key, value in keys.items():
         if key.endswith(SCENARIO_ENDING):
@@ -173,7 +173,9 @@ def _candidate(entry: Entry, label: str, keys: Mapping[str, Any], files: list[st
             raise entry.error(f"{what} is to have a table of scenario keys for each arm")
 
 
-def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Setting, ...]) -> Finding:
+def _finding(
+    entry: TomlTable, expected: TomlTable, files: list[str], settings: tuple[Setting, ...]
+) -> Finding:
     entry.only(
         *("id", "text", "strength", "source", "mark", "threshold"),
         *("experiment", "where", "expect", "part", "cause", "cause_seeds", "note"),
@@ -184,7 +186,7 @@ def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Se
     stated = entry.get("part", list, [])
     if bool(stated) == entry.has("expect"):
         raise entry.error("write either `expect` with its `experiment`, or [[finding.part]]s")
-    parts = [Entry(part, f"{entry.place}: part {i}") for i, part in enumerate(stated, 1)] or [entry]
+    parts = [TomlTable(part, f"{entry.place}: part {i}") for i, part in enumerate(stated, 1)] or [entry]
     name = entry.need("id", str)
     return Finding(
         name,
@@ -203,7 +205,7 @@ def _finding(entry: Entry, expected: Entry, files: list[str], settings: tuple[Se
 _STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
 
 
-def _threshold(entry: Entry, mark: str) -> Threshold:
+def _threshold(entry: TomlTable, mark: str) -> Threshold:
     """``ours: 95 %``; what the paper says as it stands, if nothing is written."""
     if not entry.has("threshold"):
         return Threshold(mark)
@@ -214,7 +216,7 @@ def _threshold(entry: Entry, mark: str) -> Threshold:
     return Threshold(basis, what)
 
 
-def _part(entry: Entry, expected: Entry, name: str, files: list[str], *, whole: bool) -> Part:
+def _part(entry: TomlTable, expected: TomlTable, name: str, files: list[str], *, whole: bool) -> Part:
     if not whole:
         entry.only("experiment", "where", "expect")
     file = entry.need("experiment", str)
@@ -223,7 +225,7 @@ def _part(entry: Entry, expected: Entry, name: str, files: list[str], *, whole: 
     return Part(file, expect, entry.labels("where"), expected.origin_of(name, expect))
 
 
-def _causes(entry: Entry, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:
+def _causes(entry: TomlTable, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:
     """Readings: one as a table, or several as a list of tables."""
     stated = entry.content.get("cause", [])
     tables = stated if isinstance(stated, list) else [stated]
@@ -240,7 +242,7 @@ def _causes(entry: Entry, settings: tuple[Setting, ...]) -> tuple[dict[str, str]
     return causes
 
 
-def _table(entry: Entry, files: list[str]) -> PublishedTable:
+def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
     entry.only(
         *("id", "title", "source", "experiment", "mark", "value", "unit"),
         *("tolerance", "both_below", "branches", "rows", "columns", "published"),
@@ -268,7 +270,7 @@ def _table(entry: Entry, files: list[str]) -> PublishedTable:
     )
 
 
-def _number(entry: Entry, cell: object) -> float | None:
+def _number(entry: TomlTable, cell: object) -> float | None:
     """A published number; ``""`` where there is none."""
     if cell == "":
         return None
@@ -277,7 +279,7 @@ def _number(entry: Entry, cell: object) -> float | None:
     return float(cell)
 
 
-def _sides(entry: Entry, key: str) -> tuple[dict[str, str], ...]:
+def _sides(entry: TomlTable, key: str) -> tuple[dict[str, str], ...]:
     sides = entry.need(key, list)
     if not all(isinstance(side, dict) and "label" in side for side in sides):
         raise entry.error(f"`{key}` is to be a list of tables, each with a `label`")
@@ -293,7 +295,7 @@ _FIGURE_KEYS = {
 """Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; a law."""
 
 
-def _figure(entry: Entry, files: list[str]) -> PaperFigure:
+def _figure(entry: TomlTable, files: list[str]) -> PaperFigure:
     kind = entry.choice("kind", _FIGURE_KEYS)
     entry.only("id", "title", "kind", *(() if kind == "law" else ("experiment",)), *_FIGURE_KEYS[kind])
     file = "" if kind == "law" else entry.need("experiment", str)
@@ -302,7 +304,7 @@ def _figure(entry: Entry, files: list[str]) -> PaperFigure:
     return PaperFigure(entry.need("id", str), entry.need("title", str), file, kind, entry.content)
 
 
-def _multiverse(entry: Entry) -> Multiverse:
+def _multiverse(entry: TomlTable) -> Multiverse:
     return Multiverse(
         entry.choice("design", DESIGNS, "one_at_a_time"),
         _thinned(entry, "design", "cause_seeds"),
@@ -310,6 +312,6 @@ def _multiverse(entry: Entry) -> Multiverse:
     )
 
 
-def _known_file(entry: Entry, file: str, files: list[str]) -> None:
+def _known_file(entry: TomlTable, file: str, files: list[str]) -> None:
     if file not in files:
         raise entry.error(str(unknown("experiment", file, files)))

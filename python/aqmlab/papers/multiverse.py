@@ -14,9 +14,9 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError, RecordingError, RunError
 from aqmlab.papers.names import names_of
-from aqmlab.papers.needed import needed
 from aqmlab.papers.paper import Finding, Paper, Thinned
 from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose, claims_of
+from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
 from aqmlab.papers.variants import Reading, axis_names, changes
@@ -142,7 +142,7 @@ def _part(paper: Paper, file: str, findings: Sequence[Finding], *, whole: bool) 
     if whole:
         return smaller, None
     names = names_of(paper, paper.experiment(file), smaller)
-    return smaller, needed(names, claims_of(findings, file), smaller=True).cells
+    return smaller, required_cells(names, claims_of(findings, file), smaller=True).cells
 
 
 def _universe(

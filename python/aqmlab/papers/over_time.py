@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.plots.look import entitle, new_figure, warmup
+from aqmlab.plots.appearance import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
@@ -29,7 +29,7 @@ _ROW = 1.2
 _MARGINS = 1.0
 
 
-class Line(NamedTuple):
+class TimeLine(NamedTuple):
     """A line of a plot: times in s and values, the number of its colour in the palette, and its width."""
 
     times: Floats
@@ -42,34 +42,34 @@ class Row(NamedTuple):
     """A row of plots: its label with the unit, and what it shows of a run, by name."""
 
     label: str
-    lines: Callable[[RunSeries, Sequence[str]], Mapping[str, Line]]
+    lines: Callable[[RunSeries, Sequence[str]], Mapping[str, TimeLine]]
 
 
-def _rates(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
+def _rates(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, TimeLine]:
     times, values = of_run.queue.t_s, of_run.queue.values
     return {
-        name: Line(times, [rate / 1e6 for rate in values[f"{name}_bps"]], color)
+        name: TimeLine(times, [rate / 1e6 for rate in values[f"{name}_bps"]], color)
         for name, color in (("arrivals", 0), ("departures", 3))
     }
 
 
-def _queue(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
-    lines = {"queue": Line(of_run.queue.t_s, of_run.queue.values["backlog_packets"], 0)}
+def _queue(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, TimeLine]:
+    lines = {"queue": TimeLine(of_run.queue.t_s, of_run.queue.values["backlog_packets"], 0)}
     if "avg" in of_run.law:
-        lines["average"] = Line(*of_run.law["avg"], 3, 1.0)
+        lines["average"] = TimeLine(*of_run.law["avg"], 3, 1.0)
     return lines
 
 
-def _law(of_run: RunSeries, laws: Sequence[str]) -> dict[str, Line]:
+def _law(of_run: RunSeries, laws: Sequence[str]) -> dict[str, TimeLine]:
     known = [law for law in laws if law in of_run.law]
-    return {law: Line(*of_run.law[law], i, 1.0) for i, law in enumerate(known)}
+    return {law: TimeLine(*of_run.law[law], i, 1.0) for i, law in enumerate(known)}
 
 
-def _signals(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, Line]:
+def _signals(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, TimeLine]:
     times, values = of_run.queue.t_s, of_run.queue.values
     by_aqm, others = values["dropped_by_aqm_per_s"], values["dropped_not_by_aqm_per_s"]
     drops = [a + b for a, b in zip(by_aqm, others, strict=True)]
-    return {"marks": Line(times, values["marked_per_s"], 0), "drops": Line(times, drops, 3)}
+    return {"marks": TimeLine(times, values["marked_per_s"], 0), "drops": TimeLine(times, drops, 3)}
 
 
 ROWS: dict[str, Row] = {
@@ -152,6 +152,6 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
     return drawn
 
 
-def _draw(axes: Axes, lines: Mapping[str, Line]) -> None:
+def _draw(axes: Axes, lines: Mapping[str, TimeLine]) -> None:
     for name, line in lines.items():
         axes.plot(line.times, line.values, color=PALETTE[line.color], linewidth=line.width, label=name)

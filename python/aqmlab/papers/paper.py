@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aqmlab.claims.scan import Origin
+from aqmlab.claims.scan import SourceLocation
 
 MARKS = ("given", "inferred", "recalled", "unknown")
 """How well a value is known; ``papers/README.md`` says what each means."""
@@ -129,7 +129,7 @@ class Part:
     experiment: str
     expect: str
     where: Mapping[str, str]
-    origin: Origin = field(default_factory=Origin, compare=False)
+    origin: SourceLocation = field(default_factory=SourceLocation, compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TypeVar
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
 from aqmlab.papers.names import names_of
-from aqmlab.papers.needed import Needed, Question, needed
 from aqmlab.papers.paper import Finding, Paper, PaperFigure, PublishedTable, Thinned
+from aqmlab.papers.required_cells import Question, RequiredCells, required_cells
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_finding
 from aqmlab.papers.tables import FilledTable, fill
@@ -94,7 +94,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     store: Path | str | None = None,
     jobs: int | None = None,
     progress: Watcher | None = None,
-    told: Callable[[Mapping[str, Needed]], object] | None = None,
+    told: Callable[[Mapping[str, RequiredCells]], object] | None = None,
 ) -> Reproduction:
     """Run a paper's experiments, score its findings, fill its tables.
 
@@ -116,7 +116,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     progress
         Told how far it is.
     told
-        Told before the first run which cells are needed, by file, if something is named.
+        Told before the first run which cells are required, by file, if something is named.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
                 *(table for table in tables if table.experiment == file),
                 *(figure for figure in figures if figure.experiment == file),
             ]
-            parts[file] = needed(names[file], asked, smaller=quick)
+            parts[file] = required_cells(names[file], asked, smaller=quick)
     among = {file: part.cells for file, part in parts.items()}
     if told is not None:
         told(parts)
@@ -238,7 +238,7 @@ def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]
         return scored
     thinned = runner.paper.multiverse.for_causes(scored.finding)
     files = dict.fromkeys(part.experiment for part in scored.finding.parts)
-    among = {file: needed(names[file], claims_of([scored.finding], file)).cells for file in files}
+    among = {file: required_cells(names[file], claims_of([scored.finding], file)).cells for file in files}
     others = []
     for cause in scored.finding.causes:
         results = {

@@ -11,11 +11,10 @@ from typing import Any
 from aqmlab.claims.text import placed_sentence
 from aqmlab.figures import NO_VALUE, decimal_places, number
 from aqmlab.files import save
-from aqmlab.papers.evidence import comparisons, evidence, explanation
 from aqmlab.papers.paper import STRENGTHS, THRESHOLD_BASES, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
-from aqmlab.papers.scoring import ScoredFinding
+from aqmlab.papers.scoring import ScoredFinding, comparisons, evidence, explanation
 from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
 from aqmlab.stats import Estimate
 

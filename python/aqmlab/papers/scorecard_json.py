@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from aqmlab.claims.score import scored_json
-from aqmlab.papers.evidence import evidence, explanation
 from aqmlab.papers.paper import STRENGTHS, Setting
 from aqmlab.papers.reproduce import Reproduction
-from aqmlab.papers.scoring import ScoredFinding
+from aqmlab.papers.scoring import ScoredFinding, evidence, explanation
 from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 

@@ -1,17 +1,21 @@
-"""Findings as claims, scored by the runs of their experiments."""
+"""Findings as claims: their scores, what decided each, and what a smaller version of an experiment lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from aqmlab.claims import Claim, Names, Scored, score
+from aqmlab.claims import Claim, ClaimComparison, Names, Scored, score
+from aqmlab.claims.names import CLASS, FROM, QUEUE, UNTIL, WINDOW
+from aqmlab.claims.scan import MisplacedError
+from aqmlab.claims.score import foremost
+from aqmlab.claims.text import MOST_SHOWN, placed_sentence
+from aqmlab.claims.tree import BestIs, Choice, Label, Matcher, Node, Pick, children, label
 from aqmlab.errors import ScenarioError
-from aqmlab.papers.left_out import left_out
 from aqmlab.papers.paper import Finding, Part
 from aqmlab.results import Results
-from aqmlab.stats.verdict import Verdict, all_of, undecided
+from aqmlab.stats.decision import Decision, all_of, undecided
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class ScoredFinding:
     """
 
     finding: Finding
-    verdict: Verdict
+    verdict: Decision
     parts: tuple[Scored, ...]
-    explained: tuple[Verdict, ...] = ()
+    explained: tuple[Decision, ...] = ()
 
     @property
     def status(self) -> str:
@@ -91,7 +95,7 @@ def score_finding(
 def _why_left_out(
     claim: Claim, names: Names, smaller: Smaller, whole: Names | None, error: ScenarioError
 ) -> str:
-    lacking = left_out(claim, whole, names) if whole else ""
+    lacking = missing_labels(claim, whole, names) if whole else ""
     if lacking:
         return f"{lacking}: left out by {smaller.by} (`keep` in paper.toml)"
     return f"what {smaller.by} keeps (`keep` in paper.toml) is not enough: {error}"
@@ -103,3 +107,86 @@ def claim_of(finding: Finding, part: Part) -> Claim:
     return Claim(
         finding.name, part.expect, finding.text, part.where, finding.strength, finding.source, origin
     )
+
+
+def missing_labels(claim: Claim, whole: Names, small: Names) -> str:
+    """The labels that a claim names and that only the whole experiment has: ```48` of `buffer```."""
+    named = [*_labels_of(claim.where), *_named(claim.tree)]
+    return _lacking(named, whole, small)
+
+
+def missing_labels_of(where: Mapping[str, str], whole: Names, small: Names) -> str:
+    """The same of what ``where`` fixes."""
+    return _lacking(_labels_of(where), whole, small)
+
+
+def _labels_of(where: Mapping[str, str]) -> list[tuple[Label, Label]]:
+    return [(label(axis), label(of)) for axis, of in where.items()]
+
+
+def _named(node: Node) -> Iterator[tuple[Label, Label]]:
+    """Axis, or whatever else stands before a label, and label."""
+    match node:
+        case Matcher():
+            yield node.key, node.value
+        case Choice():
+            for pick in node.picks:
+                if isinstance(pick, Pick):
+                    yield from ((node.axis, end) for end in (pick.first, pick.last) if end is not None)
+        case BestIs():
+            yield from ((node.best.over[0].axis, of) for of in node.labels)
+    for child in children(node):
+        yield from _named(child)
+
+
+def _lacking(named: list[tuple[Label, Label]], whole: Names, small: Names) -> str:
+    lacking = []
+    for axis, of in named:
+        if axis.text in (FROM, UNTIL, WINDOW, QUEUE, CLASS):
+            continue
+        try:
+            key = whole.key(axis)
+        except MisplacedError:
+            continue  # a parameter of a metric
+        if of.text in whole.labels(key) and of.text not in small.labels(key):
+            lacking.append(f"`{of.text}` of `{whole.short(key)}`")
+    return ", ".join(dict.fromkeys(lacking))
+
+
+def evidence(scored: ScoredFinding) -> tuple[str, ...]:
+    """The comparisons that decided a finding, a sentence each, and how many more of them there are.
+
+    Of a finding that fails the clearest failures, of one that holds what is nearest to failing; for one that
+    is undecided the reason comes first.
+    """
+    deciding = [each for each in scored.parts if each.status == scored.status]
+    reasons = [
+        each.verdict.reason
+        for each in deciding
+        if each.verdict.reason and (scored.status == "undecided" or not each.parts)
+    ]
+    parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
+    said = [*dict.fromkeys(reasons), *map(placed_sentence, parts[:MOST_SHOWN])]
+    more = len(parts) - MOST_SHOWN
+    return (*said, f"and {more} more") if more > 0 else tuple(said)
+
+
+def comparisons(scored: ScoredFinding) -> tuple[ClaimComparison, ...]:
+    """Every comparison that was made for a finding, in the order of its statements."""
+    return tuple(part for each in scored.parts for part in each.parts)
+
+
+def explanation(scored: ScoredFinding) -> str:
+    """Why a finding does not hold, as far as it is known."""
+    if scored.status == "holds":
+        return ""
+    finding = scored.finding
+    said = [finding.note] if finding.note else []
+    for cause, verdict in zip(finding.causes, scored.explained, strict=False):
+        reading = ", ".join(f"{name}: {label}" for name, label in cause.items())
+        said.append(f"With another reading ({reading}), all else the same, it {_verb(verdict.status)}.")
+    return " ".join(said) or "No cause is known."
+
+
+def _verb(status: str) -> str:
+    return "stays undecided" if status == "undecided" else status

@@ -13,7 +13,7 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
 from aqmlab.papers.over_time import COLUMN, LETTERS
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.plots.look import arm_color, arm_look, entitle, legend_below, new_figure
+from aqmlab.plots.appearance import arm_color, arm_look, entitle, legend_below, new_figure
 from aqmlab.stats import Estimate
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ _ROOM = 0.05
 
 
 @dataclass(frozen=True)
-class Line:
+class SweepLine:
     """A curve: an estimate for each label of the axis."""
 
     label: str
     points: tuple[tuple[str, Estimate | None], ...]
 
 
-def sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line], unit: str) -> Figure:
+def sweep_figure(figure: PaperFigure, title: str, lines: Sequence[SweepLine], unit: str) -> Figure:
     """Draw the curves of a figure of kind ``sweep``, whose values are in ``unit``."""
     from matplotlib.patches import Patch
 
@@ -68,7 +68,9 @@ def sweep_figure(figure: PaperFigure, title: str, lines: Sequence[Line], unit: s
     return drawn
 
 
-def _draw(axes: Axes, i: int, line: Line, places: Sequence[float], shown: tuple[str, float | None]) -> None:
+def _draw(
+    axes: Axes, i: int, line: SweepLine, places: Sequence[float], shown: tuple[str, float | None]
+) -> None:
     known = [(x, e) for x, (_, e) in zip(places, line.points, strict=True) if e is not None]
     xs = [x for x, _ in known]
     means = [display_value(e.mean, *shown) for _, e in known]
@@ -83,7 +85,7 @@ def _draw(axes: Axes, i: int, line: Line, places: Sequence[float], shown: tuple[
         axes.fill_between(xs, lows, highs, color=arm_color(i), alpha=0.2, linewidth=0)
 
 
-def _ends(line: Line) -> chain[float]:
+def _ends(line: SweepLine) -> chain[float]:
     """Means of a curve and ends of their intervals."""
     known = [e for _, e in line.points if e is not None]
     return chain.from_iterable([v for v in (e.low, e.mean, e.high) if v is not None] for e in known)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.papers.measured import Asking
+from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.paper import SCORED_MARKS, PublishedTable
 from aqmlab.results import Results
 from aqmlab.stats import Estimate, estimate
@@ -86,7 +86,7 @@ def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> F
     ScenarioError
         If its expression is wrong.
     """
-    asking = Asking(results)
+    asking = ExpressionValues(results)
     rows = []
     for row, numbers in zip(table.rows, table.published, strict=True):
         pairs = zip(table.columns, numbers, strict=True)
@@ -99,7 +99,7 @@ def _cell(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
     row: Mapping[str, str],
     column: Mapping[str, str],
     published: float | None,
-    asking: Asking,
+    asking: ExpressionValues,
     lenient: bool,
 ) -> TableCell:
     what = f"table {table.name}, {row['label']}, {column['label']}"
@@ -120,7 +120,7 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
     row: Mapping[str, str],
     column: Mapping[str, str],
     values: Mapping[int, float | None],
-    asking: Asking,
+    asking: ExpressionValues,
     what: str,
 ) -> tuple[Branch, ...]:
     condition, _ = cell_expression(table.branches, row, column, what)

@@ -14,10 +14,10 @@ from aqmlab.errors import HostError, UsageError
 from aqmlab.figures import listed
 from aqmlab.files import write_whole
 from aqmlab.metrics import Measured, measure
+from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
 from aqmlab.plots.ladder import ladder, ladder_rows
-from aqmlab.plots.look import AS_MADE, STYLE, Look
 from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
@@ -35,14 +35,14 @@ Draw = Callable[[Experiment, Sequence[Measured], Table, View], "Figure"]
 Rows = Callable[[Experiment, Sequence[Measured], Table, View], Iterator[tuple[Any, ...]]]
 
 
-class Kind(NamedTuple):
+class FigureKind(NamedTuple):
     """A kind of figure: how it is drawn, and its numbers, the names of the columns first."""
 
     draw: Draw
     rows: Rows | None = None
 
 
-def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) -> Kind:
+def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) -> FigureKind:
     """A figure of the whole experiment, which refuses a choice of flows, arms or times."""
 
     def draw(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
@@ -51,10 +51,10 @@ def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) ->
             raise UsageError(f"`{kind}` shows the whole experiment; leave out {listed(given)}")
         return figure(experiment, runs, results)
 
-    return Kind(draw)
+    return FigureKind(draw)
 
 
-def _compared(kind: str) -> Kind:
+def _compared(kind: str) -> FigureKind:
     """A figure of many runs, which an experiment has too: a case with several arms and seeds."""
 
     def figure(experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View) -> Figure:
@@ -66,7 +66,7 @@ def _compared(kind: str) -> Kind:
         found = of_many(kind).rows
         return iter(()) if found is None else found(Results.of_experiment(experiment), view, results.queue)
 
-    return Kind(figure, rows)
+    return FigureKind(figure, rows)
 
 
 def of_many(kind: str) -> OfMany:
@@ -89,17 +89,17 @@ def of_many(kind: str) -> OfMany:
     raise UsageError(f"there is no figure `{kind}` of a sweep; there are {known}")
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, FigureKind] = {
     "series": _whole(series),
     "delay-cdf": _whole(delay_cdf),
     "goodput-delay": _whole(goodput_delay),
-    "goodput-rtt": Kind(goodput_rtt, goodput_rtt_rows),
+    "goodput-rtt": FigureKind(goodput_rtt, goodput_rtt_rows),
     "variance-time": _whole(variance_time),
-    "cwnd": Kind(cwnd, trace_rows),
-    "srtt": Kind(srtt, trace_rows),
-    "time-sequence": Kind(time_sequence, sequence_rows),
-    "cumulative-ack": Kind(cumulative_ack, cumulative_rows),
-    "ladder": Kind(ladder, ladder_rows),
+    "cwnd": FigureKind(cwnd, trace_rows),
+    "srtt": FigureKind(srtt, trace_rows),
+    "time-sequence": FigureKind(time_sequence, sequence_rows),
+    "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
+    "ladder": FigureKind(ladder, ladder_rows),
     "box": _compared("box"),
     "bar": _compared("bar"),
 }
@@ -115,7 +115,7 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     *,
     queue: str | None = None,
     view: View = EVERYTHING,
-    look: Look = AS_MADE,
+    look: Appearance = AS_MADE,
 ) -> Path:
     """Draw one figure; see :func:`aqmlab.plot`.
 
@@ -154,7 +154,7 @@ def figure_of(
     *,
     queue: str | None = None,
     view: View = EVERYTHING,
-    look: Look = AS_MADE,
+    look: Appearance = AS_MADE,
 ) -> Figure:
     """Make one figure, which the caller may change and save; see :func:`aqmlab.figure`.
 
@@ -178,7 +178,7 @@ def draw_many(  # noqa: PLR0913 (keyword arguments)
     *,
     queue: str | None = None,
     view: View = EVERYTHING,
-    look: Look = AS_MADE,
+    look: Appearance = AS_MADE,
 ) -> Path:
     """Draw one figure of a sweep; see :func:`aqmlab.plot`.
 
@@ -208,7 +208,7 @@ def version_of(results: Results) -> str:
     return ", ".join(sorted({manifest.aqmlab_version for manifest in manifests}))
 
 
-def made(figure: Callable[[], Figure], look: Look) -> Figure:
+def made(figure: Callable[[], Figure], look: Appearance) -> Figure:
     """Draw a figure to be changed by whoever asked for it."""
     with look.applied():
         drawn = figure()
@@ -217,7 +217,7 @@ def made(figure: Callable[[], Figure], look: Look) -> Figure:
         return drawn
 
 
-def known_kind(kind: str) -> Kind:
+def known_kind(kind: str) -> FigureKind:
     """The kind of figure of a name.
 
     Raises
@@ -243,7 +243,9 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
         raise UsageError(f"`{file}` has no format that can be drawn; let it end in {', '.join(formats)}")
 
 
-def save(figure: Callable[[], Figure], file: Path, title: str, version: str, look: Look = AS_MADE) -> None:
+def save(
+    figure: Callable[[], Figure], file: Path, title: str, version: str, look: Appearance = AS_MADE
+) -> None:
     """Draw a figure in the style of all and write it.
 
     Raises

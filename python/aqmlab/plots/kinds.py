@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.metrics import Measured
-from aqmlab.plots.look import (
+from aqmlab.plots.appearance import (
     arm_color,
     arm_look,
     arm_mark,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
 from aqmlab.metrics import Measured
-from aqmlab.plots.look import entitle, legend_below, new_figure, points_of, text_width
+from aqmlab.plots.appearance import entitle, legend_below, new_figure, points_of, text_width
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
 from aqmlab.plots.view import View

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.laws import CURVES, RESPONSES, Bench, Curve, Response, law_curves, law_responses
+from aqmlab.plots.appearance import AS_MADE, Appearance, arm_look, entitle, legend_below, new_figure
 from aqmlab.plots.draw import check_format, save, write_csv
 from aqmlab.plots.kinds import single
-from aqmlab.plots.look import AS_MADE, Look, arm_look, entitle, legend_below, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     presets: bool = False,
     seed: int = 1,
     bench: Bench | None = None,
-    look: Look = AS_MADE,
+    look: Appearance = AS_MADE,
     heading: str | None = None,
 ) -> Path:
     """Draw a discipline's law; see :func:`aqmlab.plot_law`.

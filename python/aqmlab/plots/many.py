@@ -14,8 +14,7 @@ from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Measured, Metric, find
 from aqmlab.metrics.flow import goodputs
-from aqmlab.plots.kinds import cloud, cloud_notes
-from aqmlab.plots.look import (
+from aqmlab.plots.appearance import (
     arm_color,
     arm_dash,
     arm_look,
@@ -27,6 +26,7 @@ from aqmlab.plots.look import (
     text_width,
     width_asked,
 )
+from aqmlab.plots.kinds import cloud, cloud_notes
 from aqmlab.plots.view import View
 from aqmlab.reports.sweep.differences import differences
 from aqmlab.reports.sweep.distributions import delay_cdf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.plots.look import entitle, legend_below, new_figure
+from aqmlab.plots.appearance import entitle, legend_below, new_figure
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_QUEUE, Measured
-from aqmlab.plots.look import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
+from aqmlab.plots.appearance import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
 from aqmlab.reports.by_class import Points, class_names, rtt_points

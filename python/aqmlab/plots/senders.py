@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.metrics import Measured
-from aqmlab.plots.look import warmup
+from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run

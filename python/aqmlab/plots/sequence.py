@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Measured
-from aqmlab.plots.look import warmup
+from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run

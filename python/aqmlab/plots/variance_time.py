@@ -11,8 +11,8 @@ from aqmlab.errors import UsageError
 from aqmlab.figures import estimate_text
 from aqmlab.metrics import Measured
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
+from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.kinds import single
-from aqmlab.plots.look import arm_color, arm_look, legend_below
 from aqmlab.plots.panels import plain_powers
 from aqmlab.recording import Experiment
 from aqmlab.reports.charts import FAINT

@@ -1,6 +1,8 @@
-"""The answer in a sentence or two, from the table and from nothing else."""
+"""The answer in a sentence or two, from the table alone; which arms are the best of a column."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 from aqmlab.answers import Table
 from aqmlab.figures import display_unit, estimate_text, listed, number
@@ -102,3 +104,33 @@ def _present(table: Table, metric: str) -> dict[str, Estimate]:
 
 def _text(est: Estimate, unit: str) -> str:
     return f"{estimate_text(est, unit)} {display_unit(unit)}"
+
+
+def best_arms(
+    means: Mapping[str, float], better: str, difference: Callable[[str, str], Estimate | None]
+) -> frozenset[str]:
+    """The arm of the best mean, and the arms whose paired difference to it may be zero.
+
+    Parameters
+    ----------
+    means
+        By arm.
+    better
+        ``"less"``, ``"more"``, or empty where neither is.
+    difference
+        Of two arms, seed by seed.
+
+    Returns
+    -------
+    frozenset
+        Empty where nobody differs: a mark would say nothing.
+    """
+    if not better or len(means) < 2:
+        return frozenset()
+    top = (min if better == "less" else max)(means, key=lambda arm: means[arm])
+    chosen = set()
+    for arm in means:
+        found = difference(arm, top)
+        if found is not None and not found.excludes_zero():
+            chosen.add(arm)
+    return frozenset() if len(chosen) == len(means) else frozenset(chosen)

@@ -11,7 +11,7 @@ from aqmlab.comparison import Compared
 from aqmlab.figures import change_text, counted, display_unit, estimate_text
 from aqmlab.metrics import Measured, measure
 from aqmlab.reports import charts
-from aqmlab.reports.figures import Axis, Dash, Figure, interval, source
+from aqmlab.reports.figures import ChartAxis, Dash, Figure, interval, source
 from aqmlab.reports.live import CHART, lateness_chart, live_context
 from aqmlab.reports.page import page
 from aqmlab.reports.render import command
@@ -100,8 +100,8 @@ def delay_chart(
     longest = max((h.quantile(0.999) or 0.0 for _, both in pairs for h in both), default=0.0) / 1e6
     fig = Figure(
         "Queueing delay, all seeds together",
-        x=Axis("queueing delay [ms]", range=interval(0, longest * 1.02 or 1.0)),
-        y=Axis("share of packets", range=interval(0, 1.01)),
+        x=ChartAxis("queueing delay [ms]", range=interval(0, longest * 1.02 or 1.0)),
+        y=ChartAxis("share of packets", range=interval(0, 1.01)),
     )
     for i, (arm, both) in enumerate(pairs):
         for (name, dash), histogram in zip(_SIDES, both, strict=True):

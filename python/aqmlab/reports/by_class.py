@@ -13,7 +13,7 @@ from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.reports import charts
-from aqmlab.reports.figures import Axis, Figure, source
+from aqmlab.reports.figures import ChartAxis, Figure, source
 from aqmlab.results import Cell, Results
 
 CHART = "chart-goodput_rtt"
@@ -89,7 +89,7 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
 
 def rtt_chart(points: Points, arms: Sequence[str]) -> Figure:
     """Goodput against RTT: an arm has its colour, a class its mark."""
-    x, y = Axis("RTT without queueing [ms]"), Axis("goodput of a flow [Mbit/s]")
+    x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")
     fig = Figure("Goodput against RTT", x=x, y=y)
     classes = class_names(points)
     for (arm, name), (rtts, goodputs) in points.items():

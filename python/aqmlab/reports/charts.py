@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
 from aqmlab.reports.bokeh_json import Model
-from aqmlab.reports.figures import PALETTE, Axis, Figure, cursor, interval, source
+from aqmlab.reports.figures import PALETTE, ChartAxis, Figure, cursor, interval, source
 from aqmlab.series import RunSeries
 
 FAINT = 0.35
@@ -48,7 +48,7 @@ def time_charts(
         sources["stalls"] = _sources("stalls", [_stall_columns(of_run) for of_run in series], first)
 
     def chart(title: str, kind: str, lines: Sequence[tuple[str, str, str, float]], label: str = "") -> Figure:
-        fig = Figure(title, x=Axis(label, range=x_range), height=190)
+        fig = Figure(title, x=ChartAxis(label, range=x_range), height=190)
         fig.follow(shared_cursor)
         fig.upright(warmup_s)
         if stalled:
@@ -149,8 +149,8 @@ def delay_cdf_chart(runs: Sequence[Measured], arms: Sequence[str], queue: str) -
     longest = max((histogram.quantile(0.999) or 0.0 for histogram in merged.values()), default=0.0) / 1e6
     fig = Figure(
         "Queueing delay, all seeds together",
-        x=Axis("queueing delay [ms]", range=interval(0, longest * 1.02 or 1.0)),
-        y=Axis("share of packets", range=interval(0, 1.01)),
+        x=ChartAxis("queueing delay [ms]", range=interval(0, longest * 1.02 or 1.0)),
+        y=ChartAxis("share of packets", range=interval(0, 1.01)),
     )
     for i, (arm, histogram) in enumerate(merged.items()):
         if histogram.total:
@@ -189,7 +189,9 @@ def trade_off_chart(points: Mapping[str, tuple[Sequence[float], Sequence[float]]
         By arm: delays in ms and goodputs in Mbit/s.
     """
     fig = Figure(
-        "Goodput against mean queueing delay", x=Axis("mean queueing delay [ms]"), y=Axis("goodput [Mbit/s]")
+        "Goodput against mean queueing delay",
+        x=ChartAxis("mean queueing delay [ms]"),
+        y=ChartAxis("goodput [Mbit/s]"),
     )
     for i, (arm, (delays, goodputs)) in enumerate(points.items()):
         if delays:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.claims import Part, Scored, counts
+from aqmlab.claims import ClaimComparison, Scored, counts
 from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text, where_text
 from aqmlab.figures import listed
 
@@ -37,21 +37,21 @@ def _claim(scored: Scored) -> dict[str, Any]:
     }
 
 
-def _tables(parts: Sequence[Part]) -> list[dict[str, Any]]:
+def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
     """A table for all comparisons of the same two expressions, a row a place."""
-    alike: dict[tuple[str, ...], list[Part]] = {}
+    alike: dict[tuple[str, ...], list[ClaimComparison]] = {}
     for part in parts:
         alike.setdefault(_heads(part), []).append(part)
     return [{"heads": heads, "rows": [_row(part) for part in of]} for heads, of in alike.items()]
 
 
-def _heads(part: Part) -> tuple[str, ...]:
+def _heads(part: ClaimComparison) -> tuple[str, ...]:
     """What the columns of a comparison hold; a constant is in the claim already."""
     sides = [side.text for side in (part.left, part.right) if side is not None and not side.constant]
     return (*sides, part.effect) if part.effect != "value" else tuple(sides)
 
 
-def _row(part: Part) -> dict[str, Any]:
+def _row(part: ClaimComparison) -> dict[str, Any]:
     figures = [
         side_text(side, part) for side in (part.left, part.right) if side is not None and not side.constant
     ]

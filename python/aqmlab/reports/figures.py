@@ -3,12 +3,13 @@
 A figure has a title, two axes and marks that take their numbers from columns of a :class:`Source`::
 
     shared = interval(0, 60)
-    backlog = Figure("Backlog [packets]", x=Axis("time [s]", range=shared), height=190)
+    backlog = Figure("Backlog [packets]", x=ChartAxis("time [s]", range=shared), height=190)
     run = source({"t": [0.0, 0.1], "backlog": [3, 7], "low": [2, 6], "high": [4, 8]})
     backlog.band(run, "t", "low", "high", color=PALETTE[0])
     backlog.line(run, "t", "backlog", color=PALETTE[0], label="RED")
-    cost = Figure("Drops", x=Axis("flows", scale="log"), y=Axis("drops [%]", scale="log"))
-    grid = Figure("Delay", x=Axis("limit", factors=["10p", "20p"]), y=Axis("rate", factors=["1Mbit"]))
+    cost = Figure("Drops", x=ChartAxis("flows", scale="log"), y=ChartAxis("drops [%]", scale="log"))
+    limits, rates = ChartAxis("limit", factors=["10p", "20p"]), ChartAxis("rate", factors=["1Mbit"])
+    grid = Figure("Delay", x=limits, y=rates)
     grid.heat(source(cells), "limit", "rate", "delay", low=0, high=80, unit="ms")
     figures = {"chart-backlog": backlog, "chart-cost": cost, "chart-delay": grid}
     text = page("my.html.j2", [], context, figures)
@@ -49,7 +50,7 @@ Tip = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """One axis.
 
     Attributes
@@ -119,14 +120,14 @@ class Figure:
         self,
         title: str,
         *,
-        x: Axis | None = None,
-        y: Axis | None = None,
+        x: ChartAxis | None = None,
+        y: ChartAxis | None = None,
         height: int = 320,
         tips: Sequence[Tip] = (("", "$name"), ("x", "$x{0.00}"), ("y", "$y{0.000}")),
     ) -> None:
         self.title = title
         self.height = height
-        self._axes = (x or Axis(), y or Axis())
+        self._axes = (x or ChartAxis(), y or ChartAxis())
         self._tips = tips
         self._marks: list[Model] = []
         self._own_tips: list[tuple[Model, Sequence[Tip]]] = []
@@ -377,7 +378,7 @@ def charts_json(figures: Mapping[str, Figure]) -> dict[str, Any]:
     return document({place: figure.model(place) for place, figure in figures.items()})
 
 
-def _axis(axis: Axis) -> tuple[Model, Model, Model]:
+def _axis(axis: ChartAxis) -> tuple[Model, Model, Model]:
     """Axis, range and scale."""
     look: dict[str, Any] = {
         "axis_label": axis.label or None,

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aqmlab.faithfulness import Verdict, grouped, together
+from aqmlab.faithfulness import Verdict, combined, grouped
 from aqmlab.figures import NO_VALUE, shown
 from aqmlab.metrics import Histogram
 from aqmlab.reports import charts
-from aqmlab.reports.figures import Axis, Figure, source
+from aqmlab.reports.figures import ChartAxis, Figure, source
 
 CHART = "chart-lateness"
 _MOST_POINTS = 300
@@ -22,7 +22,7 @@ def live_context(verdicts: Sequence[Verdict], arms: Sequence[str]) -> dict[str, 
     if not verdicts:
         return None
     return {
-        "verdict": together(verdicts),
+        "verdict": combined(verdicts),
         "faithful": all(verdict.faithful for verdict in verdicts),
         "runs": [_row(verdict) for verdict in verdicts],
         "causes": list(dict.fromkeys(cause for verdict in verdicts for cause in verdict.part("drops"))),
@@ -114,11 +114,11 @@ def _fact(value: object) -> str:
 
 
 def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure | None:
-    """How many packets left at least so late, of each arm, all seeds together."""
+    """How many packets left at least so late, of each arm, all seeds combined."""
     fig = Figure(
         "Packets that left at least so late",
-        x=Axis("lateness [us]", scale="log"),
-        y=Axis("share of packets", scale="log"),
+        x=ChartAxis("lateness [us]", scale="log"),
+        y=ChartAxis("share of packets", scale="log"),
     )
     for i, arm in enumerate(arms):
         merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])

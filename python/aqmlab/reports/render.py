@@ -16,8 +16,7 @@ from aqmlab.figures import display_unit, display_value, estimate_parts, estimate
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, measure
 from aqmlab.recording import Experiment, Run
 from aqmlab.reports import charts
-from aqmlab.reports.answer import answer, best_arm
-from aqmlab.reports.best import best_arms
+from aqmlab.reports.answer import answer, best_arm, best_arms
 from aqmlab.reports.by_class import CHART as RTT_CHART
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_context, rtt_points, rtts_differ
 from aqmlab.reports.figures import Figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured, QueueTotals
@@ -30,7 +30,7 @@ def balanced(results: Results) -> Check:
             ]
         if wrong:
             sentence = f"packet counts do not balance: {wrong[0]}"
-            findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
+            findings.append(CellDoubt(cell, "serious", sentence, _REPORT_IT, len(wrong)))
     finding = f"all {packets:,} arrivals are accounted for".replace(",", " ")
     return Check(kind, "packet counts balance", finding, merged(kind, results, findings))
 
@@ -48,7 +48,7 @@ def distributions(results: Results) -> Check:
         if wrong:
             queue, seed = wrong[0]
             sentence = f"the delay distribution at `{queue}` lacks packets (seed {seed})"
-            findings.append(Finding(cell, "serious", sentence, _REPORT_IT, len(wrong)))
+            findings.append(CellDoubt(cell, "serious", sentence, _REPORT_IT, len(wrong)))
     finding = "every departure is counted; percentiles are exact to 1 %"
     return Check(kind, "delay distributions are complete", finding, merged(kind, results, findings))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.plan import Link
-from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured
@@ -46,23 +46,25 @@ def is_the_bottleneck(results: Results) -> Check:
     return Check(kind, f"{which} is the bottleneck", text, merged(kind, results, findings))
 
 
-def _doubted(cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence[Measured]) -> Finding | None:
+def _doubted(
+    cell: Cell, name: str, queues: Mapping[str, _Queue], runs: Sequence[Measured]
+) -> CellDoubt | None:
     queue = queues[name]
     busy = f"busy {queue.busy_percent:.1f} % of the time"
     idle = 100.0 - queue.busy_percent
     greedy = any(run.run.plan.greedy for run in runs)
     if queue.most_waiting <= 1:
         sentence = f"`{name}` never had more than one packet waiting ({busy}): its discipline has no effect"
-        return Finding(cell, "serious", sentence, _elsewhere(name, queues), idle)
+        return CellDoubt(cell, "serious", sentence, _elsewhere(name, queues), idle)
     if queue.interventions == 0:
         sentence = f"`{name}` neither dropped nor marked a packet ({busy}): its discipline made no decision"
-        return Finding(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
+        return CellDoubt(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
     if queue.busy_percent < BUSY_PERCENT and greedy:
         sentence = f"`{name}` was {busy}, although some flows always have data to send"
-        return Finding(cell, "warning", sentence, _WHY_IDLE, idle)
+        return CellDoubt(cell, "warning", sentence, _WHY_IDLE, idle)
     if queue.busy_percent < BUSY_PERCENT:
         sentence = f"`{name}` was {busy}: the load does not fill it"
-        return Finding(cell, "note", sentence, _MORE_LOAD, idle)
+        return CellDoubt(cell, "note", sentence, _MORE_LOAD, idle)
     return None
 
 
@@ -100,7 +102,7 @@ def buffer_is_reached(results: Results) -> Check:
                 " waited): its size has no effect"
             )
             remedy = "a larger buffer changes nothing; compare smaller buffers or raise the load"
-            findings.append(Finding(cell, "note", sentence, remedy, -queue.most_waiting))
+            findings.append(CellDoubt(cell, "note", sentence, remedy, -queue.most_waiting))
     return Check(kind, question, "it was full at times in every cell", merged(kind, results, findings))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
 from aqmlab.plan import REQUESTS, TRACE, TrafficClass
-from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
     from aqmlab.manifest import LinkInfo
@@ -54,7 +54,7 @@ def no_more_than_carried(results: Results) -> Check:
                 f"the flows that cross `{worst.queue}` got {got}, headers included, but it carried {carried}"
                 f" of them and {before} may have been on the way before (seed {run.run.seed})"
             )
-            findings.append(Finding(cell, "serious", sentence, _REMEDY, worst.share))
+            findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))
     finding = f"at most {100 * highest:.1f} % of it, headers included"
     return Check(kind, "flows got what their queues carried", finding, merged(kind, results, findings))
 

@@ -76,7 +76,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CellDoubt:
     """A doubt about a single cell.
 
     Attributes
@@ -92,9 +92,9 @@ class Finding:
     badness: float = 0.0
 
 
-def merged(kind: str, results: Results, findings: Iterable[Finding]) -> tuple[Doubt, ...]:
+def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[Doubt, ...]:
     """One doubt for all findings of the same severity and remedy, in the words of the worst of them."""
-    alike: dict[tuple[Severity, str], list[Finding]] = {}
+    alike: dict[tuple[Severity, str], list[CellDoubt]] = {}
     for finding in findings:
         alike.setdefault((finding.severity, finding.remedy), []).append(finding)
     doubts = []

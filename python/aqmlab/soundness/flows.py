@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.plan import TrafficClass, quantity_text
-from aqmlab.soundness.doubt import Check, Finding, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
     from aqmlab.metrics import FlowTotals, Measured
@@ -41,7 +41,7 @@ def limited_by_windows(results: Results) -> Check:
                 f" their window, {largest}, not by the network"
             )
             remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless the window limit is intended"
-            findings.append(Finding(cell, "warning", sentence, remedy, percent))
+            findings.append(CellDoubt(cell, "warning", sentence, remedy, percent))
     finding = "no greedy flow fills its window limit"
     return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqmlab.faithfulness import NOT_FAITHFUL, grouped, verdict_of, verdicts
-from aqmlab.soundness.doubt import Check, Finding, counted, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 
 if TYPE_CHECKING:
     from aqmlab.results import Results
@@ -34,7 +34,7 @@ def kept_time(results: Results) -> Check:
         if bad:
             worst = max(bad, key=lambda verdict: verdict.lateness_s("p99") or 0.0)
             sentence = f"{NOT_FAITHFUL}, seed {worst.seed}: {'; '.join(worst.reasons)}"
-            findings.append(Finding(cell, "serious", sentence, _REMEDY, len(bad)))
+            findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, len(bad)))
     finding = f"{counted(count, 'run')} faithful"
     if late_s:
         finding += f"; 99 % of the packets left within {1e6 * max(late_s):.0f} us of their time"
@@ -49,7 +49,7 @@ def to_its_end(results: Results) -> Check:
             verdict = verdict_of(run)
             if verdict is not None and verdict.interrupted:
                 sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
-                findings.append(Finding(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))
+                findings.append(CellDoubt(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))
     return Check(kind, "live runs finished", "none was interrupted", merged(kind, results, findings))
 
 
@@ -62,7 +62,7 @@ def stack_as_asked(results: Results) -> Check:
         )
         if remarks:
             sentence = "; ".join(remarks)
-            findings.append(Finding(cell, "note", sentence, _OTHER_STACK, len(remarks)))
+            findings.append(CellDoubt(cell, "note", sentence, _OTHER_STACK, len(remarks)))
     finding = "the kernel's TCP follows the scenario as far as it can be configured"
     return Check(kind, "the TCP stacks match the scenario", finding, merged(kind, results, findings))
 
@@ -77,6 +77,6 @@ def packets_kept(results: Results) -> Check:
             for remark in verdict.capture_remarks
         ]
         if remarks:
-            findings.append(Finding(cell, "note", "; ".join(remarks), _SMALLER_CAPTURE, len(remarks)))
+            findings.append(CellDoubt(cell, "note", "; ".join(remarks), _SMALLER_CAPTURE, len(remarks)))
     finding = "every requested packet was captured"
     return Check(kind, "captures are complete", finding, merged(kind, results, findings))

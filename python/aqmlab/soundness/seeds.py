@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures import estimate_text
-from aqmlab.soundness.course import courses
-from aqmlab.soundness.doubt import Check, Finding, counted, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
+from aqmlab.soundness.queue_history import queue_histories
 from aqmlab.stats.batch_means import batch_means
+from aqmlab.stats.decision import LEAST_SEEDS
 from aqmlab.stats.student import quantile
-from aqmlab.stats.verdict import LEAST_SEEDS
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured
@@ -34,7 +34,7 @@ def finished(results: Results) -> Check:
                 f"{len(lost)} of {counted(asked, 'run')} {verb} missing, the first of seed {lost[0].seed}"
                 f" ({lost[0].reason})"
             )
-            findings.append(Finding(cell, "serious", sentence, _RUN_AGAIN, len(lost)))
+            findings.append(CellDoubt(cell, "serious", sentence, _RUN_AGAIN, len(lost)))
     return Check(kind, "all runs finished", f"{total} of {total}", merged(kind, results, findings))
 
 
@@ -49,13 +49,13 @@ def enough(results: Results) -> Check:
         counts.append(n)
         if n == 1:
             sentence = f"one run: no interval over seeds{_by_batches(results, cell)}"
-            findings.append(Finding(cell, "warning", sentence, _MORE_SEEDS))
+            findings.append(CellDoubt(cell, "warning", sentence, _MORE_SEEDS))
         elif 1 < n < LEAST_SEEDS:
             sentence = (
                 f"{n} seeds: intervals are {_width(n) / _width(PLENTY):.1f} times as wide as with {PLENTY},"
                 f" and no claim is decided with fewer than {LEAST_SEEDS}"
             )
-            findings.append(Finding(cell, "note", sentence, _MORE_SEEDS, -n))
+            findings.append(CellDoubt(cell, "note", sentence, _MORE_SEEDS, -n))
     least = min((n for n in counts if n), default=0)
     finding = f"{least} {'in each cell' if len(counts) > 1 else ''}".strip()
     return Check(kind, "there are several seeds", finding, merged(kind, results, findings))
@@ -69,7 +69,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
     if len(results.cells) > 1:
         return ""
     try:
-        series = courses(results).get(cell, ())
+        series = queue_histories(results).get(cell, ())
     except RecordingError:
         return ""  # which the check of the warm-up tells
     for course in series[:1]:
@@ -98,11 +98,11 @@ def differ(results: Results) -> Check:
         if len(copies) == len(runs):
             sentence = f"all {len(runs)} seeds gave identical results: nothing in the scenario is random"
             remedy = "one run is enough; for intervals, draw the flows' `start` or `rtt` at random"
-            findings.append(Finding(cell, "warning", sentence, remedy, len(runs)))
+            findings.append(CellDoubt(cell, "warning", sentence, remedy, len(runs)))
         elif copies:
             sentence = f"seeds {' and '.join(map(str, copies))} gave identical results"
             remedy = "check that the scenario draws something at random: identical runs are not independent"
-            findings.append(Finding(cell, "warning", sentence, remedy, len(copies)))
+            findings.append(CellDoubt(cell, "warning", sentence, remedy, len(copies)))
     finding = "all runs differ" if compared else "one run: nothing to compare"
     return Check(kind, "seeds differ", finding, merged(kind, results, findings))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures import time_text
-from aqmlab.soundness.course import Course, courses
-from aqmlab.soundness.doubt import Check, Doubt, Finding, merged
+from aqmlab.soundness.queue_history import QueueHistory, queue_histories
+from aqmlab.soundness.doubt import CellDoubt, Check, Doubt, merged
 from aqmlab.stats.intervals import estimate
 from aqmlab.stats.warmup import mser
 
@@ -44,7 +44,7 @@ def flows_have_started(results: Results) -> Check:
                 f"the last flow starts at {last:.2f} s and measurement at {time_text(begin)}: over all runs,"
                 f" {late} flows have fewer than {SETTLING_RTTS} round trips to settle"
             )
-            findings.append(Finding(cell, "warning", sentence, "make `warmup` longer", last))
+            findings.append(CellDoubt(cell, "warning", sentence, "make `warmup` longer", last))
     finding = (
         f"the last flow starts at {latest:.2f} s and measurement at {time_text(begin)}"
         if latest
@@ -72,7 +72,7 @@ def warm_up_is_long_enough(results: Results) -> Check:
     kind, findings, seen = "warm-up", [], 0
     question = "the warm-up is long enough"
     try:
-        by_cell = courses(results)
+        by_cell = queue_histories(results)
     except RecordingError as error:
         unread = (Doubt(results.cells, "serious", kind, str(error), "run it again: `--force` in a sweep"),)
         return Check(kind, question, "", unread)
@@ -92,7 +92,7 @@ def warm_up_is_long_enough(results: Results) -> Check:
     return Check(kind, question, finding, merged(kind, results, findings))
 
 
-def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Finding:
+def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) -> CellDoubt:
     change = beginning.bias / beginning.mean if beginning.mean else math.inf
     if abs(change) < 1:
         instead = f"{100 * abs(change):.2g} % {'higher' if change > 0 else 'lower'}"
@@ -114,10 +114,10 @@ def _told(cell: Cell, beginning: _Beginning, course: Course, t0_s: float) -> Fin
             f" is {instead} {'than' if abs(change) < 1 else 'as'} from {time_text(beginning.cut_s, 3)} on"
         )
         remedy = "make the run longer, or state that it studies a transient"
-    return Finding(cell, "warning", sentence, remedy, abs(change))
+    return CellDoubt(cell, "warning", sentence, remedy, abs(change))
 
 
-def _beginning(course: Course, t0_s: float) -> _Beginning | None:
+def _beginning(course: QueueHistory, t0_s: float) -> _Beginning | None:
     """What MSER-5 says about a series; nothing if it would begin no later than the warm-up ends."""
     found = mser(course.values)
     if found is None or found.cut * course.step_s <= t0_s:
@@ -131,7 +131,7 @@ def _beginning(course: Course, t0_s: float) -> _Beginning | None:
     return _Beginning(found.cut * course.step_s, found.settled, bias, mean)
 
 
-def _matters(beginning: _Beginning, course: Course, results: Results, cell: Cell) -> bool:
+def _matters(beginning: _Beginning, course: QueueHistory, results: Results, cell: Cell) -> bool:
     """Whether the beginning moves the mean by more than chance does."""
     bias = abs(beginning.bias)
     over_seeds = estimate(results.values(course.metric, cell).values())

@@ -19,7 +19,7 @@ from aqmlab.sweeps.store import SWEEP_FILE, Store
 
 
 @dataclass(frozen=True)
-class Entry:
+class CataloguedRun:
     """A recording.
 
     Attributes
@@ -62,7 +62,7 @@ class Catalogue:
     """
 
     root: Path
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[CataloguedRun] = field(default_factory=list)
     cells: list[tuple[str, Cell, int, str]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     plans: dict[str, Plan] = field(default_factory=dict, repr=False)
@@ -157,7 +157,7 @@ def _of_experiment(path: Path) -> Catalogue:
 def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
     try:
         manifest = read_manifest(path, found.plans)
-        entry = Entry(path, digest, cell or Cell((), manifest.arm), manifest.seed, manifest)
+        entry = CataloguedRun(path, digest, cell or Cell((), manifest.arm), manifest.seed, manifest)
         there = {entry.name for entry in os.scandir(path)}
         lacking = [table for table in manifest.tables if f"{table}.parquet" not in there]
     except RecordingError as error:
@@ -177,4 +177,4 @@ def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
     return (own.get(name) for name in axes)
 
 
-__all__ = ["Catalogue", "Entry", "catalogue", "labels"]
+__all__ = ["Catalogue", "CataloguedRun", "catalogue", "labels"]

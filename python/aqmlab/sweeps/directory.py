@@ -19,7 +19,7 @@ from aqmlab.plan import Plan
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
-from aqmlab.stopping import look
+from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store, writing
 
@@ -212,7 +212,7 @@ class Recordings:
 
     def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
         """Open a recording; if that cannot be, say why."""
-        look()
+        raise_if_stopped()
         if not to_look:
             return Missing(cell, seed, NOT_RUN)
         if not self._store.has(digest):

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from aqmlab.errors import DamageError, HostError, RecordingError, UsageError
 from aqmlab.files import write_whole
-from aqmlab.stopping import look
+from aqmlab.stopping import raise_if_stopped
 
 FORMAT_VERSION = 1
 DEFAULT_STORE = Path("runs/store")
@@ -236,7 +236,7 @@ def alone_in(directory: Path) -> Iterator[None]:
     try:
         # Where the file system has no locks, the last writer of equal tables wins.
         while _locked(lock) is False:
-            look()
+            raise_if_stopped()
             time.sleep(_LOOK_S)
         yield
     finally:

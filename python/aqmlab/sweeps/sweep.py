@@ -16,14 +16,14 @@ from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
 from aqmlab.results import Cell, Results
 from aqmlab.scenario import Scenario
-from aqmlab.stopping import Stop, Stopped, look, wait_heeding_signals
+from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
 from aqmlab.sweeps.executor import Executor, LocalExecutor
 from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, alone_in, kept_in, store_path, writing
-from aqmlab.sweeps.tally import Ended, Tally
+from aqmlab.sweeps.tally import EndedRun, Tally
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
@@ -135,7 +135,7 @@ class Sweep:
         """Whether it has ended, in whatever way."""
         return self._over.is_set()
 
-    def __iter__(self) -> Iterator[Ended]:
+    def __iter__(self) -> Iterator[EndedRun]:
         """Each run as it ends, from the first on; ends with the last one."""
         return iter(self._tally)
 
@@ -195,7 +195,7 @@ class Sweep:
                         self._work()
                 finally:
                     self._tally.close()
-                look()
+                raise_if_stopped()
                 self._finish()
         except Stopped:
             # Nobody waits for it: who asks for the same again goes on where it was.

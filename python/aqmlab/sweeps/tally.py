@@ -15,7 +15,7 @@ from aqmlab.sweeps.progress import Progress, Widest
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRun:
     """A run that has ended.
 
     Attributes
@@ -61,7 +61,7 @@ class Tally:
         self.failed: dict[str, str] = {}
         self.cpu_s = 0.0
         self.widest: Widest | None = None
-        self._ended: list[Ended] = []
+        self._ended: list[EndedRun] = []
         self._causes: Counter[str] = Counter()
         self._weight = 0.0
         self._weight_of_all = sum(cells[digest][0].weight for digest in todo)
@@ -73,7 +73,7 @@ class Tally:
         """Keep what became of a run."""
         digest = outcome.task.digest
         cell, seed = self.cells[digest]
-        ended = Ended(
+        ended = EndedRun(
             labels=cell.labels,
             arm=cell.arm,
             seed=seed,
@@ -108,7 +108,7 @@ class Tally:
     def __len__(self) -> int:
         return len(self._ended)
 
-    def __iter__(self) -> Iterator[Ended]:
+    def __iter__(self) -> Iterator[EndedRun]:
         """Each run as it ends, from the first on, until there will be no more."""
         seen = 0
         while True:
@@ -144,4 +144,4 @@ class Tally:
             )
 
 
-__all__ = ["Ended", "Tally"]
+__all__ = ["EndedRun", "Tally"]

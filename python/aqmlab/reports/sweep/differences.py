@@ -10,8 +10,8 @@ from aqmlab.cells import Cells
 from aqmlab.metrics import Metric
 from aqmlab.results import Cell
 from aqmlab.stats import CONFIDENCE
-from aqmlab.stats.paired import Difference, difference
-from aqmlab.stats.several import Several, holm, several
+from aqmlab.stats.differences import Difference, difference
+from aqmlab.stats.multiple import MultipleComparisons, holm, multiple_comparisons
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def differences(cells: Cells, metric: Metric) -> Differences:
     return Differences(metric, pairs, tuple(_of_pair(cells, metric, *pair) for pair in pairs))
 
 
-def comparisons(of_metrics: Sequence[Differences]) -> Several:
+def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
     """How many comparisons a report shows, and what remains of them together."""
     p_values = [
         contrast.found.p_value
@@ -73,7 +73,7 @@ def comparisons(of_metrics: Sequence[Differences]) -> Several:
         for contrast in of_pair
         if contrast.found.p_value is not None
     ]
-    return several(p_values)
+    return multiple_comparisons(p_values)
 
 
 def _of_pair(cells: Cells, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:

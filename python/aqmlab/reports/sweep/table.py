@@ -8,7 +8,7 @@ from typing import Any
 from aqmlab.cells import Cells
 from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
-from aqmlab.reports.best import best_arms
+from aqmlab.reports.answer import best_arms
 from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 

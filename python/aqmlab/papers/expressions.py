@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.check import Level, kind_of
 from aqmlab.claims.seeds import SeedLeaves
-from aqmlab.claims.tree import Comparison, Expression
+from aqmlab.claims.tree import Compare, Expression
 from aqmlab.claims.values import Evaluator
 from aqmlab.errors import ScenarioError
 from aqmlab.results import Results
@@ -28,13 +28,13 @@ def of_each_seed(
     claim.check(names)
     bound = claim.bound(names)
     tree = claim.tree
-    assert isinstance(tree, Comparison)
+    assert isinstance(tree, Compare)
     if kind_of(tree.first, names, bound).level > Level.SEED:
         raise ScenarioError(f"{what}: `{expression}` is a figure of all seeds; write what one seed has")
     return tree.first, bound
 
 
-class Asking:
+class ExpressionValues:
     """Expressions of one experiment's results, seed by seed.
 
     Parameters

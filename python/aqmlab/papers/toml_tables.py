@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from aqmlab import toml_files
-from aqmlab.claims.scan import Origin, place_in
+from aqmlab.claims.scan import SourceLocation, place_in
 from aqmlab.errors import ScenarioError, unknown
 
 T = TypeVar("T")
 _KINDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
 
 
-class Entry:
+class TomlTable:
     """A table of a TOML file that knows where it stands.
 
     Parameters
@@ -74,9 +74,9 @@ class Entry:
             if key not in keys:
                 raise self.error(str(unknown("key", key, keys)))
 
-    def tables(self, key: str, named_by: str) -> list[Entry]:
+    def tables(self, key: str, named_by: str) -> list[TomlTable]:
         """The tables of ``[[key]]``, each called by its key ``named_by``, which no two share."""
-        found: list[Entry] = []
+        found: list[TomlTable] = []
         seen: set[str] = set()
         contents = self.get(key, list, [])
         lines = self._lines(key, len(contents))
@@ -85,7 +85,7 @@ class Entry:
                 raise self.error(f"`{key}` is to be written as [[{key}]]")
             name = content.get(named_by)
             line = f":{lines[number - 1]}" if lines else ""
-            entry = Entry(content, f"{self.place}{line}: {key} {f'`{name}`' if name else number}")
+            entry = TomlTable(content, f"{self.place}{line}: {key} {f'`{name}`' if name else number}")
             name = entry.need(named_by, str)
             if name in seen:
                 raise entry.error(f"there are two with this `{named_by}`")
@@ -93,9 +93,9 @@ class Entry:
             found.append(entry)
         return found
 
-    def origin_of(self, claim: str, expect: str) -> Origin:
+    def origin_of(self, claim: str, expect: str) -> SourceLocation:
         """Where the text of a claim stands in this whole file, as far as that can be told."""
-        return Origin(claim, self.place, *place_in(self._text, expect))
+        return SourceLocation(claim, self.place, *place_in(self._text, expect))
 
     def error(self, message: str) -> ScenarioError:
         """A complaint about this table."""
@@ -120,7 +120,7 @@ def _either(options: tuple[str, ...]) -> str:
     return " or ".join([*([", ".join(quoted[:-1])] if quoted[:-1] else []), *quoted[-1:]])
 
 
-def read_toml(file: Path) -> Entry:
+def read_toml(file: Path) -> TomlTable:
     """A whole file.
 
     Raises
@@ -132,4 +132,4 @@ def read_toml(file: Path) -> Entry:
         content, text = toml_files.read_toml(file)
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
-    return Entry(content, str(file), text)
+    return TomlTable(content, str(file), text)

@@ -8,11 +8,11 @@ from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.tree import Expression
 from aqmlab.claims.units import Unit
 from aqmlab.stats import Interval
-from aqmlab.stats.verdict import Verdict
+from aqmlab.stats.decision import Decision
 
 
 @dataclass(frozen=True)
-class Side:
+class Operand:
     """One side of a comparison.
 
     Attributes
@@ -36,7 +36,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimComparison:
     """One comparison of a claim, with what was compared.
 
     Attributes
@@ -59,12 +59,12 @@ class Part:
 
     text: str
     at: tuple[tuple[str, str], ...]
-    left: Side
-    right: Side | None
+    left: Operand
+    right: Operand | None
     found: Interval
     effect: str
     unit: Unit
-    verdict: Verdict
+    verdict: Decision
 
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:

@@ -78,7 +78,7 @@ _EDGES = 1.2
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """What is asked of a figure's looks; what is ``None`` is as the figure is made for.
 
     Attributes
@@ -146,8 +146,8 @@ class Look:
             )
 
 
-AS_MADE = Look()
-_LOOK: ContextVar[tuple[Look, tuple[float, float] | None]] = ContextVar("look", default=(AS_MADE, None))
+AS_MADE = Appearance()
+_LOOK: ContextVar[tuple[Appearance, tuple[float, float] | None]] = ContextVar("look", default=(AS_MADE, None))
 
 
 def length_in(text: str | float, what: str = "length") -> float:

@@ -12,8 +12,8 @@ from aqmlab.stats.intervals import CONFIDENCE
 
 
 @dataclass(frozen=True)
-class Several:
-    """What remains of several comparisons when it counts that they were several.
+class MultipleComparisons:
+    """What remains of several comparisons when their number is taken into account.
 
     Attributes
     ----------
@@ -52,20 +52,20 @@ class Several:
         )
 
 
-def several(p_values: Sequence[float], confidence: float = CONFIDENCE) -> Several:
+def multiple_comparisons(p_values: Sequence[float], confidence: float = CONFIDENCE) -> MultipleComparisons:
     """Count comparisons, and those that find a difference, alone and together.
 
     Parameters
     ----------
     p_values
-        One for each comparison that was made: :attr:`aqmlab.stats.paired.Difference.p_value`.
+        One for each comparison that was made: :attr:`aqmlab.stats.differences.Difference.p_value`.
     confidence
         Of each interval.
     """
     alpha = 1.0 - confidence
     found = sum(p <= alpha for p in p_values)
     kept = sum(p <= alpha for p in holm(p_values))
-    return Several(len(p_values), found, kept, confidence)
+    return MultipleComparisons(len(p_values), found, kept, confidence)
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:

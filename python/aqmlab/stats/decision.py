@@ -7,7 +7,7 @@ stays so unless the other parts settle the matter whatever it is.
 
 A conjunction of parts that hold at 95 % each holds at 95 %, however many they are (intersection-union test:
 Berger, Technometrics 24, 1982). One that *fails* because one part of many does has a greater chance of error:
-see :mod:`aqmlab.stats.several`.
+see :mod:`aqmlab.stats.multiple`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECI
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """What the data say about one statement.
 
     Attributes
@@ -74,12 +74,12 @@ class Verdict:
         return math.inf if reach == 0 else abs(middle - nearest) / reach
 
 
-def undecided(reason: str, n: int = 0) -> Verdict:
+def undecided(reason: str, n: int = 0) -> Decision:
     """A verdict that says only why there is none."""
-    return Verdict(UNDECIDED, n=n, reason=reason)
+    return Decision(UNDECIDED, n=n, reason=reason)
 
 
-def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
+def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int = LEAST_SEEDS) -> Decision:
     """Compare an estimate with a threshold.
 
     Parameters
@@ -94,7 +94,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
         Values below which nothing is decided.
     """
     ends = _ends(found, least_n)
-    if isinstance(ends, Verdict):
+    if isinstance(ends, Decision):
         return replace(ends, threshold=threshold)
     low, high = ends
     holds, fails = {
@@ -107,10 +107,10 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
     return _decided(found, threshold, holds=holds, fails=fails)
 
 
-def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
+def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Decision:
     """Whether a quantity lies within ``[first, last]``: its whole interval inside, or outside, or neither."""
     ends = _ends(found, least_n)
-    if isinstance(ends, Verdict):
+    if isinstance(ends, Decision):
         return replace(ends, threshold=(first, last))
     low, high = ends
     inside = first <= low and high <= last
@@ -118,9 +118,9 @@ def judge_range(found: Interval, first: float, last: float, *, least_n: int = LE
     return _decided(found, (first, last), holds=inside, fails=outside)
 
 
-def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
+def _ends(found: Interval, least_n: int) -> tuple[float, float] | Decision:
     """The ends of the interval, or the verdict on an estimate that is too uncertain for any comparison."""
-    bare = Verdict(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
+    bare = Decision(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
     if found.n < least_n:
@@ -132,36 +132,38 @@ def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
     return found.low, found.high
 
 
-def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool) -> Verdict:
+def _decided(
+    found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool
+) -> Decision:
     status = HOLDS if holds else FAILS if fails else UNDECIDED
     percent = f"{100 * found.confidence:g} %"
     reason = "" if status != UNDECIDED else f"the {percent} interval contains the threshold"
-    return Verdict(status, found.estimate, found.low, found.high, threshold, found.n, reason)
+    return Decision(status, found.estimate, found.low, found.high, threshold, found.n, reason)
 
 
-def negated(verdict: Verdict) -> Verdict:
+def negated(verdict: Decision) -> Decision:
     """Not: what holds fails, what fails holds, what is undecided stays so."""
     return replace(verdict, status=_OPPOSITE[verdict.status])
 
 
-def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+def all_of(verdicts: Iterable[Decision]) -> Decision:
     """And: fails as soon as one part fails; holds only if every part holds."""
     parts = tuple(verdicts)
     return at_least(len(parts), parts)
 
 
-def any_of(verdicts: Iterable[Verdict]) -> Verdict:
+def any_of(verdicts: Iterable[Decision]) -> Decision:
     """Or: holds as soon as one part holds; fails only if every part fails."""
     return at_least(1, tuple(verdicts))
 
 
-def most_of(verdicts: Iterable[Verdict]) -> Verdict:
+def most_of(verdicts: Iterable[Decision]) -> Decision:
     """Whether more than half of the parts hold."""
     parts = tuple(verdicts)
     return at_least(len(parts) // 2 + 1, parts)
 
 
-def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
+def at_least(count: int, parts: Sequence[Decision]) -> Decision:
     """Whether at least so many parts hold, whatever the undecided ones are in truth.
 
     The verdict has the figures of the part that decides it: of those with its status the least certain, for

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from itertools import product
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims.asked import Asked
-from aqmlab.claims.reach import asked_by, cell_of
+from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
 from aqmlab.metrics import EVERY_CLASS
+from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.measured import of_each_seed
 from aqmlab.papers.paper import PaperFigure, PublishedTable
 from aqmlab.papers.tables import cell_expression
 from aqmlab.results import Cell, axis_named
 
 
 @dataclass(frozen=True)
-class Needed:
+class RequiredCells:
     """Cells of an experiment.
 
     Attributes
@@ -35,7 +34,7 @@ class Needed:
 
     @property
     def count(self) -> int:
-        """How many are needed."""
+        """How many are required."""
         return self.of if self.cells is None else len(self.cells)
 
 
@@ -43,7 +42,7 @@ Question = Claim | PublishedTable | PaperFigure
 """What can be asked of an experiment."""
 
 
-def needed(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> Needed:
+def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment ask about.
 
     All of them where that cannot be told: the queue that is looked at if none is named is the busiest over
@@ -74,7 +73,7 @@ def needed(names: Names, questions: Iterable[Question], *, smaller: bool = False
                 raise
             continue
         cells |= every if of_one is None else of_one
-    return Needed(None if cells >= every else frozenset(cells), len(every))
+    return RequiredCells(None if cells >= every else frozenset(cells), len(every))
 
 
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
@@ -90,7 +89,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
     return None if by_default and not _queue_is_known(names) else {cell_of(what, names) for what in asked}
 
 
-def _asked(question: Question, names: Names) -> Iterable[Asked]:
+def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
     match question:
         case Claim():
             question.check(names)
@@ -105,7 +104,7 @@ def _queue_is_known(names: Names) -> bool:
     return len(names.queues) <= 1 or "bottleneck" in names.queues
 
 
-def _of_table(table: PublishedTable, names: Names) -> Iterator[Asked]:
+def _of_table(table: PublishedTable, names: Names) -> Iterator[MetricQuery]:
     for row, column in product(table.rows, table.columns):
         what = f"table {table.name}, {row['label']}, {column['label']}"
         expression, where = cell_expression(table.value, row, column, what)
@@ -119,7 +118,7 @@ def _of_table(table: PublishedTable, names: Names) -> Iterator[Asked]:
             yield from claim.asks(names)
 
 
-def _of_curves(figure: PaperFigure, names: Names) -> Iterator[Asked]:
+def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
     for name, points in places(figure, names):
         for label, where in points.items():
             what = f"figure {figure.name}, {name}, {label}"

@@ -21,7 +21,7 @@ POINTS = 500
 
 
 @dataclass(frozen=True)
-class Course:
+class QueueHistory:
     """A series of a queue, mean over the seeds of a cell.
 
     Attributes
@@ -45,13 +45,13 @@ class Course:
     trifle: float = 0.0
 
 
-def courses(results: Results) -> dict[Cell, tuple[Course, ...]]:
+def queue_histories(results: Results) -> dict[Cell, tuple[QueueHistory, ...]]:
     """Backlog and throughput of the queue of each cell; cells without runs or samples are left out."""
     sampled = [cell for cell in results.cells if results.runs(cell) and _step_ns(results.runs(cell)[0])]
     # Two settings that come to the same plan share their runs: each is read once.
     distinct = list({_paths(results, cell): cell for cell in sampled}.values())
     together = max(1, RUNS_READ_TOGETHER // max(1, len(results.seeds)))
-    found: dict[tuple[Path, ...], tuple[Course, ...]] = {}
+    found: dict[tuple[Path, ...], tuple[QueueHistory, ...]] = {}
     for i in range(0, len(distinct), together):
         found |= _read(results, distinct[i : i + together])
     return {cell: found[_paths(results, cell)] for cell in sampled}
@@ -61,8 +61,8 @@ def _paths(results: Results, cell: Cell) -> tuple[Path, ...]:
     return tuple(run.path for run in results.runs(cell))
 
 
-def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[Course, ...]]:
-    """The courses of some cells by the places of their runs, in one query."""
+def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[QueueHistory, ...]]:
+    """The histories of some cells by the places of their runs, in one query."""
     runs = [run for cell in cells for run in results.runs(cell)]
     of_run = [i for i, cell in enumerate(cells) for _ in results.runs(cell)]
     steps = [_step_ns(results.runs(cell)[0]) for cell in cells]
@@ -93,12 +93,14 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
     }
 
 
-def _courses(rows: Sequence[tuple[float, float]], step_ns: int, width_ns: int) -> tuple[Course, ...]:
+def _courses(rows: Sequence[tuple[float, float]], step_ns: int, width_ns: int) -> tuple[QueueHistory, ...]:
     width_s = width_ns / 1e9
     throughput = [8e9 / step_ns * departures for _, departures in rows]
     return (
-        Course("the backlog", "backlog_mean_packets", [waiting for waiting, _ in rows], width_s, trifle=1.0),
-        Course("throughput", "throughput_bps", throughput, width_s),
+        QueueHistory(
+            "the backlog", "backlog_mean_packets", [waiting for waiting, _ in rows], width_s, trifle=1.0
+        ),
+        QueueHistory("throughput", "throughput_bps", throughput, width_s),
     )
 
 

@@ -1,24 +1,26 @@
-"""What a metric of a claim is asked: of which cell, queue, class and window, and with which parameters."""
+"""What a claim asks of a metric: of which cell, queue, class and window, and with which parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from aqmlab.claims.names import ARM, CLASS, FROM, QUEUE, UNTIL, WINDOW, Bindings, Names, seconds, window_of
 from aqmlab.claims.scan import MisplacedError
-from aqmlab.claims.tree import MetricOf, Node, Setting
+from aqmlab.claims.tree import Call, Choice, For, Matcher, MetricOf, Node, Test, children
 from aqmlab.claims.units import PURE, quantity, unit_of_metric
+from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS, Metric, Window, find
+from aqmlab.results import Cell
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Asked:
+class MetricQuery:
     """A metric of one cell.
 
     Attributes
@@ -44,8 +46,8 @@ class Asked:
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
 
-def asked(node: MetricOf, names: Names, bound: Bindings) -> Asked:
-    """What a metric is asked where ``bound`` is fixed around it; its own braces count more."""
+def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
+    """What a claim asks of a metric where ``bound`` is fixed around it; its own braces take precedence."""
     metric = placed(node, lambda: find(node.name))
     known = {parameter.name for parameter in metric.parameters}
     labels = dict(bound)
@@ -61,7 +63,7 @@ def asked(node: MetricOf, names: Names, bound: Bindings) -> Asked:
             key = names.key(setting.key)
             labels[key] = names.resolve(key, setting.value, bound)
     window = labels.pop(WINDOW, None)
-    return Asked(
+    return MetricQuery(
         metric,
         labels.pop(ARM, None),
         queue=labels.pop(QUEUE, None),
@@ -72,7 +74,7 @@ def asked(node: MetricOf, names: Names, bound: Bindings) -> Asked:
     )
 
 
-def parameter_value(metric: Metric, setting: Setting) -> float:
+def parameter_value(metric: Metric, setting: Matcher) -> float:
     """What a metric is told, in the parameter's own unit; a number without a unit is in that."""
     parameter = placed(setting, lambda: metric.parameter(setting.key.text))
     factor, unit = unit_of_metric(parameter.unit)
@@ -100,3 +102,47 @@ def placed(node: Node, ask: Callable[[], T]) -> T:
 
 def _between(ends: Mapping[str, float]) -> Window:
     return Window(ends.get(FROM, -math.inf), ends.get(UNTIL, math.inf))
+
+
+def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]:
+    """Every metric that an expression or a condition asks, for each label that it ranges over.
+
+    Parameters
+    ----------
+    node
+        Of a claim that was checked.
+    names
+        What it speaks of.
+    bound
+        What is fixed around it, by full names.
+
+    Raises
+    ------
+    MisplacedError
+        If it asks for the label beyond the end of an axis.
+    """
+    match node:
+        case MetricOf():
+            yield metric_query(node, names, bound)
+        case For():
+            for inside in _inside(node.choices, names, bound):
+                yield from asked_by(node.condition, names, inside)
+        case Call() | Test():
+            for inside in _inside(node.over, names, bound):
+                for argument in node.arguments:
+                    yield from asked_by(argument, names, inside)
+        case _:
+            for child in children(node):
+                yield from asked_by(child, names, bound)
+
+
+def cell_of(what: MetricQuery, names: Names) -> Cell:
+    """The cell of a query; an axis that it does not name has one label."""
+    settings = tuple((axis.name, what.labels.get(axis.name, axis.labels[0])) for axis in names.axes)
+    return Cell(settings, what.arm or names.arms[0])
+
+
+def _inside(choices: tuple[Choice, ...], names: Names, bound: Bindings) -> Iterator[Bindings]:
+    # All windows of time are in the same runs.
+    others = [choice for choice in choices if names.key(choice.axis) != WINDOW]
+    return Evaluator(names, Leaves()).inside(others, bound)
