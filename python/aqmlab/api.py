@@ -159,7 +159,7 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     """
     from aqmlab.paths import is_sweep, load_results
     from aqmlab.plots import View, draw
-    from aqmlab.plots.draw import draw_many
+    from aqmlab.plots.draw import draw_sweep
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -174,7 +174,7 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         over=over,
     )
     if is_sweep(path):
-        return draw_many(load_results(path), kind, output, queue=queue, view=view, look=look)
+        return draw_sweep(load_results(path), kind, output, queue=queue, view=view, look=look)
     return draw(load(path), kind, output, queue=queue, view=view, look=look)
 
 
@@ -214,7 +214,7 @@ def figure(  # noqa: PLR0913 (keyword arguments)
     """
     from aqmlab.paths import is_sweep, load_results
     from aqmlab.plots import View
-    from aqmlab.plots.draw import figure_of, made, of_many
+    from aqmlab.plots.draw import figure_of, made, sweep_kind
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -230,7 +230,7 @@ def figure(  # noqa: PLR0913 (keyword arguments)
     )
     if is_sweep(path):
         results = load_results(path)
-        return made(lambda: of_many(kind).draw(results, view, queue), look)
+        return made(lambda: sweep_kind(kind).draw(results, view, queue), look)
     return figure_of(load(path), kind, queue=queue, view=view, look=look)
 
 

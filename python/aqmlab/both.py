@@ -22,7 +22,7 @@ SIMULATED, LIVE = "simulated", "live"
 """The folders of the two experiments, and what they are called."""
 
 FILE = "both.json"
-"""What tells such a directory from that of an experiment."""
+"""The file that distinguishes such a directory from that of an experiment."""
 
 
 _SUMMED_UP = {

@@ -27,7 +27,7 @@ class Reader:
     Parameters
     ----------
     whole
-        An experiment whose runs they are, if there is one: who has measured it has read them.
+        The experiment of these runs, if there is one: where it has been measured they have been read.
     """
 
     def __init__(self, whole: Experiment | None = None) -> None:
@@ -86,11 +86,11 @@ def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _flows_of(run: Run) -> int:
-    """How many flows a run has, as its manifest tells."""
+    """How many flows a run has, by its manifest."""
     try:
         return run.flow_count
     except (KeyError, TypeError, ValueError):
-        # What is wrong is told by who reads the table.
+        # Reading the table names the damage.
         return 0
 
 

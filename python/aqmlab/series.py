@@ -122,7 +122,7 @@ def _queue_series(
     means = ", ".join(f"avg({name}) AS {name}" for name in _LEVELS)
     # The last bin may be cut short by the end of the run.
     sums = ", ".join(f"sum({name}) * 1e9 / (count(*) * {step}) AS {name}" for name in _COUNTS)
-    # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
+    # A sample covers the time up to it, so the one at the end of a bin belongs to it.
     rows = experiment.rows(
         "queues",
         f"run, (t_ns - 1) // {width} AS bin, {means}, {sums}",

@@ -37,7 +37,7 @@ class FlowName:
 
 
 def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
-    """The flows that a table of a run tells of, in the order of their numbers.
+    """The flows that a table of a run has, in the order of their numbers.
 
     Raises
     ------

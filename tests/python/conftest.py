@@ -61,7 +61,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def output_has_no_width() -> None:
-    """Without what the terminal of whoever runs the tests says; readline leaves it to programs we start."""
+    """Without the width of the terminal that runs the tests; readline leaves it to programs we start."""
     os.environ.pop("COLUMNS", None)
     os.unsetenv("COLUMNS")
 

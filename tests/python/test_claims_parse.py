@@ -15,14 +15,14 @@ from aqmlab.errors import ScenarioError
 
 
 def metric(name, **settings):
-    return t.MetricOf(0, name, tuple(t.Setting(0, t.Label(0, k), t.label(v)) for k, v in settings.items()))
+    return t.MetricOf(0, name, tuple(t.Matcher(0, t.Label(0, k), t.label(v)) for k, v in settings.items()))
 
 
 A, B = metric("a"), metric("b")
 
 
 def less(a, b):
-    return t.Comparison(0, a, (("<", b),))
+    return t.Compare(0, a, (("<", b),))
 
 
 def number(digits, unit=""):
@@ -38,8 +38,8 @@ def over(*axes):
     [
         ("a < b", less(A, B)),
         ("a<b", less(A, B)),
-        ("a <= b < 5", t.Comparison(0, A, (("<=", B), ("<", number("5"))))),
-        ("a == 0", t.Comparison(0, A, (("==", number("0")),))),
+        ("a <= b < 5", t.Compare(0, A, (("<=", B), ("<", number("5"))))),
+        ("a == 0", t.Compare(0, A, (("==", number("0")),))),
         ("a in [1 %, 2.5 %]", t.Between(0, A, number("1", "%"), number("2.5", "%"))),
         ("a < 10ms", less(A, number("10", "ms"))),
         ("a < 10 ms", less(A, number("10", "ms"))),
@@ -74,7 +74,7 @@ def over(*axes):
             "x{arm='gentle RED', topology.rate=1.5Mbit, from=10s} < b",
             less(metric("x", arm="gentle RED", **{"topology.rate": "1.5Mbit", "from": "10s"}), B),
         ),
-        ('x{arm="it\'s"} < b', less(t.MetricOf(0, "x", (t.Setting(0, t.label("arm"), t.label("it's")),)), B)),
+        ('x{arm="it\'s"} < b', less(t.MetricOf(0, "x", (t.Matcher(0, t.label("arm"), t.label("it's")),)), B)),
         # quantifiers
         ("for all buffer: a < b", t.For(0, "all", over("buffer"), less(A, B))),
         ("for some arm, topology.rate: a < b", t.For(0, "some", over("arm", "topology.rate"), less(A, B))),
@@ -127,7 +127,7 @@ def over(*axes):
         ("quantile(a, 0.9) < b", less(t.Call(0, "quantile", (A, number("0.9"))), B)),
         (
             "share(a < b) > 50 %",
-            t.Comparison(0, t.Call(0, "share", (less(A, B),)), ((">", number("50", "%")),)),
+            t.Compare(0, t.Call(0, "share", (less(A, B),)), ((">", number("50", "%")),)),
         ),
         ("count(a < b over buffer) < b", less(t.Call(0, "count", (less(A, B),), over("buffer")), B)),
         ("any(a < b)", t.Test(0, "any", (less(A, B),))),
@@ -300,7 +300,7 @@ choices = st.one_of(
 keys = st.one_of(plain.filter(lambda w: w not in t.WORDS), st.sampled_from(["from", "until"])).map(
     lambda text: t.Label(0, text)
 )
-settings = st.builds(lambda k, v: t.Setting(0, k, v), keys, labels)
+settings = st.builds(lambda k, v: t.Matcher(0, k, v), keys, labels)
 metrics = st.builds(lambda n, s: t.MetricOf(0, n, tuple(s)), names, st.lists(settings, max_size=2))
 relations = st.sampled_from(["<", "<=", ">", ">=", "=="])
 
@@ -327,7 +327,7 @@ def grown(inner):
     )
     more_conditions = st.one_of(
         st.builds(
-            lambda v, r: t.Comparison(0, v, tuple(r)),
+            lambda v, r: t.Compare(0, v, tuple(r)),
             values,
             st.lists(st.tuples(relations, values), min_size=1, max_size=2),
         ),

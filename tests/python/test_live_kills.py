@@ -52,7 +52,7 @@ def all_namespaces():
 
 
 def began(pid):
-    """When a process began, which tells it from a later one of its number; ``None`` if it has ended."""
+    """When a process began, unlike that of a later one of its number; ``None`` if it has ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:

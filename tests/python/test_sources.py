@@ -132,6 +132,6 @@ def test_counts_are_distributed_as_those_of_ns2(kind, tmp_path):
         # Half of 50 packets a second: both have the mean, to four standard errors of the difference.
         errors = [counts.std(ddof=1) / math.sqrt(len(counts)) for counts in (theirs, mine)]
         assert abs(theirs.mean() - mine.mean()) < 4 * math.hypot(*errors)
-        # Variances likewise: their standard error by the fourth moment.
+        # Variances in the same way: their standard error by the fourth moment.
         spread = [math.sqrt((np.mean((c - c.mean()) ** 4) - c.var() ** 2) / len(c)) for c in (theirs, mine)]
         assert abs(theirs.var(ddof=1) - mine.var(ddof=1)) < 4 * math.hypot(*spread)

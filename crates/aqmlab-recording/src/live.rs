@@ -170,7 +170,7 @@ pub struct LiveDrops {
 pub struct LiveMarks {
     /// Marked by a queue of this network.
     pub marked: u64,
-    /// With CE, whoever has set it.
+    /// With CE, set by a queue here or elsewhere.
     pub ce_delivered: u64,
     /// With CE, as the hosts' kernels counted them.
     pub ce_received: u64,

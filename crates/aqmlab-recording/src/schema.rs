@@ -1,4 +1,4 @@
-//! The tables of a recording. `docs/recording.md` tells what each column means; a test compares the two.
+//! The tables of a recording. `docs/recording.md` defines each column; a test compares the two.
 
 use crate::column::Type::{self, F64, NullableF64, NullableU64, NullableU128, Str, U64, U128};
 

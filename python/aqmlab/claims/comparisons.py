@@ -48,12 +48,12 @@ class ClaimComparison:
     left, right
         What was compared; ``right`` is ``None`` for a range.
     found
-        What the verdict is about: the difference of the sides, their ratio, or the left side alone.
+        What the decision is about: the difference of the sides, their ratio, or the left side alone.
     effect
         Which of these: ``"difference"``, ``"ratio"``, ``"value"``.
     unit
         Of the sides, and of the difference.
-    verdict
+    decision
         By itself, at 95 %.
     """
 
@@ -64,7 +64,7 @@ class ClaimComparison:
     found: Interval
     effect: str
     unit: Unit
-    verdict: Decision
+    decision: Decision
 
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:

@@ -87,11 +87,11 @@ class Decider:
         self.parts: list[ClaimComparison] = []
 
     def decide(self, claim: Condition, bound: Bindings) -> Decision:
-        """The verdict of a claim that has been checked; ``parts`` has its comparisons then."""
+        """The decision of a claim that has been checked; ``parts`` has its comparisons then."""
         self.parts = []
-        return self._verdict(claim, dict(bound), _Levels())
+        return self._decision(claim, dict(bound), _Levels())
 
-    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Decision:  # noqa: PLR0911 (one a kind)
+    def _decision(self, node: Condition, bound: Bindings, levels: _Levels) -> Decision:  # noqa: PLR0911 (one a kind)
         raise_if_stopped()
         match node:
             case Compare():
@@ -103,7 +103,7 @@ class Decider:
             case Test():
                 return self._test(node, bound, levels)
             case Not():
-                return negated(self._verdict(node.of, bound, levels.swapped()))
+                return negated(self._decision(node.of, bound, levels.swapped()))
             case And() | Or():
                 need = len(node.parts) if isinstance(node, And) else 1
                 ask = [self._asking(part, bound) for part in node.parts]
@@ -115,7 +115,7 @@ class Decider:
         raise AssertionError(node)
 
     def _asking(self, node: Condition, bound: Bindings) -> Callable[[_Levels], Decision]:
-        return lambda levels: self._verdict(node, bound, levels)
+        return lambda levels: self._decision(node, bound, levels)
 
     def _at_least(self, need: int, ask: Sequence[Callable[[_Levels], Decision]], levels: _Levels) -> Decision:
         each = levels.of_one(need, len(ask))
@@ -149,29 +149,29 @@ class Decider:
         measure = self._measure(left, right, plain=tolerance != 0)
         threshold = measure.threshold + tolerance
 
-        def verdict(confidence: float) -> Decision:
+        def decision(confidence: float) -> Decision:
             return judge(measure.interval(confidence), relation, threshold)
 
-        return self._kept(text, measure, verdict, levels)
+        return self._kept(text, measure, decision, levels)
 
     def _between(self, node: Between, bound: Bindings, levels: _Levels) -> Decision:
         ends = [kind_of(end, self._names, bound).level for end in (node.low, node.high)]
         if max(ends) > Level.CONSTANT or kind_of(node.value, self._names, bound).level == Level.CONSTANT:
             above = Compare(node.at, node.value, ((">=", node.low),))
             below = Compare(node.at, node.value, (("<=", node.high),))
-            return self._verdict(And(node.at, (above, below)), bound, levels)
+            return self._decision(And(node.at, (above, below)), bound, levels)
         measure = self._measure((node.value, bound), None)
         low, high = constant(node.low), constant(node.high)
 
-        def verdict(confidence: float) -> Decision:
+        def decision(confidence: float) -> Decision:
             return judge_range(measure.interval(confidence), low, high)
 
-        return self._kept(str(node), measure, verdict, levels)
+        return self._kept(str(node), measure, decision, levels)
 
     def _kept(
-        self, text: str, measure: Measure, verdict: Callable[[float], Decision], levels: _Levels
+        self, text: str, measure: Measure, decision: Callable[[float], Decision], levels: _Levels
     ) -> Decision:
-        alone = verdict(CONFIDENCE)
+        alone = decision(CONFIDENCE)
         if len(self.parts) >= MOST_COMPARISONS:
             raise MisplacedError(0, f"the claim makes more than {MOST_COMPARISONS} comparisons")
         self.parts.append(measure.part(text, self._names, alone))
@@ -179,7 +179,7 @@ class Decider:
             return alone
         # What decides among several has to be more certain than what stands alone.
         allowed = levels.holds if alone.status == HOLDS else levels.fails
-        sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
+        sure = alone if allowed >= ALPHA else decision(1.0 - allowed)
         if sure.status == alone.status:
             return alone
         return replace(
@@ -254,19 +254,19 @@ class Decider:
         found = Interval(part, None, None, n, CONFIDENCE, "count of seeds")
         enough = math.ceil(math.log(levels.fails) / math.log1p(-share))
         if count:
-            verdict = Decision(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
+            decision = Decision(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
         elif n >= enough and n == int((~seen.missing).sum()):
-            verdict = Decision(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
+            decision = Decision(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
             why = f"seen in none of {counted(n, 'seed')}; {enough} would show a share below {100 * share:g} %"
-            verdict = undecided(why, n)
+            decision = undecided(why, n)
         side = Operand(str(condition), found)
         self.parts.append(
             ClaimComparison(
-                str(node), shown(bound, self._names), side, None, found, "value", PERCENT, verdict
+                str(node), shown(bound, self._names), side, None, found, "value", PERCENT, decision
             )
         )
-        return verdict
+        return decision
 
 
 def _expression(node: Expression | Condition) -> Expression:

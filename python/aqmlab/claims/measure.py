@@ -78,7 +78,7 @@ class Measure:
             return self._constant
         return 1.0 if self._logarithmic else 0.0
 
-    def part(self, text: str, names: Names, verdict: Decision) -> ClaimComparison:
+    def part(self, text: str, names: Names, decision: Decision) -> ClaimComparison:
         """What is kept of the comparison."""
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
@@ -89,7 +89,7 @@ class Measure:
         found = self.interval(CONFIDENCE)
         second = sides[1] if self._right is not None else None
         return ClaimComparison(
-            text, shown(common, names), sides[0], second, found, self.effect, self._unit, verdict
+            text, shown(common, names), sides[0], second, found, self.effect, self._unit, decision
         )
 
     def interval(self, confidence: float) -> Interval:

@@ -2,5 +2,5 @@
 
 Each run is a process of its own, :mod:`aqmlab.live.child`, that nothing outlives: namespaces and interfaces
 belong to it, and the kernel removes them with it. :mod:`aqmlab.live.supervisor` starts it, hears how far it
-is and tells how it ended.
+is and reports how it ended.
 """

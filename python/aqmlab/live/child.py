@@ -48,7 +48,7 @@ def _answer(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         return {"event": "error", "kind": kind_of(error), "message": str(error)}
     except BrokenPipeError:
         raise
-    except BaseException as error:  # the supervisor tells it; a traceback would help nobody there
+    except BaseException as error:  # the supervisor reports it; a traceback would help nobody there
         return {"event": "error", "kind": DEFECT, "message": f"{type(error).__name__}: {error}"}
 
 

@@ -71,7 +71,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     Experiment
-        The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` tells.
+        The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` says which.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class SelfTest:
     trials
         With real-time scheduling, if that is permitted, and without.
     content
-        Everything, as the core tells it: also ``capacity``, ``ping``, ``stolen_percent``.
+        Everything that the core reports, including ``capacity``, ``ping``, ``stolen_percent``.
     """
 
     trials: tuple[Trial, ...]

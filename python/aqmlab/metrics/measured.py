@@ -145,7 +145,7 @@ class Samples:
     def within(self, window: Window) -> Samples:
         """Those after the begin of a window up to its end, itself included.
 
-        A sample tells of the time up to it, so that windows side by side share none.
+        A sample covers the time up to it, so that adjacent windows share none.
         """
         # Times are whole nanoseconds divided by 1e9: half of one is not to decide.
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)

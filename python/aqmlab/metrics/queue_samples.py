@@ -40,7 +40,7 @@ def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: s
     count = int(window.length_s / bin_s + EDGE)
     if not count or len(times) < 2 or float(times[1] - times[0]) > bin_s * (1 + EDGE):
         return np.zeros(0)
-    # A sample at the end of a bin tells of the time up to there.
+    # A sample at the end of a bin covers the time up to there.
     bins = np.ceil((times - window.from_s) / bin_s - EDGE).astype(np.int64) - 1
     values = np.sum([each.values for each in samples], axis=0)
     sums: Floats = np.bincount(bins, weights=values, minlength=count)[:count].astype(np.float64)

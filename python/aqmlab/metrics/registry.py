@@ -152,7 +152,7 @@ class Metric:
 
     @property
     def of_class(self) -> bool:
-        """Whether the value depends on the class: likewise ``_class_name``."""
+        """Whether the value depends on the class: the parameter is not called ``_class_name``."""
         return "_class_name" not in signature(self.code).parameters
 
     @property

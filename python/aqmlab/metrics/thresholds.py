@@ -1,6 +1,6 @@
 """Metrics of RED's average queue between its thresholds.
 
-The average is that of the law's samples, each of which tells of the time up to it. What waits is in the
+The average is that of the law's samples, each of which covers the time up to it. What waits is in the
 recording as an exact distribution. Averages and thresholds are in packets: those of a law that measures bytes
 are divided by its mean packet.
 """
@@ -168,7 +168,7 @@ def average_converged(run: Measured, queue: str, _class_name: str, *, hold: floa
     step = float(samples.t_s[1] - samples.t_s[0])
     stays = stretches_between(samples.values, of_law.min_th, of_law.max_th)
     first = next((begin for begin, length in stays if length * step >= hold - 1e-6), None)
-    # A sample tells of the time up to it.
+    # A sample covers the time up to it.
     return None if first is None else float(samples.t_s[first]) - step
 
 

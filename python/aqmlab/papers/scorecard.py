@@ -251,7 +251,11 @@ def _finding_context(scored: ScoredFinding) -> dict[str, Any]:
         "expect": "\nand ".join(part.expect for part in scored.finding.parts),
         "evidence": shown,
         "comparisons": [
-            {"status": part.verdict.status, "sign": SIGNS[part.verdict.status], "text": placed_sentence(part)}
+            {
+                "status": part.decision.status,
+                "sign": SIGNS[part.decision.status],
+                "text": placed_sentence(part),
+            }
             for part in (every if len(every) > len(shown) else ())
         ],
         "explanation": explanation(scored),

@@ -29,7 +29,7 @@ from aqmlab.results import Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.plots.many import OfMany
+    from aqmlab.plots.sweep_kinds import SweepKind
 
 Draw = Callable[[Experiment, Sequence[Measured], Table, View], "Figure"]
 Rows = Callable[[Experiment, Sequence[Measured], Table, View], Iterator[tuple[Any, ...]]]
@@ -58,18 +58,18 @@ def _compared(kind: str) -> FigureKind:
     """A figure of many runs, which an experiment has too: a case with several arms and seeds."""
 
     def figure(experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View) -> Figure:
-        return of_many(kind).draw(Results.of_experiment(experiment), view, results.queue)
+        return sweep_kind(kind).draw(Results.of_experiment(experiment), view, results.queue)
 
     def rows(
         experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View
     ) -> Iterator[tuple[Any, ...]]:
-        found = of_many(kind).rows
+        found = sweep_kind(kind).rows
         return iter(()) if found is None else found(Results.of_experiment(experiment), view, results.queue)
 
     return FigureKind(figure, rows)
 
 
-def of_many(kind: str) -> OfMany:
+def sweep_kind(kind: str) -> SweepKind:
     """The kind of figure of a sweep of a name.
 
     Raises
@@ -77,11 +77,11 @@ def of_many(kind: str) -> OfMany:
     UsageError
         If there is none.
     """
-    from aqmlab.plots.many import KINDS_OF_MANY
+    from aqmlab.plots.sweep_kinds import SWEEP_KINDS
 
-    if kind in KINDS_OF_MANY:
-        return KINDS_OF_MANY[kind]
-    known = ", ".join(f"`{name}`" for name in KINDS_OF_MANY)
+    if kind in SWEEP_KINDS:
+        return SWEEP_KINDS[kind]
+    known = ", ".join(f"`{name}`" for name in SWEEP_KINDS)
     if kind in KINDS:
         raise UsageError(
             f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
@@ -171,7 +171,7 @@ def figure_of(
     return made(lambda: found.draw(experiment, runs, results, view), look)
 
 
-def draw_many(  # noqa: PLR0913 (keyword arguments)
+def draw_sweep(  # noqa: PLR0913 (keyword arguments)
     results: Results,
     kind: str,
     output: Path | str | None = None,
@@ -191,7 +191,7 @@ def draw_many(  # noqa: PLR0913 (keyword arguments)
     HostError
         If the file cannot be written.
     """
-    found = of_many(kind)
+    found = sweep_kind(kind)
     look.check()
     file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
     check_format(file, (".csv",) if found.rows else ())
@@ -209,7 +209,7 @@ def version_of(results: Results) -> str:
 
 
 def made(figure: Callable[[], Figure], look: Appearance) -> Figure:
-    """Draw a figure to be changed by whoever asked for it."""
+    """Draw a figure that the caller may change."""
     with look.applied():
         drawn = figure()
         # Ticks and their texts are made when a figure is first drawn, in the style that is set then.
@@ -302,10 +302,10 @@ __all__ = [
     "STYLE",
     "check_format",
     "draw",
-    "draw_many",
+    "draw_sweep",
     "figure_of",
     "made",
-    "of_many",
     "save",
+    "sweep_kind",
     "write_csv",
 ]

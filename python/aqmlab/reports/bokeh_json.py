@@ -1,6 +1,6 @@
 """Documents for BokehJS, written without importing Bokeh.
 
-BokehJS draws what a JSON document of models tells it. Bokeh in Python makes that document as well, but needs
+BokehJS draws what a JSON document of models describes. Bokeh in Python makes that document as well, but needs
 half a second to be imported, and as long again to check and write a page of charts. A report of ours has two
 dozen kinds of models, all made in :mod:`aqmlab.reports.figures`. What is left out of a model has the default
 that BokehJS gives it. The tests read documents back with Bokeh itself.

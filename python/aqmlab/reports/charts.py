@@ -117,7 +117,7 @@ def _law_columns(series: RunSeries) -> dict[str, Any]:
     t = next((times for times, _ in series.law.values()), ())
     blank = [float("nan")] * len(t)
     lines = {name: series.law.get(name, (t, blank)) for name in ("avg", "p", "max_p")}
-    # A law tells all its values at each sample.
+    # A law has all its values at each sample.
     return {"t": t} | {name: y if len(y) == len(t) else blank for name, (_, y) in lines.items()}
 
 

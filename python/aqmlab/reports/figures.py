@@ -46,7 +46,7 @@ _SHADES = 6
 Dash = Literal["solid", "dashed", "dotted"] | Sequence[int]
 """A name, or lengths in pixels that are drawn and left out."""
 Tip = tuple[str, str]
-"""A line of what hovering tells: its label, and ``@column`` or ``$name``, with a format in braces."""
+"""A line of a tooltip: its label, and ``@column`` or ``$name``, with a format in braces."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Figure:
     height
         In CSS pixels; it is as wide as its element.
     tips
-        What hovering over a mark tells that has no tips of its own; its name and the place if not given.
+        The tooltip of marks that have none of their own; its name and the place if not given.
     """
 
     def __init__(

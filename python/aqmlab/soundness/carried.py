@@ -94,7 +94,7 @@ def _largest_packet(entry: TrafficClass) -> float | None:
 
 
 def _segment(entry: TrafficClass) -> tuple[int, int]:
-    """Bytes of a full segment: payload, and header as far as the plan tells it."""
+    """Bytes of a full segment: payload, and header as far as the plan states it."""
     tcp = entry.tcp or {}
     return int(tcp["mss_bytes"]), int(tcp.get("header_bytes", 0))
 

@@ -77,7 +77,7 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
         """What belongs to the cell of a row's run, in SQL."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
-    # A sample tells what happened up to its time, so the one at the end of a bin belongs to it.
+    # A sample covers the time up to it, so the one at the end of a bin belongs to it.
     rows = experiment.rows(
         "queues",
         f"{by_run(range(len(cells)))} AS cell, (t_ns - 1) // {by_run(widths)} AS bin,"

@@ -71,7 +71,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
     try:
         series = queue_histories(results).get(cell, ())
     except RecordingError:
-        return ""  # which the check of the warm-up tells
+        return ""  # which the check of the warm-up reports
     for course in series[:1]:
         after = math.ceil(results.runs(cell)[0].t0_ns / 1e9 / course.step_s)
         found = batch_means(course.values[after:])

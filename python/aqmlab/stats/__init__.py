@@ -1,17 +1,16 @@
-"""Statistics over seeds: intervals, paired differences, verdicts.
+"""Statistics over seeds: intervals, paired differences, decisions.
 
 Every seed is one independent replication, and arms share their arrivals seed by seed.
 
 =================  =====================================================================
 ``intervals``      means: Student's t (``student``)
-``paired``         differences between arms, seed by seed; relative changes
-``unpaired``       differences where seeds make no pairs: Welch
+``differences``    differences between arms: seed by seed, or Welch where seeds make no pairs
 ``sentence``       what such a difference says
 ``quantiles``      medians and other quantiles: order statistics
 ``proportion``     shares of seeds: Clopper and Pearson, Wilson
 ``bootstrap``      anything else, from 30 values on: BCa
-``verdict``        comparisons that hold, fail or are undecided; how these combine
-``several``        what several comparisons at once still say: Holm
+``decision``       comparisons that hold, fail or are undecided; how these combine
+``multiple``       several comparisons at once: Holm
 ``warmup``         where a series has forgotten how it began: MSER-5
 ``batch_means``    an interval from a single long run
 ``ellipse``        two metrics together: the 1-sigma ellipse of their covariance

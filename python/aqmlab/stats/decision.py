@@ -1,7 +1,7 @@
-"""Verdicts: what the data say about a comparison, and how verdicts combine.
+"""Decisions: what the data say about a comparison, and how decisions combine.
 
 A comparison ``holds`` if the estimate satisfies it and the interval around the estimate does not straddle
-the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Verdicts combine by the
+the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Decisions combine by the
 strong three-valued logic of Kleene (Introduction to Metamathematics, 1952, section 64): what is undecided
 stays so unless the other parts settle the matter whatever it is.
 
@@ -75,7 +75,7 @@ class Decision:
 
 
 def undecided(reason: str, n: int = 0) -> Decision:
-    """A verdict that says only why there is none."""
+    """A decision that says only why there is none."""
     return Decision(UNDECIDED, n=n, reason=reason)
 
 
@@ -119,7 +119,7 @@ def judge_range(found: Interval, first: float, last: float, *, least_n: int = LE
 
 
 def _ends(found: Interval, least_n: int) -> tuple[float, float] | Decision:
-    """The ends of the interval, or the verdict on an estimate that is too uncertain for any comparison."""
+    """The ends of the interval, or the decision on an estimate that is too uncertain for any comparison."""
     bare = Decision(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
@@ -141,32 +141,32 @@ def _decided(
     return Decision(status, found.estimate, found.low, found.high, threshold, found.n, reason)
 
 
-def negated(verdict: Decision) -> Decision:
+def negated(decision: Decision) -> Decision:
     """Not: what holds fails, what fails holds, what is undecided stays so."""
-    return replace(verdict, status=_OPPOSITE[verdict.status])
+    return replace(decision, status=_OPPOSITE[decision.status])
 
 
-def all_of(verdicts: Iterable[Decision]) -> Decision:
+def all_of(decisions: Iterable[Decision]) -> Decision:
     """And: fails as soon as one part fails; holds only if every part holds."""
-    parts = tuple(verdicts)
+    parts = tuple(decisions)
     return at_least(len(parts), parts)
 
 
-def any_of(verdicts: Iterable[Decision]) -> Decision:
+def any_of(decisions: Iterable[Decision]) -> Decision:
     """Or: holds as soon as one part holds; fails only if every part fails."""
-    return at_least(1, tuple(verdicts))
+    return at_least(1, tuple(decisions))
 
 
-def most_of(verdicts: Iterable[Decision]) -> Decision:
+def most_of(decisions: Iterable[Decision]) -> Decision:
     """Whether more than half of the parts hold."""
-    parts = tuple(verdicts)
+    parts = tuple(decisions)
     return at_least(len(parts) // 2 + 1, parts)
 
 
 def at_least(count: int, parts: Sequence[Decision]) -> Decision:
     """Whether at least so many parts hold, whatever the undecided ones are in truth.
 
-    The verdict has the figures of the part that decides it: of those with its status the least certain, for
+    The decision has the figures of the part that decides it: of those with its status the least certain, for
     no combination is surer than that one. Nothing to combine is undecided, not true.
     """
     if not parts:

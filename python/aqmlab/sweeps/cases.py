@@ -236,7 +236,7 @@ class Cases:
 
 
 def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """The axes of a scenario, as the core tells them and as ``sweep.json`` has them."""
+    """The axes of a scenario, as the core returns them and as ``sweep.json`` has them."""
     return tuple(
         Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
         for axis in about["axes"]

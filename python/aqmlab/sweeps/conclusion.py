@@ -1,4 +1,4 @@
-"""The end of a sweep: from its runs to tables, verdicts and a report."""
+"""The end of a sweep: from its runs to tables, scored claims and a report."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     OSError
         If something cannot be written.
     HostError
-        Likewise.
+        The same.
     """
     results = results.sound()
     write_tables(results, results.path)

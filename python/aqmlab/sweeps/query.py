@@ -143,7 +143,7 @@ _SHUT = {
     "allow_community_extensions": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    # No variable of the program that asks is to be taken for a table.
+    # No variable of the calling program is to be taken for a table.
     "python_enable_replacements": "false",
 }
 

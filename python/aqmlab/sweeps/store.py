@@ -259,7 +259,7 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # Whoever tidies up may have found the lock before it was held: then it is gone, or about to go.
+        # A process tidying up may have found the lock before it was held: then it is gone or soon will be.
         if _locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory

@@ -122,7 +122,7 @@ class Sweep:
 
     @property
     def claims(self) -> tuple[Scored, ...]:
-        """The claims with their verdicts, once it has ended; none while other shards are to come."""
+        """The scored claims, once it has ended; none while other shards are to come."""
         return () if self._conclusion is None else self._conclusion.claims
 
     @property
@@ -253,7 +253,7 @@ class Sweep:
             self._update_about()
             self._recordings.file = SweepFile(self.path)
             if self._partial:
-                # Tables and verdicts are of the whole sweep, and reading that may take longer than the part.
+                # Tables and claims are of the whole sweep, and reading that may take longer than the part.
                 self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
                 return
             found = self._recordings.results()

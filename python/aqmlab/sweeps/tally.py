@@ -1,4 +1,4 @@
-"""What has become of the runs of a sweep so far, for whoever looks while it grows."""
+"""What has become of the runs of a sweep so far; it may be read while it grows."""
 
 from __future__ import annotations
 

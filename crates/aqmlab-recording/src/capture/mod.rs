@@ -1,6 +1,6 @@
 //! What passes a port, packet by packet, as a pcapng file beside the tables: for Wireshark, tshark and their like.
 //!
-//! A host tells of each packet once per port, with its first bytes: when its transmission begins, or when it is dropped.
+//! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it is dropped.
 //! [`Capture`] writes that down as it comes, so a capture takes no memory that grows. What a reader cannot see in the
 //! bytes (how long the packet waited, why it was marked or dropped) stands in the packet's comment. A capture that cannot
 //! be written gives its file up at once, so that the disk has room for what else there is to write.
@@ -203,7 +203,7 @@ impl Capture {
         })
     }
 
-    /// Writes a packet down. After an error it is only counted: [`Capture::finish`] tells.
+    /// Writes a packet down. After an error it is only counted: [`Capture::finish`] reports it.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
         self.noted[packet.port as usize] += 1;
         let Some(file) = &mut self.file else { return };

@@ -1,4 +1,4 @@
-"""Verdicts: each relation against each position of the interval, and the logic against Kleene's tables."""
+"""Decisions: each relation against each position of the interval, and the logic against Kleene's tables."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_an_interval_decides_when_it_is_on_one_side(
     relation, below, touching_from_below, astride, touching_from_above, above
 ):
     found = [between(-2, -1), between(-1, 0), between(-1, 2), between(0, 1), between(1, 2)]
-    verdicts = [judge(interval, relation, 0.0).status for interval in found]
-    assert verdicts == [below, touching_from_below, astride, touching_from_above, above]
+    decisions = [judge(interval, relation, 0.0).status for interval in found]
+    assert decisions == [below, touching_from_below, astride, touching_from_above, above]
 
 
 def test_a_value_without_spread_is_compared_as_a_number():
@@ -147,11 +147,11 @@ def test_the_margin_counts_half_widths_to_the_nearest_threshold():
 
 
 @given(st.lists(st.integers(-9, 9), min_size=3, max_size=3), st.integers(-9, 9))
-def test_opposite_relations_have_opposite_verdicts(points, threshold):
+def test_opposite_relations_have_opposite_decisions(points, threshold):
     low, middle, high = sorted(points)
     found = Interval(middle, low, high, 10)
     for relation, opposite in (("<", ">="), (">", "<=")):
-        verdict, other = judge(found, relation, threshold), judge(found, opposite, threshold)
-        assert negated(verdict) == other
+        decision, other = judge(found, relation, threshold), judge(found, opposite, threshold)
+        assert negated(decision) == other
         if low < middle < high:
-            assert (verdict.margin >= 1) == (threshold <= low or threshold >= high)
+            assert (decision.margin >= 1) == (threshold <= low or threshold >= high)

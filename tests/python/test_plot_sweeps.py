@@ -14,8 +14,8 @@ from aqmlab.cells import cells_of
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
-from aqmlab.plots.draw import draw_many, made, of_many
-from aqmlab.plots.many import KINDS_OF_MANY
+from aqmlab.plots.draw import draw_sweep, made, sweep_kind
+from aqmlab.plots.sweep_kinds import SWEEP_KINDS
 from aqmlab.plots.view import View
 from aqmlab.reports.sweep.differences import differences
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
@@ -30,7 +30,7 @@ def noisy():
 
 
 def drawn(results, kind, view=None, look=None):
-    figure = made(lambda: of_many(kind).draw(results, view or View(), None), look or Appearance())
+    figure = made(lambda: sweep_kind(kind).draw(results, view or View(), None), look or Appearance())
     FigureCanvasAgg(figure).draw()
     return figure
 
@@ -45,7 +45,7 @@ def interval(values):
 
 
 @pytest.mark.parametrize("width", [None, 3.5, 7.16])
-@pytest.mark.parametrize("kind", KINDS_OF_MANY)
+@pytest.mark.parametrize("kind", SWEEP_KINDS)
 def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(noisy, kind, width):
     figure = drawn(noisy, kind, look=Appearance(width))
     # A heat map's bar of colours is its legend.
@@ -171,16 +171,16 @@ def test_flows_are_compared_by_their_goodput(experiment):
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
-@pytest.mark.parametrize("kind", KINDS_OF_MANY)
+@pytest.mark.parametrize("kind", SWEEP_KINDS)
 def test_every_kind_has_every_format_and_the_same_bytes(noisy, tmp_path, kind, suffix):
-    first, again = (draw_many(noisy, kind, tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
+    first, again = (draw_sweep(noisy, kind, tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
     assert first == again
     assert first[:4] == {"pdf": b"%PDF", "svg": b"<?xm", "png": b"\x89PNG"}[suffix]
 
 
 def test_the_numbers_of_a_figure_are_saved(grid, tmp_path):
     view = View(where={"count": "80"}, arms=["PI"], metrics=[DELAY])
-    file = draw_many(grid, "lines", tmp_path / "lines.csv", view=view)
+    file = draw_sweep(grid, "lines", tmp_path / "lines.csv", view=view)
     head, *rows = csv.reader(file.read_text().splitlines())
     assert head == ["topology.rate", "traffic.ftp.count", "arm", "metric", "unit", "seed", "value"]
     assert len(rows) == len(RATES) * 10
@@ -224,6 +224,6 @@ def test_twelve_arms_have_twelve_looks():
 )
 def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):
     with pytest.raises(UsageError) as error:
-        draw_many(grid, kind, tmp_path / "never.pdf", view=view)
+        draw_sweep(grid, kind, tmp_path / "never.pdf", view=view)
     assert message.replace('"', "`") in str(error.value).replace('"', "`")
     assert list(tmp_path.iterdir()) == []

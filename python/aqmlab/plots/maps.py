@@ -1,0 +1,174 @@
+"""Maps of a sweep: a metric, or the difference of two arms, over two axes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError
+from aqmlab.figures import display_value
+from aqmlab.plots.appearance import (
+    legend_below,
+)
+from aqmlab.plots.panel_grid import Panel, PanelGrid, columns_of, empty_plots, label_x, panel_grid, titled
+from aqmlab.plots.view import View
+from aqmlab.reports.sweep.differences import differences
+from aqmlab.results import Cell, Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def heat(results: Results, view: View, queue: str | None) -> Figure:
+    """A metric over two axes, a map for each arm, with the mean over the seeds in each cell."""
+    grid = panel_grid(results, view, queue, down=True)
+    _need_axes(grid)
+    metric = grid.panels[0].metric
+    found = {arm: _means(grid, arm) for arm in grid.arms}
+    figure, plots = _maps(grid, list(found), titled(metric))
+    values = [v for of_arm in found.values() for v in of_arm.values()]
+    norm = _norm(min(values), max(values)) if values else _norm(0.0, 1.0)
+    for (_, axes), of_arm in zip(plots, found.values(), strict=True):
+        _map(axes, of_arm, norm, "viridis")
+    _scale(figure, plots, norm, "viridis", titled(metric))
+    return figure
+
+
+def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
+    """The paired difference of arms over two axes; hatched where it is not significant."""
+    from matplotlib.patches import Patch
+
+    grid = panel_grid(results, view, queue, down=True)
+    _need_axes(grid)
+    metric = grid.panels[0].metric
+    pairs = _pairs(grid)
+    of_metric = differences(grid.cells, metric)
+    maps: dict[str, dict[tuple[int, int], float]] = {}
+    doubtful: dict[str, set[tuple[int, int]]] = {}
+    for pair in pairs:
+        name = f"{pair[0]} − {pair[1]}"
+        maps[name], doubtful[name] = {}, set()
+        places = _places(grid, pair[0])
+        for contrast in of_metric.between(*pair):
+            if contrast.cell in places and contrast.found.estimate is not None:
+                place = places[contrast.cell]
+                maps[name][place] = display_value(contrast.found.estimate.mean, metric.unit)
+                if not contrast.stands:
+                    doubtful[name].add(place)
+    what = f"differences in {titled(metric)}"
+    figure, plots = _maps(grid, list(maps), what)
+    most = max((abs(v) for of_pair in maps.values() for v in of_pair.values()), default=0.0) or 1.0
+    norm = _norm(-most, most)
+    for (_, axes), (name, of_pair) in zip(plots, maps.items(), strict=True):
+        _map(axes, of_pair, norm, "PuOr_r", doubtful[name])
+    _scale(figure, plots, norm, "PuOr_r", what)
+    patch = Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0.4)
+    legend_below(figure, [], {"hatched: not significant (95 %, Holm over a map)": patch})
+    return figure
+
+
+def _need_axes(grid: PanelGrid) -> None:
+    if grid.x is None:
+        raise UsageError("a map needs an axis of a sweep; for arms alone there are `bar` and `box`")
+
+
+def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
+    """The arms to compare, the later one first: each with the first, or those two that are chosen."""
+    arms = list(grid.arms)
+    if len(arms) < 2:
+        raise UsageError("a difference needs two arms")
+    first, *others = arms
+    return [(arm, first) for arm in others]
+
+
+def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
+    """Column and row of the cells of an arm in a map."""
+    panel = grid.panels[0]
+    down = ("",) if grid.y is None else grid.y.labels
+    return {
+        cell: (column, row)
+        for column, label in enumerate(grid.labels)
+        for row, other in enumerate(down)
+        if (cell := grid.cell(arm, panel, label, other)) is not None
+    }
+
+
+def _means(grid: PanelGrid, arm: str) -> dict[tuple[int, int], float]:
+    metric = grid.panels[0].metric
+    found = {place: grid.cells.estimate(metric.name, cell) for cell, place in _places(grid, arm).items()}
+    return {place: display_value(e.mean, metric.unit) for place, e in found.items() if e is not None}
+
+
+def _maps(grid: PanelGrid, titles: Sequence[str], what: str) -> tuple[Figure, list[tuple[Panel, Axes]]]:
+    """A plot for each title, its two axes those of the grid."""
+    columns = columns_of(len(titles))
+    panel = grid.panels[0]
+    panels = [Panel(title, panel.held, panel.metric) for title in titles]
+    rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
+    of_maps = PanelGrid(grid.cells, grid.arms, grid.x, grid.y, rows, grid.held)
+    figure, plots = empty_plots(of_maps, what)
+    label_x(of_maps, plots)
+    for i, (_, axes) in enumerate(plots):
+        axes.grid(visible=False)
+        down = ("",) if grid.y is None else grid.y.labels
+        axes.set_yticks(range(len(down)), down)
+        if i % columns == 0 and grid.y is not None:
+            axes.set_ylabel(grid.y.short)
+        axes.set_xlim(-0.5, len(grid.labels) - 0.5)
+        axes.set_ylim(-0.5, len(down) - 0.5)
+    return figure, plots
+
+
+def _norm(low: float, high: float) -> Any:  # noqa: ANN401 (matplotlib's own)
+    from matplotlib.colors import Normalize
+
+    return Normalize(low, high if high > low else low + 1.0)
+
+
+def _map(
+    axes: Axes,
+    values: Mapping[tuple[int, int], float],
+    norm: Any,  # noqa: ANN401 (matplotlib's own)
+    colors: str,
+    doubtful: Collection[tuple[int, int]] = (),
+) -> None:
+    """Squares with their numbers."""
+    import matplotlib as mpl
+    from matplotlib.patches import Rectangle
+
+    palette = mpl.colormaps[colors]
+    for (column, row), value in values.items():
+        color = palette(norm(value))
+        lightness = 0.2126 * color[0] + 0.7152 * color[1] + 0.0722 * color[2]
+        ink = "black" if lightness > 0.45 else "white"
+        square = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=color, edgecolor="white", linewidth=0.8)
+        axes.add_patch(square)
+        if (column, row) in doubtful:
+            hatch = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", linewidth=0)
+            hatch.set_edgecolor("0.55")
+            axes.add_patch(hatch)
+        back = {"boxstyle": "square,pad=0.1", "facecolor": color, "edgecolor": "none"}
+        axes.text(
+            column, row, _brief(value), ha="center", va="center", color=ink, fontsize="small", bbox=back
+        )
+
+
+def _brief(value: float) -> str:
+    size = abs(value)
+    places = 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return f"{value:.{places}f}".replace("-", "−")
+
+
+def _scale(
+    figure: Figure,
+    plots: Sequence[tuple[Panel, Axes]],
+    norm: Any,  # noqa: ANN401 (matplotlib's own)
+    colors: str,
+    label: str,
+) -> None:
+    """The bar that says which colour is how much."""
+    from matplotlib.cm import ScalarMappable
+
+    bar = figure.colorbar(ScalarMappable(norm, colors), ax=[axes for _, axes in plots], label=label)
+    bar.outline.set_visible(False)

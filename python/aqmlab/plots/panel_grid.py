@@ -1,0 +1,247 @@
+"""The plots of a figure of a sweep: one per label of an axis or per metric, their labels and their titles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.cells import Cells, cells_of
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics import Metric, find
+from aqmlab.plots.appearance import (
+    entitle,
+    new_figure,
+    points_of,
+    text_width,
+    width_asked,
+)
+from aqmlab.plots.view import View
+from aqmlab.results import Axis, Cell, Results
+from aqmlab.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DELAY, MEAN_DELAY, GOODPUT = "queueing_delay_p95_s", "queueing_delay_mean_s", "goodput_bps"
+SEEDS, FLOWS = "seeds", "flows"
+_PANEL = (1.9, 2.0)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot: its title, what is held in it by axis, and its metric where plots differ by that."""
+
+    title: str
+    held: Mapping[str, str]
+    metric: Metric
+
+
+@dataclass(frozen=True)
+class PanelGrid:
+    """The plots of a figure, and what is along them.
+
+    Attributes
+    ----------
+    cells
+        The values of the metrics.
+    arms
+        Those to draw, by their number among all.
+    x
+        The axis along each plot, if there is one.
+    rows
+        Plots side by side.
+    """
+
+    cells: Cells
+    arms: Mapping[str, int]
+    x: Axis | None
+    y: Axis | None
+    rows: tuple[tuple[Panel, ...], ...]
+    held: Mapping[str, str]
+
+    @property
+    def panels(self) -> list[Panel]:
+        """All plots, row by row."""
+        return [panel for row in self.rows for panel in row]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What stands along a plot; one empty text where nothing does."""
+        return ("",) if self.x is None else self.x.labels
+
+    def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:
+        """The cell of a place, if there is one."""
+        along = {} if self.x is None else {self.x.name: label}
+        down = {} if self.y is None else {self.y.name: row}
+        wanted = {**panel.held, **along, **down}
+        found = [c for c in self.cells.results.cells if c.arm == arm and dict(c.settings) == wanted]
+        return found[0] if found else None
+
+    def values(self, arm: str, panel: Panel, label: str) -> list[float]:
+        """The values of the seeds of a cell, in the unit that they are shown in."""
+        cell = self.cell(arm, panel, label)
+        found = {} if cell is None else self.cells.values[panel.metric.name][cell]
+        return [display_value(value, panel.metric.unit) for value in found.values() if value is not None]
+
+    def estimate(self, arm: str, panel: Panel, label: str) -> Estimate | None:
+        """Mean over the seeds of a cell with its interval, in the unit that it is shown in."""
+        return estimate(self.values(arm, panel, label))
+
+
+def _arms(results: Results, view: View) -> dict[str, int]:
+    for arm in view.arms:
+        if arm not in results.arms:
+            raise unknown("arm", arm, results.arms)
+    return {arm: i for i, arm in enumerate(results.arms) if not view.arms or arm in view.arms}
+
+
+def panel_grid(  # noqa: PLR0913 (keyword arguments)
+    results: Results,
+    view: View,
+    queue: str | None,
+    *,
+    along: bool = True,
+    down: bool = False,
+    metrics: Sequence[str] = (DELAY,),
+    more: Sequence[str] = (),
+) -> PanelGrid:
+    """What a view asks for: axes along and up each plot, or a plot for each label of one; the rest is held.
+
+    ``more`` are metrics that no plot is for.
+
+    Raises
+    ------
+    UsageError
+        For an arm, axis, label or metric that is not there, or an axis that is asked for twice.
+    """
+    where = {}
+    for name, label in view.where.items():
+        axis = results.axis(name)
+        if label not in axis.labels:
+            raise unknown(f"value of `{axis.name}`", label, axis.labels)
+        where[axis.name] = label
+    asked = [results.axis(name) for name in (view.x, view.by) if name is not None]
+    for i, axis in enumerate(asked):
+        if axis.name in where or axis in asked[:i]:
+            raise UsageError(f"the axis `{axis.name}` is asked for twice")
+    free = [axis for axis in results.axes if axis.name not in where and axis not in asked]
+    free.sort(key=lambda axis: -len(axis.labels))
+    x = results.axis(view.x) if view.x is not None else (free.pop(0) if along and free else None)
+    if view.x is not None and not along:
+        raise UsageError("this figure has no axis of the sweep along it; choose plots with `by`")
+    other = results.axis(view.by) if view.by is not None else (free.pop(0) if free else None)
+    y, by = (other, None) if down else (None, other)
+    held = {**where, **{axis.name: axis.labels[0] for axis in free}}
+    chosen = tuple(find(name) for name in (view.metrics or metrics))
+    rows = _panels(chosen, by, held)
+    cells = cells_of(results, list(dict.fromkeys([*(m.name for m in chosen), *more])), queue=queue)
+    return PanelGrid(cells, _arms(results, view), x, y, rows, held)
+
+
+def _panels(
+    metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
+) -> tuple[tuple[Panel, ...], ...]:
+    """A row for each metric; of a single one, or of one plot each, as many side by side as fit."""
+    rows = [
+        [
+            Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
+            for label in ([""] if by is None else by.labels)
+            for fixed in [{} if by is None else {by.name: label}]
+        ]
+        for metric in metrics
+    ]
+    if len(rows) > 1 and by is not None:
+        return tuple(map(tuple, rows))
+    flat = [panel for row in rows for panel in row]
+    columns = columns_of(len(flat))
+    return tuple(tuple(flat[i : i + columns]) for i in range(0, len(flat), columns))
+
+
+def columns_of(plots: int) -> int:
+    """Columns of so many plots, which fill their rows as far as there is room for."""
+    most = min(max(int(width_asked(7.6) / 1.75), 1), 4)
+    return math.ceil(plots / math.ceil(plots / most))
+
+
+def turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]:
+    """How the labels along a plot stand: turned where they would lie on one another."""
+    size = points_of("xtick.labelsize")
+    needed = sum(text_width(label, size) + size for label in labels)
+    room = 72.0 * (figure.get_figwidth() / across - 0.55)
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if needed > room else {}
+
+
+def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figure, list[tuple[Panel, Axes]]]:
+    """The empty plots, with their titles and those of the figure."""
+    across, down = max(map(len, grid.rows)), len(grid.rows)
+    size = (max(4.9, _PANEL[0] * across + 0.6), max(3.5, _PANEL[1] * down + 1.4))
+    figure = new_figure(*size, down)
+    metrics = {panel.metric for panel in grid.panels}
+    shared: Any = False
+    if share:
+        shared = "all" if len(metrics) == 1 else "row" if len(grid.panels) > len(metrics) else False
+    axes = figure.subplots(down, across, sharex=share, sharey=shared, squeeze=False)
+    plots = []
+    for row, of_row in zip(grid.rows, axes, strict=True):
+        for i, one in enumerate(of_row):
+            if i < len(row):
+                one.set_title(row[i].title)
+                plots.append((row[i], one))
+            else:
+                one.remove()
+    short = {axis.name: axis.short for axis in grid.cells.results.axes}
+    held = ", ".join(f"{short[name]} {label}" for name, label in grid.held.items())
+    entitle(figure, f"{grid.cells.results.title}: {what}{f' ({held})' if held else ''}")
+    return figure, plots
+
+
+def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
+    """The labels of an axis, evenly spaced, turned where they are long."""
+    if grid.x is None:
+        return
+    across = max(map(len, grid.rows))
+    for i, (_, axes) in enumerate(plots):
+        figure = axes.get_figure(root=True)
+        turn = {} if figure is None else turned(figure, grid.labels, across)
+        axes.set_xticks(range(len(grid.labels)), grid.labels, **turn)
+        axes.grid(visible=False, axis="x")
+        if i + across >= len(plots):
+            axes.set_xlabel(grid.x.short)
+            axes.tick_params(labelbottom=True)
+
+
+def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
+    """What is upward: the metric with its unit, where it differs from the plot to the left."""
+    firsts = {id(row[0]) for row in grid.rows}
+    several = len({panel.metric for panel in grid.panels}) > 1
+    alone = several and all(len({p.metric for p in row}) > 1 for row in grid.rows if len(row) > 1)
+    for panel, axes in plots:
+        if id(panel) in firsts or (several and alone):
+            figure = axes.get_figure(root=True)
+            label = titled(panel.metric)
+            room = math.inf if figure is None else 72.0 * (figure.get_figheight() / len(grid.rows) - 1.1)
+            wide = text_width(label, points_of("axes.labelsize")) > room
+            axes.set_ylabel(label.replace(" [", "\n[") if wide else label)
+
+
+def titled(metric: Metric) -> str:
+    """A metric as people call it, with its unit."""
+    unit = display_unit(metric.unit)
+    return f"{metric.label} [{unit}]" if unit else metric.label
+
+
+def metric_labels(grid: PanelGrid) -> str:
+    """The labels of all metrics of a figure."""
+    return ", ".join(dict.fromkeys(panel.metric.label for panel in grid.panels))
+
+
+def band_note() -> dict[str, Artist]:
+    """The entry of a legend that explains bands."""
+    from matplotlib.patches import Patch
+
+    return {"band: 95 % interval of the mean": Patch(color="0.8")}

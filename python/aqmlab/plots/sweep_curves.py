@@ -1,0 +1,121 @@
+"""Curves of a sweep: metrics against an axis, goodput against delay, distributions of delay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import UsageError
+from aqmlab.figures import display_value
+from aqmlab.metrics import find
+from aqmlab.plots.appearance import (
+    arm_color,
+    arm_look,
+    legend_below,
+    points_of,
+    text_width,
+)
+from aqmlab.plots.kinds import cloud, cloud_notes
+from aqmlab.plots.panel_grid import (
+    GOODPUT,
+    MEAN_DELAY,
+    band_note,
+    empty_plots,
+    label_x,
+    label_y,
+    metric_labels,
+    panel_grid,
+    titled,
+)
+from aqmlab.plots.view import View
+from aqmlab.reports.sweep.distributions import delay_cdf
+from aqmlab.results import Results
+from aqmlab.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def lines(results: Results, view: View, queue: str | None) -> Figure:
+    """A metric against an axis: a line an arm with the interval of its mean; a plot for each label."""
+    grid = panel_grid(results, view, queue)
+    if grid.x is None:
+        raise UsageError("`lines` needs an axis of a sweep; for arms alone there are `bar` and `box`")
+    figure, plots = empty_plots(grid, f"{metric_labels(grid)} against {grid.x.short}")
+    for panel, axes in plots:
+        for arm, number in grid.arms.items():
+            _line(axes, number, arm, [grid.estimate(arm, panel, label) for label in grid.labels])
+    label_x(grid, plots)
+    label_y(grid, plots)
+    shown = any(axes.collections for _, axes in plots)
+    legend_below(figure, [axes for _, axes in plots], band_note() if shown else None)
+    return figure
+
+
+def _line(axes: Axes, arm: int, label: str, points: Sequence[Estimate | None]) -> None:
+    known = [(i, e) for i, e in enumerate(points) if e is not None]
+    look = {**arm_look(arm), "markevery": None}
+    axes.plot([i for i, _ in known], [e.mean for _, e in known], label=label, **look)
+    sure = [(i, e.low, e.high) for i, e in known if e.low is not None and e.high is not None]
+    if sure:
+        xs, lows, highs = zip(*sure, strict=True)
+        if len(sure) > 1:
+            axes.fill_between(xs, lows, highs, color=arm_color(arm), alpha=0.18, linewidth=0)
+        else:
+            # A single point has no band beside it: its interval is a line.
+            axes.vlines(xs, lows, highs, color=arm_color(arm), linewidth=1.0)
+
+
+def trade_off(results: Results, view: View, queue: str | None) -> Figure:
+    """Goodput against mean queueing delay: a mark a run, an outline a cell, a plot for each label."""
+    if view.metrics:
+        raise UsageError("`goodput-delay` shows goodput and mean queueing delay: leave out the metric")
+    delay, goodput = find(MEAN_DELAY), find(GOODPUT)
+    grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,))
+    figure, plots = empty_plots(grid, "goodput and mean queueing delay", share=False)
+    for panel, axes in plots:
+        for arm, number in grid.arms.items():
+            cell = grid.cell(arm, panel, "")
+            if cell is None:
+                continue
+            delays, of_goodput = (grid.cells.values[metric.name][cell] for metric in (delay, goodput))
+            points = [
+                (display_value(x, delay.unit), display_value(y, goodput.unit))
+                for seed, x in delays.items()
+                if x is not None and (y := of_goodput.get(seed)) is not None
+            ]
+            if points:
+                xs, ys = zip(*points, strict=True)
+                cloud(axes, number, xs, ys, arm)
+        label, across = titled(delay), max(map(len, grid.rows))
+        wide = text_width(label, points_of("axes.labelsize")) > 72.0 * (figure.get_figwidth() / across - 0.6)
+        axes.set_xlabel(label.replace(", ", ",\n") if wide else label)
+    label_y(grid, plots)
+    legend_below(figure, [axes for _, axes in plots], cloud_notes())
+    return figure
+
+
+def cdfs(results: Results, view: View, queue: str | None) -> Figure:
+    """The distribution of queueing delay: its mean over the seeds and the pointwise 95 % interval."""
+    if queue is not None:
+        raise UsageError("distributions of a sweep are those of the queue that each cell is judged by")
+    grid = panel_grid(results, view, None, along=False, metrics=(MEAN_DELAY,))
+    figure, plots = empty_plots(grid, "distribution of queueing delay", share=False)
+    for panel, axes in plots:
+        longest = 0.0
+        for arm, number in grid.arms.items():
+            cell = grid.cell(arm, panel, "")
+            found = None if cell is None else delay_cdf(results, cell)
+            if found is not None:
+                axes.plot(found.delay_ms, found.share, label=arm, **arm_look(number))
+                band: dict[str, Any] = {"color": arm_color(number), "alpha": 0.18, "linewidth": 0}
+                axes.fill_between(found.delay_ms, found.low, found.high, **band)
+                longest = max(longest, found.p99_ms)
+        axes.set(xlabel="queueing delay [ms]", xlim=(0, longest * 1.02 or 1.0), ylim=(0, 1.01))
+    firsts = {id(row[0]) for row in grid.rows}
+    for panel, axes in plots:
+        if id(panel) in firsts:
+            axes.set_ylabel("share of packets")
+    legend_below(figure, [axes for _, axes in plots], band_note() if len(results.seeds) > 1 else None)
+    return figure

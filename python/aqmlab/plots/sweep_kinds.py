@@ -1,0 +1,71 @@
+"""The kinds of figures of a sweep, and their numbers as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from aqmlab.figures import display_unit, display_value
+from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
+from aqmlab.plots.maps import difference_maps, heat
+from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
+from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
+from aqmlab.plots.view import View
+from aqmlab.results import Cell, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Draw = Callable[[Results, View, "str | None"], "Figure"]
+
+
+Rows = Callable[[Results, View, "str | None"], Iterator[tuple[Any, ...]]]
+
+
+class SweepKind(NamedTuple):
+    """A kind of figure of many runs: how it is drawn, and its numbers, the names of the columns first."""
+
+    draw: Draw
+    rows: Rows | None = None
+
+
+def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+    """What a figure of many runs shows, as numbers: a row a run and metric, or a row a flow."""
+    axes = tuple(axis.name for axis in results.axes)
+    if view.over == FLOWS:
+        yield (*axes, "arm", "flow", "goodput_mean_mbit_s", "n")
+        grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
+        for cell in _shown(results, grid):
+            for (name, index), values in flow_goodputs(results.measured(cell)).items():
+                yield (*_labels(cell), cell.arm, f"{name} {index}", f"{np.mean(values):.9g}", len(values))
+        return
+    yield (*axes, "arm", "metric", "unit", "seed", "value")
+    grid = panel_grid(results, view, queue)
+    for metric in {panel.metric.name: panel.metric for panel in grid.panels}.values():
+        for cell in _shown(results, grid):
+            for seed, value in grid.cells.values[metric.name][cell].items():
+                shown = "" if value is None else f"{display_value(value, metric.unit):.9g}"
+                yield (*_labels(cell), cell.arm, metric.name, display_unit(metric.unit), seed, shown)
+
+
+def _shown(results: Results, grid: PanelGrid) -> list[Cell]:
+    held = grid.held.items()
+    return [cell for cell in results.cells if cell.arm in grid.arms and held <= dict(cell.settings).items()]
+
+
+def _labels(cell: Cell) -> tuple[str, ...]:
+    return tuple(label for _, label in cell.settings)
+
+
+SWEEP_KINDS: dict[str, SweepKind] = {
+    "lines": SweepKind(lines, value_rows),
+    "heat": SweepKind(heat, value_rows),
+    "differences": SweepKind(difference_maps, value_rows),
+    "goodput-delay": SweepKind(trade_off),
+    "delay-cdf": SweepKind(cdfs),
+    "box": SweepKind(box, value_rows),
+    "bar": SweepKind(bar, value_rows),
+}
+"""What can be drawn of a sweep, by the name that the command line takes."""
