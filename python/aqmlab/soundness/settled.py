@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures import time_text
-from aqmlab.soundness.queue_history import QueueHistory, queue_histories
 from aqmlab.soundness.doubt import CellDoubt, Check, Doubt, merged
+from aqmlab.soundness.queue_history import QueueHistory, queue_histories
 from aqmlab.stats.intervals import estimate
 from aqmlab.stats.warmup import mser
 
