@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.answers import HEADLINE
 from aqmlab.errors import RecordingError
-from aqmlab.faithfulness import Verdict, verdicts
+from aqmlab.faithfulness import Faithfulness, verdicts
 from aqmlab.figures import change_text, counted
 from aqmlab.integrity import read_json
 from aqmlab.recording import Experiment, load
@@ -60,7 +60,7 @@ class Both:
         return comparison_html(self.comparison)
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[Faithfulness, ...]:
         """Those on the live runs."""
         return verdicts(self.live.runs)
 

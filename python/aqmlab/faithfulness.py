@@ -41,7 +41,7 @@ class FaithfulnessCheck:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Faithfulness:
     """What the router said of itself, from the manifest of one run.
 
     What the manifest does not have, because an earlier aqmlab wrote it, is ``None`` here.
@@ -201,7 +201,7 @@ def _without_bins(distribution: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in distribution.items() if key != "bins"}
 
 
-def verdict_of(run: Run) -> Verdict | None:
+def faithfulness_of(run: Run) -> Faithfulness | None:
     """The verdict on a run; ``None`` if it was simulated.
 
     Raises
@@ -217,7 +217,7 @@ def verdict_of(run: Run) -> Verdict | None:
         checks = tuple(
             FaithfulnessCheck(c["name"], bool(c["passed"]), str(c["sentence"])) for c in live["checks"]
         )
-        return Verdict(run.arm, run.seed, checks, tuple(map(str, live["reasons"])), live)
+        return Faithfulness(run.arm, run.seed, checks, tuple(map(str, live["reasons"])), live)
     except KeyError as error:
         raise RecordingError(f"`{file}` is incomplete: `{error.args[0]}` of `live` is missing") from error
     except (TypeError, AttributeError) as error:
@@ -243,12 +243,12 @@ def grouped(remarks: Iterable[str]) -> list[str]:
     ]
 
 
-def verdicts(runs: Iterable[Run]) -> tuple[Verdict, ...]:
+def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
     """The verdicts on the live ones among some runs."""
-    return tuple(verdict for run in runs if (verdict := verdict_of(run)) is not None)
+    return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)
 
 
-def combined(found: Iterable[Verdict]) -> str:
+def combined(found: Iterable[Faithfulness]) -> str:
     """One line for several runs: ``faithful: 8 of 8 runs``, or what is wrong with the first that is not."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
@@ -264,10 +264,10 @@ def combined(found: Iterable[Verdict]) -> str:
 __all__ = [
     "FAITHFUL",
     "NOT_FAITHFUL",
+    "Faithfulness",
     "FaithfulnessCheck",
-    "Verdict",
     "combined",
+    "faithfulness_of",
     "grouped",
-    "verdict_of",
     "verdicts",
 ]

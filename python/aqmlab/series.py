@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab.faithfulness import verdict_of
+from aqmlab.faithfulness import faithfulness_of
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, Columns, Framed
 from aqmlab.recording import Experiment, Run
@@ -87,7 +87,7 @@ def run_series(
 
 
 def _stalls(run: Run) -> tuple[tuple[float, float], ...]:
-    verdict = verdict_of(run)
+    verdict = faithfulness_of(run)
     return () if verdict is None else verdict.stalls_s
 
 

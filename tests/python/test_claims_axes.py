@@ -85,7 +85,7 @@ def test_ties_are_undecided_or_no_victory():
     tie = by_buffer([1.0, 1.0, 1.0, 1.0])
     assert status("argmax(jain_index over limit) == 4p", tie) == "fails"
     assert status("share(argmax(jain_index over limit) == 4p) > 50 %", tie) == "fails"
-    assert "not defined" in scored("rank_correlation(jain_index over limit) > 0", tie).decision.reason
+    assert "not defined" in scored("rank_correlation(jain_index over limit) > 0", tie).verdict.reason
 
 
 def test_what_one_seed_is_asked_of_all_labels():

@@ -12,12 +12,12 @@ from claim_worlds import BUFFER, COUNT, A, World, by_buffer, scored, table
 
 def test_the_parts_and_their_places():
     found = scored("for all limit in (4p, 72p): jain_index > 1.5", by_buffer([1.0, 5.0, 2.0, 8.0], 0.01))
-    assert [(part.at, part.decision.status) for part in found.parts] == [
+    assert [(part.at, part.verdict.status) for part in found.parts] == [
         ((("limit", "4p"),), "fails"),
         ((("limit", "72p"),), "holds"),
     ]
     assert [part.at for part in found.deciding()] == [(("limit", "4p"),)]
-    assert found.decision.reason == "1 of 2 parts fails"
+    assert found.verdict.reason == "1 of 2 parts fails"
     steps = scored(
         "increasing(jain_index over limit in (4p, 12p))", by_buffer([1.0, 5.0, 2.0, 8.0], 0.01)
     ).parts
@@ -130,7 +130,7 @@ def test_a_claim_of_the_scenario_about_an_arm_that_was_not_run_is_undecided():
     world = table({"jain_index": {"RED": A}}, claims=(entry,))
     (found,) = score(world)
     assert found.status == "undecided"
-    assert "there is no arm `BLUE`" in found.decision.reason
+    assert "there is no arm `BLUE`" in found.verdict.reason
     with pytest.raises(ScenarioError, match="there is no arm `BLUE`"):
         score(world, [Claim.of_entry(entry)])
 

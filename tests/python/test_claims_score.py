@@ -65,7 +65,7 @@ def test_a_band_holds_the_whole_interval_or_none_of_it(low, high, expected):
 def test_a_band_with_measured_ends_is_two_comparisons():
     found = scored("jain_index{arm=RED} in [0.5 * jain_index{arm=DropTail}, jain_index{arm=DropTail}]", WORLD)
     assert found.status == "holds"
-    assert [part.decision.status for part in found.parts] == ["holds", "holds"]
+    assert [part.verdict.status for part in found.parts] == ["holds", "holds"]
 
 
 def test_a_chain_is_two_comparisons():
@@ -90,27 +90,27 @@ def test_fewer_than_five_seeds_decide_nothing():
     world = table({"jain_index": {"RED": [1.0, 2.0, 1.5, 1.2], "DropTail": [9.0, 9.1, 9.2, 9.3]}})
     found = scored("jain_index{arm=RED} < jain_index{arm=DropTail}", world)
     assert found.status == "undecided"
-    assert found.decision.reason == "4 values, fewer than the 5 required"
+    assert found.verdict.reason == "4 values, fewer than the 5 required"
 
 
 def test_a_value_that_is_not_defined_decides_nothing_and_is_named():
     world = table({"jain_index": {"RED": [1.0, None, 1.1, 1.2, 1.0, None], "DropTail": [9.0] * 6}})
     found = scored("jain_index{arm=RED} < jain_index{arm=DropTail}", world)
     assert found.status == "undecided"
-    assert found.decision.reason == "jain_index{arm=RED} is not defined in 2 of 6 seeds"
+    assert found.verdict.reason == "jain_index{arm=RED} is not defined in 2 of 6 seeds"
     assert status("default(jain_index{arm=RED}, 2) < jain_index{arm=DropTail}", world) == "holds"
     assert status("share(defined(jain_index{arm=RED})) > 10 %", world) == "holds"
     assert status("share(defined(jain_index{arm=RED})) == 100 %", world) == "fails"
     # what is not defined matters only where it decides
     assert status("share(jain_index{arm=DropTail} > 5 or jain_index{arm=RED} > 5) > 50 %", world) == "holds"
     text = "share(jain_index{arm=DropTail} < 5 or jain_index{arm=RED} > 5) > 50 %"
-    assert scored(text, world).decision.reason.endswith("is not defined in 2 of 6 seeds")
+    assert scored(text, world).verdict.reason.endswith("is not defined in 2 of 6 seeds")
 
 
 def test_division_by_zero_is_not_defined():
     world = table({"jain_index": {"RED": [1.0] * 6, "DropTail": [0.0] * 6}})
     found = scored("jain_index{arm=RED} / jain_index{arm=DropTail} > 1", world)
-    assert "is not defined in 6 of 6 seeds" in found.decision.reason
+    assert "is not defined in 6 of 6 seeds" in found.verdict.reason
 
 
 def test_runs_that_are_missing_leave_the_pairs_of_the_others():
@@ -126,4 +126,4 @@ def test_runs_that_are_missing_leave_the_pairs_of_the_others():
         "std(jain_index{arm=RED}) < 5",
         "median(jain_index{arm=RED}) < 5",
     ):
-        assert scored(text, nothing).decision.reason == "nothing was run"
+        assert scored(text, nothing).verdict.reason == "nothing was run"

@@ -33,7 +33,7 @@ def test_standard_deviations_are_compared_by_their_ratio():
     ratio = np.std(values["RED"], ddof=1) / np.std(values["DropTail"], ddof=1)
     assert part.found.estimate == pytest.approx(ratio)
     assert part.found.low < ratio < part.found.high < 1
-    assert part.decision.threshold == 1.0
+    assert part.verdict.threshold == 1.0
 
 
 def test_the_median_has_the_interval_of_order_statistics():
@@ -51,7 +51,7 @@ def test_the_median_has_the_interval_of_order_statistics():
 
 def test_too_few_seeds_for_a_median():
     found = scored("median(jain_index{arm=RED}) > 5", WORLD)
-    assert (found.status, found.decision.reason) == (
+    assert (found.status, found.verdict.reason) == (
         "undecided",
         "a quantile of 0.5 needs more than 5 values for an interval",
     )
@@ -106,7 +106,7 @@ def test_any_holds_if_it_was_seen_and_fails_if_it_would_have_been():
     assert status("not any(jain_index < 0.7)", never) == "holds"
     # 0.95^20 = 36 %: twenty seeds would often not show what happens in 5 % of them
     assert status("any(jain_index < 0.7, 5 %)", never) == "undecided"
-    assert "59 would show" in scored("any(jain_index < 0.7, 5 %)", never).decision.reason
+    assert "59 would show" in scored("any(jain_index < 0.7, 5 %)", never).verdict.reason
     assert math.ceil(math.log(0.05) / math.log(0.95)) == 59
     few = table({"jain_index": {"RED": [0.9] * 18}})
     assert status("any(jain_index < 0.7)", few) == "undecided"

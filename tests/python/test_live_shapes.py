@@ -13,7 +13,7 @@ import pytest
 
 from aqmlab.cli.live import print_lateness, print_verdict
 from aqmlab.errors import RecordingError
-from aqmlab.faithfulness import verdict_of, verdicts
+from aqmlab.faithfulness import faithfulness_of, verdicts
 from aqmlab.figures import NO_VALUE
 from aqmlab.recording import Run
 from aqmlab.reports.live import CHART, lateness_chart, live_context
@@ -90,7 +90,7 @@ def test_what_is_missing_is_left_out(experiment, keys):
 
 def test_with_nothing_but_the_checks_there_is_a_verdict_and_a_report(experiment, capsys):
     bare = as_live(experiment, {key: WHOLE[key] for key in ESSENTIAL})
-    verdict = verdict_of(bare.runs[0])
+    verdict = faithfulness_of(bare.runs[0])
     assert verdict.text.startswith("NOT FAITHFUL: p99 lateness 2300 us")
     assert (verdict.lost_unseen, verdict.stall_count, verdict.lateness_s("p99")) == (None, None, None)
     told(bare)

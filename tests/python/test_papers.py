@@ -236,7 +236,7 @@ def test_what_arrives_leaves_or_is_dropped(toy):
 def test_the_same_again_runs_nothing(toy, store):
     again = reproduce(read_paper(TOY), store=store)
     assert again.runs == 0
-    assert [f.decision for f in again.findings] == [f.decision for f in toy.findings]
+    assert [f.verdict for f in again.findings] == [f.verdict for f in toy.findings]
 
 
 def test_one_finding_can_be_asked_for(store):

@@ -126,9 +126,9 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     whole = reproduce(paper, seeds=5, store=store, jobs=2)
     # The rest of six cells; and T2 fails, so that its cell is run in the reading that is said to be why.
     assert whole.runs == 20 + 5
-    assert whole.findings[2].decision == done.findings[0].decision
+    assert whole.findings[2].verdict == done.findings[0].verdict
     again = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store)
-    assert (again.runs, again.findings[0].decision) == (0, done.findings[0].decision)
+    assert (again.runs, again.findings[0].verdict) == (0, done.findings[0].verdict)
 
 
 def test_tables_and_figures_run_the_cells_that_they_show(store):
@@ -196,7 +196,7 @@ def test_a_label_that_the_small_version_lacks_is_called_so(store):
     done = reproduce(read_paper(TOY), quick=True, wanted=Wanted(findings=["T3"]), store=store, jobs=2)
     (scored,) = done.findings
     assert scored.status == "undecided"
-    assert scored.parts[0].decision.reason == "`40p` of `limit`: left out by --quick (`keep` in paper.toml)"
+    assert scored.parts[0].verdict.reason == "`40p` of `limit`: left out by --quick (`keep` in paper.toml)"
     # Only what the small version has is run: two parts, one of them of 80 packets.
     assert done.runs == 0 or len(done.results["loss.toml"].seeds) == 5
 
@@ -228,7 +228,7 @@ def test_what_is_too_small_for_a_statement_says_so(store):
     done = reproduce(
         replace(paper, findings=(finding,)), quick=True, wanted=Wanted(findings=["T1"]), store=store
     )
-    reason = done.findings[0].parts[0].decision.reason
+    reason = done.findings[0].parts[0].verdict.reason
     assert reason.startswith("what --quick keeps (`keep` in paper.toml) is not enough: ")
     assert "needs two labels at least" in reason
 

@@ -1,6 +1,6 @@
 """Claims: statements about metrics and arms in a small grammar of our own, scored by the runs.
 
-``docs/claims.md`` has the grammar, and how a claim is scored. From its text to its decision it passes
+``docs/claims.md`` has the grammar, and how a claim is scored. From its text to its verdict it passes
 
 * :mod:`~aqmlab.claims.parse`, which makes a tree of it, and before any run :mod:`~aqmlab.claims.check`;
 * :mod:`~aqmlab.claims.decide`, which decides conditions of many comparisons,

@@ -8,7 +8,7 @@ from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.tree import Expression
 from aqmlab.claims.units import Unit
 from aqmlab.stats import Interval
-from aqmlab.stats.decision import Decision
+from aqmlab.stats.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class ClaimComparison:
     left, right
         What was compared; ``right`` is ``None`` for a range.
     found
-        What the decision is about: the difference of the sides, their ratio, or the left side alone.
+        What the verdict is about: the difference of the sides, their ratio, or the left side alone.
     effect
         Which of these: ``"difference"``, ``"ratio"``, ``"value"``.
     unit
         Of the sides, and of the difference.
-    decision
+    verdict
         By itself, at 95 %.
     """
 
@@ -64,7 +64,7 @@ class ClaimComparison:
     found: Interval
     effect: str
     unit: Unit
-    decision: Decision
+    verdict: Verdict
 
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:

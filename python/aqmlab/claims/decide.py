@@ -43,11 +43,11 @@ from aqmlab.claims.values import Evaluator, constant, needed
 from aqmlab.figures import counted
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
-from aqmlab.stats.decision import (
+from aqmlab.stats.verdict import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    Decision,
+    Verdict,
     at_least,
     judge,
     judge_range,
@@ -86,12 +86,12 @@ class Decider:
         self._inner = Evaluator(names, self._leaves)
         self.parts: list[ClaimComparison] = []
 
-    def decide(self, claim: Condition, bound: Bindings) -> Decision:
-        """The decision of a claim that has been checked; ``parts`` has its comparisons then."""
+    def decide(self, claim: Condition, bound: Bindings) -> Verdict:
+        """The verdict of a claim that has been checked; ``parts`` has its comparisons then."""
         self.parts = []
-        return self._decision(claim, dict(bound), _Levels())
+        return self._verdict(claim, dict(bound), _Levels())
 
-    def _decision(self, node: Condition, bound: Bindings, levels: _Levels) -> Decision:  # noqa: PLR0911 (one a kind)
+    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Verdict:  # noqa: PLR0911 (one a kind)
         raise_if_stopped()
         match node:
             case Compare():
@@ -103,7 +103,7 @@ class Decider:
             case Test():
                 return self._test(node, bound, levels)
             case Not():
-                return negated(self._decision(node.of, bound, levels.swapped()))
+                return negated(self._verdict(node.of, bound, levels.swapped()))
             case And() | Or():
                 need = len(node.parts) if isinstance(node, And) else 1
                 ask = [self._asking(part, bound) for part in node.parts]
@@ -114,16 +114,16 @@ class Decider:
                 return self._at_least(needed(node.quantifier, len(ask)), ask, levels)
         raise AssertionError(node)
 
-    def _asking(self, node: Condition, bound: Bindings) -> Callable[[_Levels], Decision]:
-        return lambda levels: self._decision(node, bound, levels)
+    def _asking(self, node: Condition, bound: Bindings) -> Callable[[_Levels], Verdict]:
+        return lambda levels: self._verdict(node, bound, levels)
 
-    def _at_least(self, need: int, ask: Sequence[Callable[[_Levels], Decision]], levels: _Levels) -> Decision:
+    def _at_least(self, need: int, ask: Sequence[Callable[[_Levels], Verdict]], levels: _Levels) -> Verdict:
         each = levels.of_one(need, len(ask))
         return at_least(need, [of_part(each) for of_part in ask])
 
     # --- comparisons
 
-    def _comparison(self, node: Compare, bound: Bindings, levels: _Levels) -> Decision:
+    def _comparison(self, node: Compare, bound: Bindings, levels: _Levels) -> Verdict:
         firsts = [node.first, *(part for _, part in node.rest)]
         steps = [
             Compare(a.at, a, ((relation, b),)) for a, (relation, b) in zip(firsts, node.rest, strict=False)
@@ -141,7 +141,7 @@ class Decider:
         right: Located,
         levels: _Levels,
         tolerance: float = 0.0,
-    ) -> Decision:
+    ) -> Verdict:
         """One comparison; with a tolerance it is the difference of the sides that is compared with that."""
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
@@ -149,29 +149,29 @@ class Decider:
         measure = self._measure(left, right, plain=tolerance != 0)
         threshold = measure.threshold + tolerance
 
-        def decision(confidence: float) -> Decision:
+        def verdict(confidence: float) -> Verdict:
             return judge(measure.interval(confidence), relation, threshold)
 
-        return self._kept(text, measure, decision, levels)
+        return self._kept(text, measure, verdict, levels)
 
-    def _between(self, node: Between, bound: Bindings, levels: _Levels) -> Decision:
+    def _between(self, node: Between, bound: Bindings, levels: _Levels) -> Verdict:
         ends = [kind_of(end, self._names, bound).level for end in (node.low, node.high)]
         if max(ends) > Level.CONSTANT or kind_of(node.value, self._names, bound).level == Level.CONSTANT:
             above = Compare(node.at, node.value, ((">=", node.low),))
             below = Compare(node.at, node.value, (("<=", node.high),))
-            return self._decision(And(node.at, (above, below)), bound, levels)
+            return self._verdict(And(node.at, (above, below)), bound, levels)
         measure = self._measure((node.value, bound), None)
         low, high = constant(node.low), constant(node.high)
 
-        def decision(confidence: float) -> Decision:
+        def verdict(confidence: float) -> Verdict:
             return judge_range(measure.interval(confidence), low, high)
 
-        return self._kept(str(node), measure, decision, levels)
+        return self._kept(str(node), measure, verdict, levels)
 
     def _kept(
-        self, text: str, measure: Measure, decision: Callable[[float], Decision], levels: _Levels
-    ) -> Decision:
-        alone = decision(CONFIDENCE)
+        self, text: str, measure: Measure, verdict: Callable[[float], Verdict], levels: _Levels
+    ) -> Verdict:
+        alone = verdict(CONFIDENCE)
         if len(self.parts) >= MOST_COMPARISONS:
             raise MisplacedError(0, f"the claim makes more than {MOST_COMPARISONS} comparisons")
         self.parts.append(measure.part(text, self._names, alone))
@@ -179,7 +179,7 @@ class Decider:
             return alone
         # What decides among several has to be more certain than what stands alone.
         allowed = levels.holds if alone.status == HOLDS else levels.fails
-        sure = alone if allowed >= ALPHA else decision(1.0 - allowed)
+        sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
         if sure.status == alone.status:
             return alone
         return replace(
@@ -194,7 +194,7 @@ class Decider:
 
     # --- labels and courses
 
-    def _best(self, node: BestIs, bound: Bindings, levels: _Levels) -> Decision:
+    def _best(self, node: BestIs, bound: Bindings, levels: _Levels) -> Verdict:
         (choice,) = node.best.over
         body = _expression(node.best.arguments[0])
         key = self._names.key(choice.axis)
@@ -203,19 +203,19 @@ class Decider:
         others = [label for label in options if label not in wanted]
         relation: Relation = ">" if node.best.function == "argmax" else "<"
 
-        def beats(label: str, other: str) -> Callable[[_Levels], Decision]:
+        def beats(label: str, other: str) -> Callable[[_Levels], Verdict]:
             places = [place({key: of}, self._names) for of in (label, other)]
             text = f"{body} at {places[0]} {relation} at {places[1]}"
             sides = (body, {**bound, key: label}), (body, {**bound, key: other})
             return lambda inner: self._compared(text, sides[0], relation, sides[1], inner)
 
-        def beats_all(label: str) -> Callable[[_Levels], Decision]:
+        def beats_all(label: str) -> Callable[[_Levels], Verdict]:
             ask = [beats(label, other) for other in others]
             return lambda inner: self._at_least(len(ask), ask, inner)
 
         return self._at_least(1, [beats_all(label) for label in wanted], levels)
 
-    def _test(self, node: Test, bound: Bindings, levels: _Levels) -> Decision:
+    def _test(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
         if node.function == "any":
             return self._any(node, bound, levels)
         body = _expression(node.arguments[0])
@@ -232,14 +232,14 @@ class Decider:
         labels = self._names.options(node.over[0])
         axis = self._names.short(self._names.key(node.over[0].axis))
 
-        def step(i: int) -> Callable[[_Levels], Decision]:
+        def step(i: int) -> Callable[[_Levels], Verdict]:
             text = f"{body} at {axis} {labels[i + 1]} {relation} at {axis} {labels[i]}"
             later, earlier = (body, insides[i + 1]), (body, insides[i])
             return lambda inner: self._compared(text, later, relation, earlier, inner, tolerance_value)
 
         return self._at_least(len(labels) - 1, [step(i) for i in range(len(labels) - 1)], levels)
 
-    def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Decision:
+    def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
         """Holds as soon as it was seen: that is no statistics."""
         condition = node.arguments[0]
         assert isinstance(condition, Condition)
@@ -254,19 +254,19 @@ class Decider:
         found = Interval(part, None, None, n, CONFIDENCE, "count of seeds")
         enough = math.ceil(math.log(levels.fails) / math.log1p(-share))
         if count:
-            decision = Decision(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
+            verdict = Verdict(HOLDS, part, n=n, reason=f"seen in {count} of {counted(n, 'seed')}")
         elif n >= enough and n == int((~seen.missing).sum()):
-            decision = Decision(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
+            verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
             why = f"seen in none of {counted(n, 'seed')}; {enough} would show a share below {100 * share:g} %"
-            decision = undecided(why, n)
+            verdict = undecided(why, n)
         side = Operand(str(condition), found)
         self.parts.append(
             ClaimComparison(
-                str(node), shown(bound, self._names), side, None, found, "value", PERCENT, decision
+                str(node), shown(bound, self._names), side, None, found, "value", PERCENT, verdict
             )
         )
-        return decision
+        return verdict
 
 
 def _expression(node: Expression | Condition) -> Expression:

@@ -34,7 +34,7 @@ from aqmlab.claims.tree import Arithmetic, Call, Expression, MetricOf, Negative,
 from aqmlab.claims.values import Evaluator, Floats, constant
 from aqmlab.figures import counted
 from aqmlab.stats import CONFIDENCE, Interval, estimate
-from aqmlab.stats.decision import Decision
+from aqmlab.stats.verdict import Verdict
 
 Located: TypeAlias = tuple[Expression, Bindings]
 """An expression, and what is fixed around it."""
@@ -78,7 +78,7 @@ class Measure:
             return self._constant
         return 1.0 if self._logarithmic else 0.0
 
-    def part(self, text: str, names: Names, decision: Decision) -> ClaimComparison:
+    def part(self, text: str, names: Names, verdict: Verdict) -> ClaimComparison:
         """What is kept of the comparison."""
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
@@ -89,7 +89,7 @@ class Measure:
         found = self.interval(CONFIDENCE)
         second = sides[1] if self._right is not None else None
         return ClaimComparison(
-            text, shown(common, names), sides[0], second, found, self.effect, self._unit, decision
+            text, shown(common, names), sides[0], second, found, self.effect, self._unit, verdict
         )
 
     def interval(self, confidence: float) -> Interval:

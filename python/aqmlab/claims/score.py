@@ -21,7 +21,7 @@ from aqmlab.figures import counted
 from aqmlab.files import CLAIMS_FILE, save
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
-from aqmlab.stats.decision import FAILS, HOLDS, UNDECIDED, Decision, undecided
+from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
@@ -37,14 +37,14 @@ class Scored:
     ----------
     claim
         The claim: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``.
-    decision
+    verdict
         What the runs say.
     parts
         Every comparison that was made for it.
     """
 
     claim: Claim
-    decision: Decision
+    verdict: Verdict
     parts: tuple[ClaimComparison, ...] = ()
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Scored:
 
         sentences = [placed_sentence(part) for part in self.deciding()[:MOST_SHOWN]]
         head = f"{self.status}: {self.claim.name}"
-        reason = [self.decision.reason] if self.status == "undecided" and self.decision.reason else []
+        reason = [self.verdict.reason] if self.status == "undecided" and self.verdict.reason else []
         return block(
             title(head), said(self.claim.text or self.claim.expect), *map(note, [*reason, *sentences])
         )
@@ -63,7 +63,7 @@ class Scored:
     @property
     def status(self) -> str:
         """``"holds"``, ``"fails"`` or ``"undecided"``."""
-        return self.decision.status
+        return self.verdict.status
 
     @property
     def failed(self) -> bool:
@@ -71,8 +71,8 @@ class Scored:
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[ClaimComparison, ...]:
-        """The parts that go with the decision, what decides first: all that share its status, or all."""
-        same = tuple(part for part in self.parts if part.decision.status == self.status)
+        """The parts that go with the verdict, what decides first: all that share its status, or all."""
+        same = tuple(part for part in self.parts if part.verdict.status == self.status)
         return foremost(same or self.parts, self.status)
 
 
@@ -84,7 +84,7 @@ def foremost(parts: Iterable[ClaimComparison], status: str) -> tuple[ClaimCompar
     """
     if status == UNDECIDED:
         return tuple(parts)
-    return tuple(sorted(parts, key=lambda part: part.decision.margin, reverse=status == FAILS))
+    return tuple(sorted(parts, key=lambda part: part.verdict.margin, reverse=status == FAILS))
 
 
 def score(
@@ -121,7 +121,7 @@ def _scored(claim: Claim, results: Results, names: Names, *, own: bool) -> Score
     decider = Decider(results, names)
     try:
         claim.check(names)
-        decision = decider.decide(claim.tree, claim.bound(names))
+        verdict = decider.decide(claim.tree, claim.bound(names))
     except MisplacedError as error:
         wrong = claim.error(error.at, str(error))
         if not own:
@@ -131,7 +131,7 @@ def _scored(claim: Claim, results: Results, names: Names, *, own: bool) -> Score
         if not own:
             raise
         return Scored(claim, undecided(str(error)))
-    return Scored(claim, decision, tuple(decider.parts))
+    return Scored(claim, verdict, tuple(decider.parts))
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, dict[str, int]]:
@@ -175,7 +175,7 @@ def write_claims(scored: Sequence[Scored], path: Path) -> Path:
 
 def scored_json(scored: Scored) -> dict[str, Any]:
     """A claim with every comparison, as plain data."""
-    claim, decision = scored.claim, scored.decision
+    claim, verdict = scored.claim, scored.verdict
     return {
         "name": claim.name,
         "text": claim.text,
@@ -183,8 +183,8 @@ def scored_json(scored: Scored) -> dict[str, Any]:
         "where": dict(claim.where),
         "strength": claim.strength,
         "source": claim.source,
-        "status": decision.status,
-        "reason": decision.reason,
+        "status": verdict.status,
+        "reason": verdict.reason,
         "parts": [_part_json(part) for part in scored.parts],
     }
 
@@ -202,8 +202,8 @@ def _part_json(part: ClaimComparison) -> dict[str, Any]:
         "effect": part.effect,
         "found": _interval_json(part.found, found_unit),
         "unit": part.unit.written(),
-        "status": part.decision.status,
-        "reason": part.decision.reason,
+        "status": part.verdict.status,
+        "reason": part.verdict.reason,
         "sentence": sentence(part),
     }
 

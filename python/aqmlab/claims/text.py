@@ -38,7 +38,7 @@ def placed_sentence(part: ClaimComparison) -> str:
 
 
 def effect_text(part: ClaimComparison) -> str:
-    """What the decision is about, with its ends: the difference of the sides, or their ratio."""
+    """What the verdict is about, with its ends: the difference of the sides, or their ratio."""
     if part.effect == "ratio":
         return _interval_text(part.found, _Shown(PURE))
     return _interval_text(part.found, _shown(part, difference=True))

@@ -116,5 +116,5 @@ def _said(scored: Scored) -> list[str]:
     more = len(parts) - len(lines)
     if more:
         lines.append(f"and {more} more")
-    reason = scored.decision.reason
+    reason = scored.verdict.reason
     return lines if scored.status != "undecided" or not reason else [reason, *lines]

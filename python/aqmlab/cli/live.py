@@ -17,7 +17,7 @@ from aqmlab.cli.progress import ProgressLine
 if TYPE_CHECKING:
     from aqmlab.both import Both
     from aqmlab.experiment import Capture
-    from aqmlab.faithfulness import Verdict
+    from aqmlab.faithfulness import Faithfulness
 
 _SELFTEST = "selftest"
 
@@ -204,7 +204,7 @@ def _stopping() -> None:
     say("stopping: what is under way is still forwarded; Ctrl-C again ends it at once")
 
 
-def print_verdict(found: Sequence[Verdict]) -> None:
+def print_verdict(found: Sequence[Faithfulness]) -> None:
     """The verdict, before anything else."""
     from aqmlab.cli.tables import answer_console
     from aqmlab.faithfulness import combined
@@ -215,7 +215,7 @@ def print_verdict(found: Sequence[Verdict]) -> None:
     console.print()
 
 
-def print_lateness(found: Sequence[Verdict]) -> None:
+def print_lateness(found: Sequence[Faithfulness]) -> None:
     """How late packets left, run by run, and what else the verdict rests on."""
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.figures import shown
@@ -234,7 +234,7 @@ def print_lateness(found: Sequence[Verdict]) -> None:
     print_grid(console, table)
 
 
-def _stalls(verdict: Verdict) -> str:
+def _stalls(verdict: Faithfulness) -> str:
     """``2 (31.0 ms)``: how many, and the longest."""
     from aqmlab.figures import shown
 
@@ -242,26 +242,26 @@ def _stalls(verdict: Verdict) -> str:
     return f"{count} ({shown(verdict.longest_stall_s, 1, 1e3)} ms)" if verdict.stall_count else count
 
 
-def _verdicts_json(found: Sequence[Verdict]) -> dict[str, Any]:
+def _verdicts_json(found: Sequence[Faithfulness]) -> dict[str, Any]:
     return {
         "faithful": all(verdict.faithful for verdict in found),
         "verdicts": [verdict.to_json() for verdict in found],
     }
 
 
-def _complain_of_lost_packets(found: Sequence[Verdict]) -> None:
+def _complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
     """A run whose packets could not be kept has everything else."""
     for verdict in found:
         if verdict.capture_failure:
             complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
 
 
-def _end_unless_captured(found: Sequence[Verdict]) -> None:
+def _end_unless_captured(found: Sequence[Faithfulness]) -> None:
     if any(verdict.capture_failure for verdict in found):
         raise typer.Exit(Exit.MACHINE)
 
 
-def _end_unless_faithful(found: Sequence[Verdict]) -> None:
+def _end_unless_faithful(found: Sequence[Faithfulness]) -> None:
     if not all(verdict.faithful for verdict in found):
         raise typer.Exit(Exit.NOT_FAITHFUL)
 

@@ -244,7 +244,7 @@ def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]
         results = {
             file: runner.results(runner.paper.experiment(file), cause, thinned, among[file]) for file in files
         }
-        others.append(score_finding(scored.finding, results, names).decision)
+        others.append(score_finding(scored.finding, results, names).verdict)
     return replace(scored, explained=tuple(others))
 
 

@@ -252,8 +252,8 @@ def _finding_context(scored: ScoredFinding) -> dict[str, Any]:
         "evidence": shown,
         "comparisons": [
             {
-                "status": part.decision.status,
-                "sign": SIGNS[part.decision.status],
+                "status": part.verdict.status,
+                "sign": SIGNS[part.verdict.status],
                 "text": placed_sentence(part),
             }
             for part in (every if len(every) > len(shown) else ())

@@ -15,7 +15,7 @@ from aqmlab.claims.tree import BestIs, Choice, Label, Matcher, Node, Pick, child
 from aqmlab.errors import ScenarioError
 from aqmlab.papers.paper import Finding, Part
 from aqmlab.results import Results
-from aqmlab.stats.decision import Decision, all_of, undecided
+from aqmlab.stats.verdict import Verdict, all_of, undecided
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ScoredFinding:
 
     Attributes
     ----------
-    decision
+    verdict
         ``holds`` if all parts do.
     parts
         Each statement with its comparisons.
@@ -33,14 +33,14 @@ class ScoredFinding:
     """
 
     finding: Finding
-    decision: Decision
+    verdict: Verdict
     parts: tuple[Scored, ...]
-    explained: tuple[Decision, ...] = ()
+    explained: tuple[Verdict, ...] = ()
 
     @property
     def status(self) -> str:
         """``"holds"``, ``"fails"`` or ``"undecided"``."""
-        return self.decision.status
+        return self.verdict.status
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def score_finding(
                 raise
             why = _why_left_out(claim, known, smaller, smaller.whole.get(part.experiment), error)
             parts.append(Scored(claim, undecided(why)))
-    return ScoredFinding(finding, all_of([part.decision for part in parts]), tuple(parts))
+    return ScoredFinding(finding, all_of([part.verdict for part in parts]), tuple(parts))
 
 
 def _why_left_out(
@@ -161,9 +161,9 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
     """
     deciding = [each for each in scored.parts if each.status == scored.status]
     reasons = [
-        each.decision.reason
+        each.verdict.reason
         for each in deciding
-        if each.decision.reason and (scored.status == "undecided" or not each.parts)
+        if each.verdict.reason and (scored.status == "undecided" or not each.parts)
     ]
     parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
     said = [*dict.fromkeys(reasons), *map(placed_sentence, parts[:MOST_SHOWN])]
@@ -182,9 +182,9 @@ def explanation(scored: ScoredFinding) -> str:
         return ""
     finding = scored.finding
     said = [finding.note] if finding.note else []
-    for cause, decision in zip(finding.causes, scored.explained, strict=False):
+    for cause, verdict in zip(finding.causes, scored.explained, strict=False):
         reading = ", ".join(f"{name}: {label}" for name, label in cause.items())
-        said.append(f"With another reading ({reading}), all else the same, it {_verb(decision.status)}.")
+        said.append(f"With another reading ({reading}), all else the same, it {_verb(verdict.status)}.")
     return " ".join(said) or "No cause is known."
 
 

@@ -22,7 +22,7 @@ def _claim(scored: Scored) -> dict[str, Any]:
     deciding = scored.deciding()
     # What decides comes first: of a claim over many cells it is what one wants to see.
     parts = [*deciding, *(part for part in scored.parts if part not in deciding)]
-    remarks = [claim.strength, claim.source, scored.decision.reason]
+    remarks = [claim.strength, claim.source, scored.verdict.reason]
     return {
         "name": claim.name,
         "text": claim.text,
@@ -58,8 +58,8 @@ def _row(part: ClaimComparison) -> dict[str, Any]:
     if part.effect != "value":
         figures.append(effect_text(part))
     return {
-        "status": part.decision.status,
-        "sign": SIGNS[part.decision.status],
+        "status": part.verdict.status,
+        "sign": SIGNS[part.verdict.status],
         "where": where_text(part),
         "figures": figures,
         "n": part.found.n,

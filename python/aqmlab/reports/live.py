@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aqmlab.faithfulness import Verdict, combined, grouped
+from aqmlab.faithfulness import Faithfulness, combined, grouped
 from aqmlab.figures import NO_VALUE, shown
 from aqmlab.metrics import Histogram
 from aqmlab.reports import charts
@@ -17,7 +17,7 @@ _MOST_POINTS = 300
 _QUANTILES = ("p50", "p99", "p999", "max")
 
 
-def live_context(verdicts: Sequence[Verdict], arms: Sequence[str]) -> dict[str, Any] | None:
+def live_context(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> dict[str, Any] | None:
     """The verdict and the section "Faithfulness"; ``None`` where no run was live."""
     if not verdicts:
         return None
@@ -37,11 +37,11 @@ def live_context(verdicts: Sequence[Verdict], arms: Sequence[str]) -> dict[str, 
     }
 
 
-def _name(verdict: Verdict) -> str:
+def _name(verdict: Faithfulness) -> str:
     return f"{verdict.arm}, seed {verdict.seed}"
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def _row(verdict: Faithfulness) -> dict[str, Any]:
     marks = verdict.part("marks")
     return {
         "run": _name(verdict),
@@ -56,7 +56,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _floor(verdict: Verdict) -> dict[str, Any]:
+def _floor(verdict: Faithfulness) -> dict[str, Any]:
     """What the machine could do at best just before a run, and what the run asked of it."""
     capacity = verdict.part("capacity")
     rates = ("limit_packets_per_s", "demand_packets_per_s")
@@ -67,11 +67,11 @@ def _floor(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _stalls(verdicts: Sequence[Verdict]) -> list[str]:
+def _stalls(verdicts: Sequence[Faithfulness]) -> list[str]:
     return [line for verdict in verdicts for line in _stalls_of(verdict)]
 
 
-def _stalls_of(verdict: Verdict) -> list[str]:
+def _stalls_of(verdict: Faithfulness) -> list[str]:
     """Those that are listed, and how many are not."""
     name = _name(verdict)
     lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in verdict.stalls]
@@ -81,7 +81,7 @@ def _stalls_of(verdict: Verdict) -> list[str]:
     return lines
 
 
-def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
+def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]:
     """Each remark once, with the arms it is of where it is not of all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
@@ -90,7 +90,7 @@ def _remarks(verdicts: Sequence[Verdict], arms: Sequence[str]) -> list[str]:
     return [remark if len(its) == len(arms) else f"{', '.join(its)}: {remark}" for remark, its in of.items()]
 
 
-def _stack(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str]]:
+def _stack(verdicts: Sequence[Faithfulness]) -> list[tuple[str, str, str]]:
     """Class, setting and value of what was set in the namespaces of a class, each once."""
     rows = dict.fromkeys(
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
@@ -113,7 +113,7 @@ def _fact(value: object) -> str:
     return "not known" if value is None else str(value)
 
 
-def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure | None:
+def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> Figure | None:
     """How many packets left at least so late, of each arm, all seeds combined."""
     fig = Figure(
         "Packets that left at least so late",
@@ -135,7 +135,7 @@ def lateness_chart(verdicts: Sequence[Verdict], arms: Sequence[str]) -> Figure |
     return None if fig.empty else fig
 
 
-def lateness(verdict: Verdict) -> Histogram:
+def lateness(verdict: Faithfulness) -> Histogram:
     """The lateness of the packets of a run, in ns."""
     bins = verdict.part("lateness").get("bins")
     low, high, weight = zip(*bins, strict=True) if bins else ((), (), ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.faithfulness import NOT_FAITHFUL, grouped, verdict_of, verdicts
+from aqmlab.faithfulness import NOT_FAITHFUL, faithfulness_of, grouped, verdicts
 from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def to_its_end(results: Results) -> Check:
     kind, findings = "interrupted", []
     for cell in results.cells:
         for run in results.runs(cell):
-            verdict = verdict_of(run)
+            verdict = faithfulness_of(run)
             if verdict is not None and verdict.interrupted:
                 sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
                 findings.append(CellDoubt(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))

@@ -10,8 +10,8 @@ from aqmlab.figures import estimate_text
 from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 from aqmlab.soundness.queue_history import queue_histories
 from aqmlab.stats.batch_means import batch_means
-from aqmlab.stats.decision import LEAST_SEEDS
 from aqmlab.stats.student import quantile
+from aqmlab.stats.verdict import LEAST_SEEDS
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured

@@ -1,4 +1,4 @@
-"""Statistics over seeds: intervals, paired differences, decisions.
+"""Statistics over seeds: intervals, paired differences, verdicts.
 
 Every seed is one independent replication, and arms share their arrivals seed by seed.
 
@@ -9,7 +9,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``quantiles``      medians and other quantiles: order statistics
 ``proportion``     shares of seeds: Clopper and Pearson, Wilson
 ``bootstrap``      anything else, from 30 values on: BCa
-``decision``       comparisons that hold, fail or are undecided; how these combine
+``verdict``        comparisons that hold, fail or are undecided; how these combine
 ``multiple``       several comparisons at once: Holm
 ``warmup``         where a series has forgotten how it began: MSER-5
 ``batch_means``    an interval from a single long run

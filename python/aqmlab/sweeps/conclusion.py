@@ -1,4 +1,4 @@
-"""The end of a sweep: from its runs to tables, scored claims and a report."""
+"""The end of a sweep: from its runs to tables, verdicts and a report."""
 
 from __future__ import annotations
 

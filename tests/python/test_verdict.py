@@ -1,4 +1,4 @@
-"""Decisions: each relation against each position of the interval, and the logic against Kleene's tables."""
+"""Verdicts: each relation against each position of the interval, and the logic against Kleene's tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqmlab.stats import Interval
-from aqmlab.stats.decision import (
+from aqmlab.stats.intervals import estimate
+from aqmlab.stats.verdict import (
     FAILS,
     HOLDS,
     UNDECIDED,
-    Decision,
+    Verdict,
     all_of,
     any_of,
     at_least,
@@ -24,9 +25,8 @@ from aqmlab.stats.decision import (
     negated,
     undecided,
 )
-from aqmlab.stats.intervals import estimate
 
-PARTS = {"T": Decision(HOLDS, n=5), "F": Decision(FAILS, n=5), "U": undecided("too few")}
+PARTS = {"T": Verdict(HOLDS, n=5), "F": Verdict(FAILS, n=5), "U": undecided("too few")}
 LETTER = {HOLDS: "T", FAILS: "F", UNDECIDED: "U"}
 
 # Kleene 1952, section 64: the strong tables, rows and columns T, F, U.
@@ -83,8 +83,8 @@ def test_an_interval_decides_when_it_is_on_one_side(
     relation, below, touching_from_below, astride, touching_from_above, above
 ):
     found = [between(-2, -1), between(-1, 0), between(-1, 2), between(0, 1), between(1, 2)]
-    decisions = [judge(interval, relation, 0.0).status for interval in found]
-    assert decisions == [below, touching_from_below, astride, touching_from_above, above]
+    verdicts = [judge(interval, relation, 0.0).status for interval in found]
+    assert verdicts == [below, touching_from_below, astride, touching_from_above, above]
 
 
 def test_a_value_without_spread_is_compared_as_a_number():
@@ -151,7 +151,7 @@ def test_opposite_relations_have_opposite_decisions(points, threshold):
     low, middle, high = sorted(points)
     found = Interval(middle, low, high, 10)
     for relation, opposite in (("<", ">="), (">", "<=")):
-        decision, other = judge(found, relation, threshold), judge(found, opposite, threshold)
-        assert negated(decision) == other
+        verdict, other = judge(found, relation, threshold), judge(found, opposite, threshold)
+        assert negated(verdict) == other
         if low < middle < high:
-            assert (decision.margin >= 1) == (threshold <= low or threshold >= high)
+            assert (verdict.margin >= 1) == (threshold <= low or threshold >= high)

@@ -1,7 +1,7 @@
-"""Decisions: what the data say about a comparison, and how decisions combine.
+"""Verdicts: what the data say about a comparison, and how verdicts combine.
 
 A comparison ``holds`` if the estimate satisfies it and the interval around the estimate does not straddle
-the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Decisions combine by the
+the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Verdicts combine by the
 strong three-valued logic of Kleene (Introduction to Metamathematics, 1952, section 64): what is undecided
 stays so unless the other parts settle the matter whatever it is.
 
@@ -33,7 +33,7 @@ _OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECI
 
 
 @dataclass(frozen=True)
-class Decision:
+class Verdict:
     """What the data say about one statement.
 
     Attributes
@@ -74,12 +74,12 @@ class Decision:
         return math.inf if reach == 0 else abs(middle - nearest) / reach
 
 
-def undecided(reason: str, n: int = 0) -> Decision:
-    """A decision that says only why there is none."""
-    return Decision(UNDECIDED, n=n, reason=reason)
+def undecided(reason: str, n: int = 0) -> Verdict:
+    """A verdict that says only why there is none."""
+    return Verdict(UNDECIDED, n=n, reason=reason)
 
 
-def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int = LEAST_SEEDS) -> Decision:
+def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
     """Compare an estimate with a threshold.
 
     Parameters
@@ -94,7 +94,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
         Values below which nothing is decided.
     """
     ends = _ends(found, least_n)
-    if isinstance(ends, Decision):
+    if isinstance(ends, Verdict):
         return replace(ends, threshold=threshold)
     low, high = ends
     holds, fails = {
@@ -107,10 +107,10 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
     return _decided(found, threshold, holds=holds, fails=fails)
 
 
-def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Decision:
+def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
     """Whether a quantity lies within ``[first, last]``: its whole interval inside, or outside, or neither."""
     ends = _ends(found, least_n)
-    if isinstance(ends, Decision):
+    if isinstance(ends, Verdict):
         return replace(ends, threshold=(first, last))
     low, high = ends
     inside = first <= low and high <= last
@@ -118,9 +118,9 @@ def judge_range(found: Interval, first: float, last: float, *, least_n: int = LE
     return _decided(found, (first, last), holds=inside, fails=outside)
 
 
-def _ends(found: Interval, least_n: int) -> tuple[float, float] | Decision:
-    """The ends of the interval, or the decision on an estimate that is too uncertain for any comparison."""
-    bare = Decision(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
+def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
+    """The ends of the interval, or the verdict on an estimate that is too uncertain for any comparison."""
+    bare = Verdict(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
     if found.n < least_n:
@@ -132,41 +132,39 @@ def _ends(found: Interval, least_n: int) -> tuple[float, float] | Decision:
     return found.low, found.high
 
 
-def _decided(
-    found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool
-) -> Decision:
+def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: bool, fails: bool) -> Verdict:
     status = HOLDS if holds else FAILS if fails else UNDECIDED
     percent = f"{100 * found.confidence:g} %"
     reason = "" if status != UNDECIDED else f"the {percent} interval contains the threshold"
-    return Decision(status, found.estimate, found.low, found.high, threshold, found.n, reason)
+    return Verdict(status, found.estimate, found.low, found.high, threshold, found.n, reason)
 
 
-def negated(decision: Decision) -> Decision:
+def negated(verdict: Verdict) -> Verdict:
     """Not: what holds fails, what fails holds, what is undecided stays so."""
-    return replace(decision, status=_OPPOSITE[decision.status])
+    return replace(verdict, status=_OPPOSITE[verdict.status])
 
 
-def all_of(decisions: Iterable[Decision]) -> Decision:
+def all_of(verdicts: Iterable[Verdict]) -> Verdict:
     """And: fails as soon as one part fails; holds only if every part holds."""
-    parts = tuple(decisions)
+    parts = tuple(verdicts)
     return at_least(len(parts), parts)
 
 
-def any_of(decisions: Iterable[Decision]) -> Decision:
+def any_of(verdicts: Iterable[Verdict]) -> Verdict:
     """Or: holds as soon as one part holds; fails only if every part fails."""
-    return at_least(1, tuple(decisions))
+    return at_least(1, tuple(verdicts))
 
 
-def most_of(decisions: Iterable[Decision]) -> Decision:
+def most_of(verdicts: Iterable[Verdict]) -> Verdict:
     """Whether more than half of the parts hold."""
-    parts = tuple(decisions)
+    parts = tuple(verdicts)
     return at_least(len(parts) // 2 + 1, parts)
 
 
-def at_least(count: int, parts: Sequence[Decision]) -> Decision:
+def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Whether at least so many parts hold, whatever the undecided ones are in truth.
 
-    The decision has the figures of the part that decides it: of those with its status the least certain, for
+    The verdict has the figures of the part that decides it: of those with its status the least certain, for
     no combination is surer than that one. Nothing to combine is undecided, not true.
     """
     if not parts:
