@@ -4,6 +4,7 @@
 //!   it before its time.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`; [`UserRows`] sums up
 //!   where a flow is a user with many connections.
+//! - [`request_recorder`], [`recorded_exchange`]: what a plan asks to be recorded of requests, and what a session says.
 //! - [`RunFacts`]: the recording of a run.
 //!
 //! It has no clock and no loop. A host asks it what the plan says, and calls it when something has happened.
@@ -11,6 +12,7 @@
 mod flow_counts;
 mod flow_rows;
 mod recording;
+mod requests;
 mod schedule;
 mod stop;
 mod user_rows;
@@ -19,6 +21,7 @@ pub use aqmlab_traffic::End;
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
 pub use recording::RunFacts;
+pub use requests::{recorded_exchange, request_recorder, wants_request_rows};
 pub use schedule::{Milestone, Schedule};
 pub use stop::{Completions, queue_stop_is_reached};
 pub use user_rows::UserRows;

@@ -304,6 +304,17 @@ impl Plan {
 }
 
 impl Workload {
+    /// Whether its connections carry requests: something that a server answers.
+    pub fn makes_requests(&self) -> bool {
+        match self {
+            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => {
+                trace.connections.iter().any(|connection| !connection.response.is_zero())
+            }
+            Workload::Sessions { sessions: Sessions::Requests(_), .. } => true,
+            _ => false,
+        }
+    }
+
     /// The parameters of its connections, if it has any.
     pub fn tcp(&self) -> Option<&Profile> {
         match self {
@@ -378,8 +389,38 @@ pub struct RecordPlan {
     pub trace: Vec<FlowChoice>,
     /// Packets that are recorded one by one.
     pub packets: Option<PacketChoice>,
+    /// How requests are recorded.
+    pub requests: RequestPlan,
     /// Most rows that a trace or a packet recording may have.
     pub limit: u64,
+}
+
+/// How requests are recorded, of classes that make some.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestPlan {
+    /// Whether there is a row for each.
+    pub each: bool,
+    /// Responses below this are the first size band.
+    pub first_band: Bytes,
+    /// Each further band begins at this many times the begin of the one before.
+    pub band_factor: u64,
+    /// How many bands there are.
+    pub bands: u32,
+    /// Completed requests in the sample of each class, at most.
+    pub sample: u32,
+}
+
+impl RequestPlan {
+    /// How they are recorded where the scenario says nothing about it.
+    pub const DEFAULT: RequestPlan =
+        RequestPlan { each: false, first_band: Bytes::new(1000), band_factor: 10, bands: 6, sample: 5000 };
+
+    /// Where the last band begins; `None` beyond 2^63 bytes.
+    pub fn last_band(&self) -> Option<Bytes> {
+        let Some(steps) = self.bands.checked_sub(2) else { return Some(Bytes::ZERO) };
+        let begin = self.band_factor.checked_pow(steps)?.checked_mul(self.first_band.get())?;
+        i64::try_from(begin).ok().map(|_| Bytes::new(begin))
+    }
 }
 
 /// Flows of one class.

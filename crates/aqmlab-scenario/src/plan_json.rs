@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::plan::{
     Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, PopulationPlan, QueueCount,
-    RecordPlan, Sessions, Stop, Workload,
+    RecordPlan, RequestPlan, Sessions, Stop, Workload,
 };
 use crate::settings_json::{QueueJson, TcpJson};
 use crate::trace::ecn_word;
@@ -406,6 +406,9 @@ pub struct RecordJson {
     /// Packets that are recorded one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<PacketsJson>,
+    /// How requests are recorded, where that is not as by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestRecordJson>,
     /// Most rows of a trace or packet recording, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_rows: Option<u64>,
@@ -435,6 +438,22 @@ pub struct PacketsJson {
     pub from_ns: u64,
     /// Until when; `null` is the end of the run.
     pub until_ns: Option<u64>,
+}
+
+/// How requests are recorded.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct RequestRecordJson {
+    /// Whether there is a row for each.
+    pub each: bool,
+    /// Responses below this are the first size band.
+    pub first_band_bytes: u64,
+    /// How many times the sizes of a band are those of the band before.
+    pub band_factor: u64,
+    /// Number of size bands.
+    pub bands: u32,
+    /// Completed requests in the sample of each class, at most.
+    pub sample_requests: u32,
 }
 
 /// How the live router runs a plan.
@@ -582,12 +601,21 @@ impl Plan {
             from_ns: packets.from.as_ns(),
             until_ns: packets.until.map(Span::as_ns),
         });
+        let asked = &record.requests;
+        let requests = (*asked != RequestPlan::DEFAULT).then(|| RequestRecordJson {
+            each: asked.each,
+            first_band_bytes: asked.first_band.get(),
+            band_factor: asked.band_factor,
+            bands: asked.bands,
+            sample_requests: asked.sample,
+        });
         RecordJson {
             queues_ns: record.queues.as_ns(),
             flows_ns: record.flows.as_ns(),
             trace: self.flows_json(&record.trace),
             limit_rows: (!record.trace.is_empty() || packets.is_some()).then_some(record.limit),
             packets,
+            requests,
         }
     }
 

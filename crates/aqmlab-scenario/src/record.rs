@@ -3,14 +3,15 @@
 use aqmlab_params::Origin;
 use aqmlab_units::Span;
 
-use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD};
+use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD, REQUEST_RECORD};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan};
+use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, RequestPlan};
 use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{Node, Table, Tree};
 
 const PACKETS: &str = "record.packets";
+const REQUESTS: &str = "record.requests";
 
 impl Pass<'_, '_> {
     /// What to record how often. Flows and links are chosen later, by [`Pass::choices`]: they are not known yet.
@@ -27,7 +28,42 @@ impl Pass<'_, '_> {
         };
         let (queues, flows) = (self.interval_of(&section, "queues"), self.interval_of(&section, "flows"));
         let limit = self.integer(&section, "limit");
-        Some(RecordPlan { queues: queues?, flows: flows?, trace: Vec::new(), packets: None, limit: limit? })
+        let requests = match section.node("requests") {
+            Some(node) => self.requests(node),
+            None => Some(RequestPlan::DEFAULT),
+        };
+        Some(RecordPlan {
+            queues: queues?,
+            flows: flows?,
+            trace: Vec::new(),
+            packets: None,
+            requests: requests?,
+            limit: limit?,
+        })
+    }
+
+    /// How requests are recorded.
+    fn requests(&mut self, node: &Node) -> Option<RequestPlan> {
+        let section = self.section(node, REQUESTS, REQUEST_RECORD)?;
+        let (each, first_band) = (self.flag(&section, "each"), self.bytes(&section, "first_band"));
+        let (factor, bands) = (self.integer(&section, "band_factor"), self.integer(&section, "bands"));
+        let sample = self.integer(&section, "sample");
+        let plan = RequestPlan {
+            each: each?,
+            first_band: first_band?,
+            band_factor: factor?,
+            bands: u32::try_from(bands?).expect("the table has a bound"),
+            sample: u32::try_from(sample?).expect("the table has a bound"),
+        };
+        if plan.last_band().is_none() {
+            let message = format!(
+                "{} bands of a factor {} from {} on go beyond 2^63 bytes; write fewer bands or a smaller factor",
+                plan.bands, plan.band_factor, plan.first_band
+            );
+            self.error(&node.at, REQUESTS, message);
+            return None;
+        }
+        Some(plan)
     }
 
     fn interval_of(&mut self, section: &Section<'_>, key: &str) -> Option<Span> {
@@ -55,6 +91,13 @@ impl Pass<'_, '_> {
         if section.node("trace").is_some() {
             record.trace = self.chosen_flows(&section, "trace", classes)?;
             self.all_tcp(&section, &record.trace, classes)?;
+        }
+        if let Some(node) = section.node("requests")
+            && !classes.iter().any(|class| class.plan.workload.makes_requests())
+        {
+            let message = "no class makes requests; leave it out, or add traffic that a server answers";
+            self.error(&node.at, REQUESTS, message);
+            return None;
         }
         if let Some(node) = section.node("packets") {
             record.packets = Some(self.packet_choice(node, classes, links)?);

@@ -8,7 +8,7 @@ use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
     ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, LIVE, NODE, PACKET_RECORD,
-    RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
+    RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -35,6 +35,7 @@ pub fn reference() -> String {
     section(&mut out, "`condition` in `[stop]`", "One of the four quantities.", CONDITION.iter());
     section(&mut out, "`[record]`", "", RECORD.iter());
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
+    section(&mut out, "`requests` in `[record]`", "", REQUEST_RECORD.iter());
     section(&mut out, "`[live]`", "", LIVE.iter());
     section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
     section(&mut out, "`[[sweep.zip]]`", "And dotted paths with lists of values, of one length.", ZIP.iter());

@@ -1,7 +1,8 @@
 //! What is written becomes the plan that it stands for.
 
 use aqmlab_scenario::{
-    Access, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount, Wait, Workload, parse,
+    Access, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount, RequestPlan, Wait, Workload,
+    parse,
 };
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_transport::Congestion;
@@ -146,6 +147,28 @@ fn flows_and_packets_to_record_are_as_written() {
     assert_eq!(packets.links, [0, 1], "both ways of the dumbbell");
     assert_eq!(packets.events, [PacketEvent::Send, PacketEvent::Mark]);
     assert_eq!((packets.from, packets.until), (Span::s(1), Some(Span::s(2))));
+}
+
+#[test]
+fn how_requests_are_recorded_is_as_written_or_the_default_of_the_language() {
+    let plan = |record: &str| {
+        let text = format!(
+            "{DUMBBELL}[[traffic]]\nname = \"web\"\nkind = \"trace\"\nfile = \"one_request.csv\"\n{record}"
+        );
+        let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/bad_scenarios/traces/web.toml");
+        parse(&text, beside).unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+    };
+    let (plain, empty) = (plan(""), plan("[record]\nrequests = {}\n"));
+    assert_eq!(plain.record.requests, RequestPlan::DEFAULT);
+    assert_eq!((&empty.record.requests, empty.digest()), (&plain.record.requests, plain.digest()));
+    assert_eq!(plain.to_json().record.requests, None);
+    let asked = plan(
+        "[record]\nrequests = { each = true, first_band = \"2kB\", band_factor = 4, bands = 3, sample = 0 }\n",
+    );
+    let wanted =
+        RequestPlan { each: true, first_band: Bytes::new(2000), band_factor: 4, bands: 3, sample: 0 };
+    assert_eq!(asked.record.requests, wanted);
+    assert_ne!(asked.digest(), plain.digest());
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{COUNT, INTERVAL, MOMENT, RUN_TIME};
+use super::quantity::{COUNT, INTERVAL, MOMENT, RUN_TIME, TRANSFER};
 use crate::field::{Field, Form, default, required, ruled};
+use crate::plan::RequestPlan;
 
 /// The kinds of quantity that a stop condition counts.
 pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"];
@@ -55,6 +56,12 @@ pub const RECORD: &[Field] = &[
         "TCP flows of which each change of window, threshold, round-trip time and timer is recorded",
     ),
     ruled("packets", Form::Table(PACKET_RECORD), "none", "packets that are recorded one by one"),
+    ruled(
+        "requests",
+        Form::Table(REQUEST_RECORD),
+        "the defaults of its keys",
+        "how the requests of classes that make some are recorded",
+    ),
     default(
         "limit",
         Form::One(Kind::Integer { min: 1, max: 1_000_000_000 }),
@@ -70,6 +77,40 @@ pub const PACKET_RECORD: &[Field] = &[
     ruled("events", Form::Words(PACKET_EVENTS), "all", "what is recorded of a packet"),
     default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "from when on"),
     ruled("until", Form::One(MOMENT), "the end of the run", "until when"),
+];
+
+/// The keys of `requests` in `[record]`.
+pub const REQUEST_RECORD: &[Field] = &[
+    default(
+        "each",
+        Form::One(Kind::Flag),
+        Default::Flag(RequestPlan::DEFAULT.each),
+        "whether there is a row for each request",
+    ),
+    default(
+        "first_band",
+        Form::One(TRANSFER),
+        Default::Bytes(RequestPlan::DEFAULT.first_band.get()),
+        "responses smaller than this are the first size band",
+    ),
+    default(
+        "band_factor",
+        Form::One(Kind::Integer { min: 2, max: 1000 }),
+        Default::Integer(RequestPlan::DEFAULT.band_factor),
+        "how many times the sizes of a band are those of the band before",
+    ),
+    default(
+        "bands",
+        Form::One(Kind::Integer { min: 1, max: 64 }),
+        Default::Integer(RequestPlan::DEFAULT.bands as u64),
+        "number of size bands; the last has no upper end",
+    ),
+    default(
+        "sample",
+        Form::One(Kind::Integer { min: 0, max: 1_000_000 }),
+        Default::Integer(RequestPlan::DEFAULT.sample as u64),
+        "completed requests in the sample of each class, at most",
+    ),
 ];
 
 /// How the live router waits for the next departure.

@@ -1,0 +1,86 @@
+//! The requests of a run: what a plan asks to be recorded of them, and what a host says of each.
+
+use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
+use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
+use aqmlab_traffic::{ExchangeDone, Identity};
+use aqmlab_units::Instant;
+
+/// Whether there is to be a row for each request: a host that has a directory gives a file for them.
+pub fn wants_request_rows(plan: &Plan) -> bool {
+    plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
+}
+
+/// What `plan` asks to be recorded of requests; nothing if no class makes any. Rows go into `rows`, or are held in memory if
+/// the plan wants them and there is no such file.
+///
+/// # Panics
+/// If there is a file for rows that the plan does not want.
+pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Option<RequestRecorder> {
+    let name = |class: &ClassPlan| class.workload.makes_requests().then(|| class.name.clone());
+    let classes: Vec<_> = plan.classes.iter().map(name).collect();
+    let wanted = wants_request_rows(plan);
+    assert!(wanted || rows.is_none(), "a file for rows that nobody wants");
+    if classes.iter().all(Option::is_none) {
+        return None;
+    }
+    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory takes the head of a file");
+    let settings = RequestSettings {
+        seed,
+        t0: Instant::ZERO + plan.warmup,
+        classes,
+        bands: size_bands(&plan.record.requests).expect("the bands of a plan are checked"),
+        sample: plan.record.requests.sample as usize,
+    };
+    Some(RequestRecorder::new(settings, rows.or_else(|| wanted.then(held))))
+}
+
+/// The size bands that a plan asks for; nothing where [`RequestPlan::last_band`] is none.
+fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
+    SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
+}
+
+/// What a session says of an exchange of the connection `of`, for the recorder; nothing of what no server answers, which is
+/// no request.
+pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
+    (!done.response.is_zero()).then_some(Exchange {
+        class,
+        user: of.user,
+        serial: of.serial,
+        number: done.number,
+        opens_connection: done.opened_connection,
+        start: done.began,
+        request: done.request,
+        response: done.response,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqmlab_units::Bytes;
+
+    /// What the language accepts the recorder can do, and the other way round.
+    #[test]
+    fn a_plan_and_its_recorder_agree_on_the_bands_that_there_can_be() {
+        for (first, factor, bands) in [
+            (1000, 10, 6),
+            (1, 2, 1),
+            (1, 2, 64),
+            (1, 2, 65),
+            (1 << 50, 2, 14),
+            (1 << 50, 2, 15),
+            (700, 1000, 8),
+            (700, 1000, 60),
+        ] {
+            let asked = RequestPlan {
+                first_band: Bytes::new(first),
+                band_factor: factor,
+                bands,
+                ..RequestPlan::DEFAULT
+            };
+            let last = size_bands(&asked).map(|bands| bands.edges(bands.count() - 1).0);
+            let begin = asked.last_band();
+            assert_eq!(last, begin, "{asked:?}");
+        }
+    }
+}
