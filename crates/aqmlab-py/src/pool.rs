@@ -11,11 +11,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use aqmlab_network::wants_request_rows;
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::capture::{Capture, PortCapture};
-use aqmlab_recording::{RecordingError, Staged};
+use aqmlab_recording::{RecordingError, Staged, TableWriter, schema};
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, RunError, captured_ports};
+use aqmlab_sim::{Control, RunError, RunFiles, captured_ports};
 use pyo3::prelude::*;
 
 /// How often the caller is told how far the runs are.
@@ -64,7 +65,7 @@ impl Outcome {
     /// Is it pointless to try the other jobs: would they meet the same limit of this machine?
     fn is_final(&self) -> bool {
         match self {
-            Outcome::Unwritten(error) | Outcome::Failed(RunError::Capture(error)) => error.is_host_limit(),
+            Outcome::Unwritten(error) | Outcome::Failed(RunError::File(error)) => error.is_host_limit(),
             Outcome::Failed(error) => matches!(error, RunError::Memory { .. }),
             _ => false,
         }
@@ -161,20 +162,30 @@ fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     }
 }
 
-/// Runs, and puts the recording on the disk; a capture is written there while the run goes on. Returns the seconds that
-/// the run has taken, or what has become of it instead.
+/// Runs, and puts the recording on the disk; captured packets and rows of requests are written there while the run goes on.
+/// Returns the seconds that the run has taken, or what has become of it instead.
 fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
-    let Some(choice) = &job.capture else {
+    let rows = wants_request_rows(job.plan);
+    if job.capture.is_none() && !rows {
         let recording = aqmlab_sim::run(job.plan, job.seed, control).map_err(unfinished)?;
         recording.write(&job.path).map_err(Outcome::Unwritten)?;
         return Ok(recording.manifest.wall_s);
-    };
+    }
     let mut staged = Staged::create(&job.path).map_err(Outcome::Unwritten)?;
-    let ports = captured_ports(job.plan, &choice.links);
-    let file = Capture::begin(&mut staged, &ports, choice.snap).map_err(Outcome::Unwritten)?;
-    let capture = PortCapture { links: choice.links.clone(), file };
-    let recording = aqmlab_sim::run_captured(job.plan, job.seed, control, &Registry::builtin(), capture)
-        .map_err(unfinished)?;
+    let mut begin = || {
+        let capture = match &job.capture {
+            Some(CaptureChoice { links, snap }) => {
+                let file = Capture::begin(&mut staged, &captured_ports(job.plan, links), *snap)?;
+                Some(PortCapture { links: links.clone(), file })
+            }
+            None => None,
+        };
+        let requests = rows.then(|| TableWriter::begin(&mut staged, &schema::REQUESTS)).transpose()?;
+        Ok(RunFiles { capture, requests })
+    };
+    let files = begin().map_err(Outcome::Unwritten)?;
+    let recording =
+        aqmlab_sim::run_into(job.plan, job.seed, control, &Registry::builtin(), files).map_err(unfinished)?;
     recording.write_staged(staged).map_err(Outcome::Unwritten)?;
     Ok(recording.manifest.wall_s)
 }

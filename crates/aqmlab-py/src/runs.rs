@@ -223,7 +223,7 @@ fn settled(outcome: Outcome) -> PyResult<Settled> {
         Outcome::Finished { wall_s, cpu_s, events } => {
             Ok(Settled::Finished(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events})))
         }
-        Outcome::Failed(RunError::Capture(error)) => settled(Outcome::Unwritten(error)),
+        Outcome::Failed(RunError::File(error)) => settled(Outcome::Unwritten(error)),
         Outcome::Failed(error @ RunError::Memory { .. }) => Err(MemoryCapError::new_err(error.to_string())),
         Outcome::Unwritten(error) if error.is_host_limit() => Err(HostError::new_err(error.to_string())),
         Outcome::Unwritten(error) => Err(RecordingError::new_err(error.to_string())),

@@ -8,6 +8,7 @@ use crate::directory::Staged;
 use crate::error::RecordingError;
 use crate::manifest::{Manifest, TableFacts};
 use crate::parquet_file;
+use crate::requests::RequestRecord;
 use crate::streamed::StreamedTable;
 use crate::table::Table;
 
@@ -23,6 +24,12 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Adds what became of the run's requests.
+    pub fn add_requests(&mut self, requests: RequestRecord) {
+        self.tables.extend(requests.tables);
+        self.streamed.extend(requests.rows);
+    }
+
     /// A table by name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)

@@ -69,10 +69,10 @@ fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
         (4, t0 + 1, Ending::Failed),
     ] {
         let at = Instant::from_ns(at);
-        recorder.ended(&exchange(user, 500, 999), how, at, at);
+        recorder.ended(&exchange(user, 500, 999), how, at);
     }
-    recorder.ended(&exchange(5, t1 - 70, 999), Ending::Censored, T1, T1);
-    recorder.ended(&exchange(6, 500, 1000), Ending::Censored, T1, T1);
+    recorder.ended(&exchange(5, t1 - 70, 999), Ending::Censored, T1);
+    recorder.ended(&exchange(6, 500, 1000), Ending::Censored, T1);
     let [summary, histograms, sample] = recorder.finish().expect("nothing is written").tables;
     // Four bands of either class that makes requests.
     assert_eq!(texts(&summary, "class"), [["web"; 4], ["api"; 4]].concat());
@@ -146,7 +146,7 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
         let took = Span::ns((draws.exponential() * scale) as u64);
         let at = T1;
         let start = Instant::from_ns(at.as_ns().saturating_sub(took.as_ns()));
-        recorder.ended(&exchange(n, start.as_ns(), size), Ending::Completed, at, at);
+        recorder.ended(&exchange(n, start.as_ns(), size), Ending::Completed, at);
         let band = (0..3).take_while(|&band| size >= 1000 * 10u64.pow(band)).count();
         exact[band].push(at.as_ns() - start.as_ns());
     }
@@ -190,7 +190,7 @@ fn a_sample_is_uniform_over_exchanges() {
     for seed in 0..SEEDS {
         let mut recorder = RequestRecorder::new(settings(seed, KEPT), None);
         for n in 0..OFFERED {
-            recorder.ended(&of(n), Ending::Completed, T1, T1);
+            recorder.ended(&of(n), Ending::Completed, T1);
         }
         let [_, _, sample] = recorder.finish().expect("nothing is written").tables;
         assert_eq!(sample.rows(), KEPT);
@@ -214,7 +214,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
         for (exchange, at) in ends {
             // Those of one user differ by their connection.
             let serial = (exchange.start.as_ns() / 50) as u32;
-            recorder.ended(&Exchange { serial, ..*exchange }, Ending::Completed, *at, *at);
+            recorder.ended(&Exchange { serial, ..*exchange }, Ending::Completed, *at);
         }
         recorder.finish().expect("nothing is written")
     };
@@ -232,9 +232,10 @@ fn report_many(recorder: &mut RequestRecorder, ahead: bool) {
         let settled = if ahead { Instant::from_ns(at.as_ns().saturating_sub(63_000)) } else { at };
         let how = if at.as_ns().is_multiple_of(7) { Ending::Failed } else { Ending::Completed };
         let user = (at.as_ns() / 1000 % 1_000_000) as u32;
-        recorder.ended(&exchange(user, at.as_ns() - 1234, 100), how, at, settled);
+        recorder.ended(&exchange(user, at.as_ns() - 1234, 100), how, at);
+        recorder.settle(settled);
     }
-    recorder.ended(&exchange(0, 10, 100), Ending::Censored, T1, T1);
+    recorder.ended(&exchange(0, 10, 100), Ending::Censored, T1);
 }
 
 #[test]

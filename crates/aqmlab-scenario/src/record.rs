@@ -29,7 +29,7 @@ impl Pass<'_, '_> {
         let (queues, flows) = (self.interval_of(&section, "queues"), self.interval_of(&section, "flows"));
         let limit = self.integer(&section, "limit");
         let requests = match section.node("requests") {
-            Some(node) => self.requests(node),
+            Some(node) => self.request_record(node),
             None => Some(RequestPlan::DEFAULT),
         };
         Some(RecordPlan {
@@ -43,7 +43,7 @@ impl Pass<'_, '_> {
     }
 
     /// How requests are recorded.
-    fn requests(&mut self, node: &Node) -> Option<RequestPlan> {
+    fn request_record(&mut self, node: &Node) -> Option<RequestPlan> {
         let section = self.section(node, REQUESTS, REQUEST_RECORD)?;
         let (each, first_band) = (self.flag(&section, "each"), self.bytes(&section, "first_band"));
         let (factor, bands) = (self.integer(&section, "band_factor"), self.integer(&section, "bands"));

@@ -1,7 +1,8 @@
 //! A connection: two endpoints, the timer that each waits for, and what the applications do.
 
-use aqmlab_network::{End, FlowCounts};
+use aqmlab_network::{End, FlowCounts, recorded_exchange};
 use aqmlab_random::Stream;
+use aqmlab_recording::Exchange;
 use aqmlab_traffic::{Act, Identity, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
@@ -104,6 +105,12 @@ impl Connection {
     pub fn position(&mut self, end: End) -> StreamPosition {
         let endpoint = self.endpoint(end);
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
+    }
+
+    /// The request that its client waits for the response to, if there is one, of a connection of this class.
+    pub fn request_under_way(&self, class: u16) -> Option<Exchange> {
+        let applications = self.applications.as_ref().filter(|_| !self.closed[End::Client as usize])?;
+        recorded_exchange(class.into(), applications.of, &applications.session.under_way()?)
     }
 
     /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::books;
-use aqmlab_recording::{Imbalance, RecordingError};
+use aqmlab_recording::capture::PortCapture;
+use aqmlab_recording::{Imbalance, RecordingError, TableWriter};
 use aqmlab_scenario::Problem;
 use aqmlab_units::Instant;
 
@@ -36,6 +37,16 @@ impl Control {
     pub(crate) fn cap(&self) -> Option<u64> {
         Some(self.memory_cap.load(Ordering::Relaxed)).filter(|&cap| cap > 0)
     }
+}
+
+/// Files that are written while a run goes on.
+#[derive(Default)]
+pub struct RunFiles {
+    /// What leaves some queues, packet by packet.
+    pub capture: Option<PortCapture>,
+    /// A row for each request, where [`wants_request_rows`](aqmlab_network::wants_request_rows). Without a file they are held
+    /// in memory.
+    pub requests: Option<TableWriter>,
 }
 
 /// Why a run gave no recording.
@@ -80,9 +91,9 @@ pub enum RunError {
         /// rows allowed
         limit: u64,
     },
-    /// The file of captured packets could not be written.
+    /// A file that is written while the run goes on could not be: captured packets, or rows of requests.
     #[error("{0}")]
-    Capture(RecordingError),
+    File(RecordingError),
     /// A port's books do not balance: a defect of the program or of a discipline from outside.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {

@@ -33,7 +33,7 @@ mod wheel;
 mod world;
 
 pub use capture::captured_ports;
-pub use control::{Control, RunError};
+pub use control::{Control, RunError, RunFiles};
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
-pub use run::{run, run_captured, run_plain, run_with};
+pub use run::{run, run_into, run_plain, run_with};

@@ -4,11 +4,10 @@ use std::time::Instant as WallClock;
 
 use aqmlab_network::RunFacts;
 use aqmlab_qdisc::Registry;
-use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{Host, Recording, StoppedBy, run_table};
+use aqmlab_recording::{Ending, Host, Recording, StoppedBy, run_table};
 use aqmlab_scenario::Plan;
 
-use crate::control::{Control, RunError};
+use crate::control::{Control, RunError, RunFiles};
 use crate::event::{EventQueue, HeapQueue};
 use crate::network;
 use crate::packet::PortPacket;
@@ -33,21 +32,21 @@ pub fn run_with(
     control: &Control,
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
-    run_fast(plan, seed, control, registry, None)
+    run_fast(plan, seed, control, registry, RunFiles::default())
 }
 
-/// The same, with what leaves some queues written into a file of packets as it happens. Nothing else is different.
+/// The same, with files that are written as it happens. Nothing else is different.
 ///
 /// # Errors
-/// See [`RunError`]; what is in the file then is not whole.
-pub fn run_captured(
+/// See [`RunError`]; what is in the files then is not whole.
+pub fn run_into(
     plan: &Plan,
     seed: u64,
     control: &Control,
     registry: &Registry<PortPacket>,
-    capture: PortCapture,
+    files: RunFiles,
 ) -> Result<Recording, RunError> {
-    run_fast(plan, seed, control, registry, Some(capture))
+    run_fast(plan, seed, control, registry, files)
 }
 
 fn run_fast(
@@ -55,10 +54,10 @@ fn run_fast(
     seed: u64,
     control: &Control,
     registry: &Registry<PortPacket>,
-    capture: Option<PortCapture>,
+    files: RunFiles,
 ) -> Result<Recording, RunError> {
     let (gap, horizon) = network::pace(plan);
-    run_on(Wheel::new(gap, horizon), true, plan, seed, control, registry, capture)
+    run_on(Wheel::new(gap, horizon), true, plan, seed, control, registry, files)
 }
 
 /// The same on the plain engine: a binary heap, and an event for every hop. Slow and obvious; it gives the same
@@ -72,7 +71,7 @@ pub fn run_plain(
     control: &Control,
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
-    run_on(HeapQueue::default(), false, plan, seed, control, registry, None)
+    run_on(HeapQueue::default(), false, plan, seed, control, registry, RunFiles::default())
 }
 
 fn run_on<Q: EventQueue>(
@@ -82,7 +81,7 @@ fn run_on<Q: EventQueue>(
     seed: u64,
     control: &Control,
     registry: &Registry<PortPacket>,
-    capture: Option<PortCapture>,
+    files: RunFiles,
 ) -> Result<Recording, RunError> {
     // The wall clock labels the recording; nothing in the run reads it.
     #[allow(clippy::disallowed_methods)]
@@ -90,7 +89,7 @@ fn run_on<Q: EventQueue>(
     if let Some(problem) = plan.only_live().next() {
         return Err(RunError::OnlyLive(problem.clone()));
     }
-    let mut world = World::new(plan, seed, queue, fused, registry, capture)?;
+    let mut world = World::new(plan, seed, queue, fused, registry, files)?;
     let stopped_by = world.run(control)?;
     world.check_watch()?;
     finish(world, plan, seed, stopped_by, begun)
@@ -112,12 +111,17 @@ fn finish<Q: EventQueue>(
     let resident = world.resident();
     world.in_transit.fates.check(resident).map_err(RunError::NetworkBooks)?;
     world.check_options().map_err(RunError::OptionBooks)?;
-    let mut recorder = world.recorder;
+    let (mut recorder, mut requests) = (world.recorder, world.requests);
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow);
+        if let Some(requests) = &mut requests
+            && let Some(exchange) = flow.request_under_way()
+        {
+            requests.ended(&exchange, Ending::Censored, t1);
+        }
     }
     if let Some(watch) = &mut world.watch {
-        watch.finish_capture(t1).map_err(RunError::Capture)?;
+        watch.finish_capture(t1).map_err(RunError::File)?;
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let more = world.watch.into_iter().flat_map(|watch| watch.finish());
@@ -131,5 +135,9 @@ fn finish<Q: EventQueue>(
         wall_s: begun.elapsed().as_secs_f64(),
         live: None,
     };
-    Ok(recorder.finish(plan, facts, &world.links, run, more))
+    let mut recording = recorder.finish(plan, facts, &world.links, run, more);
+    if let Some(requests) = requests {
+        recording.add_requests(requests.finish().map_err(RunError::File)?);
+    }
+    Ok(recording)
 }

@@ -273,7 +273,7 @@ fn sack_blocks_are_those_of_the_receiver() {
 fn a_full_disk_ends_the_run() {
     let (recording, bytes) = capture(&plan(&scenario("")), 3, &[0], 128, 1 << 19);
     let error = recording.expect_err("no room");
-    assert!(matches!(&error, RunError::Capture(error) if error.is_host_limit()));
+    assert!(matches!(&error, RunError::File(error) if error.is_host_limit()));
     assert_eq!(error.to_string(), "cannot write `packets.pcapng`: the disk is full");
     assert!(bytes.len() <= 1 << 19);
 }

@@ -11,7 +11,8 @@ use aqmlab_sim::{Control, run, run_plain};
 use proptest::prelude::*;
 
 fn digests(r: &Recording) -> Vec<(&'static str, String)> {
-    r.tables.iter().map(|t| (t.name, t.digest().to_string())).collect()
+    let held = r.tables.iter().map(|t| (t.name, t.digest().to_string()));
+    held.chain(r.streamed.iter().map(|t| (t.name, t.digest.to_string()))).collect()
 }
 
 /// The columns that differ, with the first value of each that does: where to look.
@@ -31,6 +32,10 @@ fn differences(a: &Recording, b: &Recording) -> Vec<String> {
 }
 
 fn assert_twins(plan: &Plan, seed: u64, what: &str) {
+    let mut plan = plan.clone();
+    // Where there are requests, each is compared.
+    plan.record.requests.each = true;
+    let plan = &plan;
     let fast = run(plan, seed, &Control::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
     let plain = run_plain(plan, seed, &Control::default(), &Registry::builtin())
         .unwrap_or_else(|e| panic!("{what}: {e}"));

@@ -6,7 +6,8 @@
 //! *censored*, and kept with the time that it has waited by then. `docs/recording.md` has the tables.
 //!
 //! A host says of each exchange once how it ended. It may say so ahead of its clock, and in any order: histograms, sums and
-//! the sample do not depend on the order, and rows are written in the order of their ends.
+//! the sample do not depend on the order, and rows are written in the order of their ends. What no server answers is no
+//! request.
 
 mod bands;
 mod exchange;
@@ -107,11 +108,11 @@ impl RequestRecorder {
         RequestRecorder { t0, bands, classes, log }
     }
 
-    /// An exchange has ended at `at`. From now on no exchange will be reported that ended before `settled`: the host's clock.
+    /// An exchange has ended at `at`.
     ///
     /// # Panics
     /// If its class makes no requests.
-    pub fn ended(&mut self, exchange: &Exchange, how: Ending, at: Instant, settled: Instant) {
+    pub fn ended(&mut self, exchange: &Exchange, how: Ending, at: Instant) {
         if at <= self.t0 {
             return;
         }
@@ -131,9 +132,14 @@ impl RequestRecorder {
         }
         if let Some(log) = &mut self.log {
             log.note(exchange, how, at);
-            if log.is_full() {
-                log.write_until(settled);
-            }
+        }
+    }
+
+    /// No exchange will be reported any more that ended before `clock`, the host's. Rows up to there may be written: a host
+    /// says so now and then, and holds as many rows as there are in between.
+    pub fn settle(&mut self, clock: Instant) {
+        if let Some(log) = self.log.as_mut().filter(|log| log.is_full()) {
+            log.write_until(clock);
         }
     }
 

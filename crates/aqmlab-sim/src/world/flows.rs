@@ -1,7 +1,7 @@
 //! Flows: they start, send, wait for their timers and end.
 
 use aqmlab_network::End;
-use aqmlab_recording::StoppedBy;
+use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
 use aqmlab_traffic::{Identity, Opening, Step, Wake};
 use aqmlab_transport::ENDLESS;
@@ -143,9 +143,13 @@ impl<Q: EventQueue> World<'_, Q> {
 
     pub(super) fn stop_sending(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
+        let cut_off = f.request_under_way();
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
+                if let (Some(requests), Some(exchange)) = (&mut self.requests, cut_off) {
+                    requests.ended(&exchange, Ending::Censored, self.now);
+                }
                 connection.applications = None;
                 connection.sender.close();
                 self.serve(flow, End::Client);

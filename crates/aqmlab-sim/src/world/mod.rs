@@ -5,14 +5,13 @@ mod links;
 mod packets;
 mod service;
 
-use aqmlab_network::{Completions, End, Milestone, Schedule};
+use aqmlab_network::{Completions, End, Milestone, Schedule, request_recorder};
 use aqmlab_qdisc::{Packet, Registry};
-use aqmlab_recording::capture::PortCapture;
-use aqmlab_recording::{Fates, StoppedBy, Tally};
+use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
-use crate::control::{Control, RunError};
+use crate::control::{Control, RunError, RunFiles};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow_table::FlowTable;
 use crate::in_transit::InTransit;
@@ -46,6 +45,8 @@ pub struct World<'a, Q: EventQueue> {
     classes: Vec<Class>,
     /// What goes into the recording.
     pub recorder: Recorder,
+    /// What becomes of requests, if a class makes some.
+    pub requests: Option<Box<RequestRecorder>>,
     /// What goes there one change and one packet at a time, if that is asked for.
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
@@ -79,10 +80,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         queue: Q,
         fused: bool,
         registry: &Registry<PortPacket>,
-        capture: Option<PortCapture>,
+        files: RunFiles,
     ) -> Result<Self, RunError> {
         plan.check_seed(seed).map_err(RunError::Seed)?;
-        let watch = Watch::of(plan, capture);
+        let watch = Watch::of(plan, files.capture);
         let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
         if fused {
             look_ahead(plan, &mut links, watch.as_ref());
@@ -106,6 +107,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             },
             classes: network::classes(plan, begins, seed),
             recorder: Recorder::new(plan),
+            requests: request_recorder(plan, seed, files.requests).map(Box::new),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
             flows,
@@ -175,6 +177,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         if control.is_cancelled() {
             return Err(RunError::Cancelled);
         }
+        if let Some(requests) = &mut self.requests {
+            requests.settle(self.now);
+        }
         self.check_watch()?;
         let used = self.memory_bytes();
         match control.cap() {
@@ -183,15 +188,18 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// Has a trace or a packet recording outgrown its limit, or could a capture not be written?
+    /// Has a trace or a packet recording outgrown its limit, or could a capture or rows of requests not be written?
     ///
     /// # Errors
-    /// [`RunError::TooManyRows`] or [`RunError::Capture`], if so.
+    /// [`RunError::TooManyRows`] or [`RunError::File`], if so.
     pub fn check_watch(&mut self) -> Result<(), RunError> {
         if let Some(watch) = &mut self.watch
             && watch.capture_has_failed()
         {
-            watch.finish_capture(self.now).map_err(RunError::Capture)?;
+            watch.finish_capture(self.now).map_err(RunError::File)?;
+        }
+        if let Some(requests) = self.requests.take_if(|requests| requests.failure().is_some()) {
+            requests.finish().map_err(RunError::File)?;
         }
         match self.watch.as_ref().and_then(|watch| watch.full(self.now)) {
             Some(TableFull { table, at }) => {
@@ -323,7 +331,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let starts: usize = self.classes.iter().map(|c| c.opener.population.memory_bytes()).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
         let options = self.in_transit.options.memory_bytes();
-        let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched;
+        let requests = self.requests.as_ref().map_or(0, |requests| requests.memory_bytes());
+        let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched + requests;
         (scheduler + queues + starts + options + rest) as u64
     }
 }

@@ -1,8 +1,8 @@
 //! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
 
-use aqmlab_network::{End, Milestone};
+use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
-use aqmlab_recording::Fates;
+use aqmlab_recording::{Ending, Fates, RequestRecorder};
 use aqmlab_traffic::{ConnectionEvent, Identity};
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
@@ -28,6 +28,7 @@ macro_rules! hosts {
             fates: &mut $world.in_transit.fates,
             options: &mut $world.in_transit.options,
             outbox: &mut $world.outbox,
+            requests: &mut $world.requests,
             watch: $watch,
         }
     };
@@ -208,6 +209,7 @@ struct Hosts<'a, Q: EventQueue> {
     fates: &'a mut Fates,
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
+    requests: &'a mut Option<Box<RequestRecorder>>,
     /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
     watch: Option<&'a mut Watch>,
 }
@@ -285,7 +287,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let options = self.options.take(place);
         let segment = options.complete(segment);
         let Class { tcp: Some(profile), opener, .. } = class else { unreachable!("a class of connections") };
-        let number = flow.id.number;
+        let id = flow.id;
         let connection = flow.connection();
         if !opener.is_list {
             connection.catch_up(end, self.now, profile);
@@ -293,7 +295,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
         if connection.applications.is_some() {
-            self.tell_session(opener, connection, number, at, end);
+            self.tell_session(opener, connection, &id, at, end);
         }
         self.serve(class, flow, at, end, None, Sending::MayWait)
     }
@@ -332,7 +334,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
             if sending == Sending::MayWait && connection.applications.is_some() {
-                self.tell_session(opener, connection, id.number, at, end);
+                self.tell_session(opener, connection, id, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -342,6 +344,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             match stream_change(connection.endpoint(end)) {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
+                    if end == End::Client {
+                        self.give_up_request(connection, id.class);
+                    }
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
                     if !opener.is_list {
@@ -377,7 +382,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         &mut self,
         opener: &mut Opener,
         connection: &mut Connection,
-        number: u32,
+        id: &FlowId,
         at: FlowRef,
         end: End,
     ) {
@@ -386,13 +391,28 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let step = applications.session.on_progress(self.now, end, position);
         if let Some(wake_at) = step.wake_at {
             applications.wakes_at = wake_at;
-            self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow: at });
+            self.scheduler.timer(wake_at, id.number, FlowObject::Source, Notice::Emit { flow: at });
         }
         if let Some(done) = step.done {
             let of = applications.of;
+            if let Some(requests) = self.requests
+                && let Some(exchange) = recorded_exchange(id.class.into(), of, &done)
+            {
+                requests.ended(&exchange, Ending::Completed, self.now);
+            }
             self.tell_population(opener, of, ConnectionEvent::ExchangeDone(done));
         }
         connection.act(&step);
+    }
+
+    /// A client is about to close: what it waits for will not come.
+    #[cold]
+    fn give_up_request(&mut self, connection: &Connection, class: u16) {
+        if let Some(requests) = self.requests
+            && let Some(exchange) = connection.request_under_way(class)
+        {
+            requests.ended(&exchange, Ending::Failed, self.now);
+        }
     }
 
     /// An end of a connection has closed, in order or not: the population learns it from the client.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use aqmlab_recording::Recording;
 use aqmlab_recording::capture::{Capture, PortCapture};
 use aqmlab_scenario::Plan;
-use aqmlab_sim::{Control, RunError, captured_ports, run_captured};
+use aqmlab_sim::{Control, RunError, RunFiles, captured_ports, run_into};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
 /// A sink that others can look into; it takes `room` bytes and refuses the rest.
@@ -67,9 +67,10 @@ pub fn capture(
     let sink = Sink { bytes: Arc::default(), room };
     let ports = captured_ports(plan, links);
     let file = Capture::on(Box::new(sink.clone()), Path::new("packets.pcapng"), &ports, snap).unwrap();
-    let capture = PortCapture { links: links.to_vec(), file };
+    let capture = Some(PortCapture { links: links.to_vec(), file });
+    let files = RunFiles { capture, ..RunFiles::default() };
     let registry = aqmlab_qdisc::Registry::builtin();
-    let recording = run_captured(plan, seed, &Control::default(), &registry, capture);
+    let recording = run_into(plan, seed, &Control::default(), &registry, files);
     let bytes = sink.bytes.lock().unwrap().clone();
     (recording, bytes)
 }
