@@ -11,7 +11,7 @@ from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.figures import counted, estimate_cell, listed, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed
 from aqmlab.grid import Column, Grid
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, all_metrics, find, measure
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, find, measure
 from aqmlab.recording import Experiment
 from aqmlab.stats import Estimate, estimate, paired_difference
 
@@ -291,11 +291,6 @@ def _busy(runs: Sequence[Measured]) -> dict[str, int]:
             if class_name == EVERY_CLASS:
                 busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
     return busy
-
-
-def metric_names() -> list[str]:
-    """Names of all metrics."""
-    return [metric.name for metric in all_metrics()]
 
 
 def _known(name: str, known: set[str], what: str) -> str:

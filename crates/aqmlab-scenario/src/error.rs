@@ -27,15 +27,6 @@ pub struct ScenarioError {
     pub problems: Vec<Problem>,
 }
 
-impl ScenarioError {
-    /// The file at `file` could not be read.
-    pub fn unreadable(file: &str, error: &std::io::Error) -> Self {
-        let message = format!("cannot read the scenario: {error}");
-        let problem = Problem { line: 0, column: 0, path: String::new(), message };
-        ScenarioError { file: file.to_string(), problems: vec![problem] }
-    }
-}
-
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, problem) in self.problems.iter().enumerate() {
@@ -236,11 +227,5 @@ mod tests {
     fn columns_count_characters_not_bytes() {
         assert_eq!(Lines::of("a\näöü x").position(8), (2, 4));
         assert_eq!(Lines::of("").position(5), (1, 1));
-    }
-
-    #[test]
-    fn an_unreadable_file_has_no_line() {
-        let error = ScenarioError::unreadable("no.toml", &std::io::Error::from(std::io::ErrorKind::NotFound));
-        assert_eq!(error.to_string(), "no.toml: cannot read the scenario: entity not found");
     }
 }

@@ -125,11 +125,6 @@ BEST = ("argmax", "argmin")
 """They give a label."""
 
 
-def all_functions() -> tuple[Function, ...]:
-    """Every function, in the order of the documentation."""
-    return _ALL
-
-
 def function_of(name: str, *, over: bool) -> Function | None:
     """The function that is meant: over an axis if one is named, else of several values or over the seeds."""
     domains: tuple[Domain, ...] = ("axis",) if over else ("values", "seeds")

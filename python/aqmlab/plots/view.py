@@ -11,7 +11,7 @@ from aqmlab.figures import time_text
 from aqmlab.recording import Experiment, Run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,6 @@ class View:
         if end <= begin:
             raise UsageError(f"there is nothing to show from {time_text(begin)} to {time_text(end)}")
         return begin, end
-
-    def apply(self, axes: Axes, first_s: float, last_s: float) -> None:
-        """Set the time axis."""
-        axes.set_xlim(*self.limits(first_s, last_s))
 
 
 EVERYTHING = View()

@@ -150,17 +150,6 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
     return at_least(len(parts), parts)
 
 
-def any_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Or: holds as soon as one part holds; fails only if every part fails."""
-    return at_least(1, tuple(verdicts))
-
-
-def most_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Whether more than half of the parts hold."""
-    parts = tuple(verdicts)
-    return at_least(len(parts) // 2 + 1, parts)
-
-
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Whether at least so many parts hold, whatever the undecided ones are in truth.
 

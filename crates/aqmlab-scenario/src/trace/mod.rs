@@ -14,7 +14,6 @@ mod schedule;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aqmlab_units::Span;
 
 use crate::suggest::no_such;
 pub use files::{Beside, Files};
@@ -79,16 +78,6 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The first start of all.
-    pub fn first_start(&self) -> Span {
-        self.connections.iter().map(|c| c.start).min().unwrap_or(Span::ZERO)
-    }
-
-    /// The last start of all.
-    pub fn last_start(&self) -> Span {
-        self.connections.iter().map(|c| c.start).max().unwrap_or(Span::ZERO)
-    }
-
     /// Reads `file`, and of it the rows of `class`, or all.
     ///
     /// # Errors
