@@ -186,11 +186,11 @@ pub(crate) fn arms(experiment: &Experiment) -> Vec<Arm<'_>> {
 }
 
 fn arm(slug: String, plan: &Plan) -> Arm<'_> {
-    let json = plan.to_json();
+    let (digest, json) = plan.digest_and_json();
     Arm {
         name: &plan.arm,
         slug,
-        digest: json.digest(),
+        digest,
         plan: json,
         end_ns: plan.stop.at.as_ns(),
         memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),

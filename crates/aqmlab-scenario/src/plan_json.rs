@@ -497,11 +497,29 @@ impl PlanJson {
 impl Plan {
     /// The plan as plain data, with the origin of every value.
     pub fn to_json(&self) -> PlanJson {
-        let origins = self.parameters.iter().map(|p| (p.path.clone(), p.origin.to_string()));
+        PlanJson { origins: self.origins_json(), ..self.without_origins() }
+    }
+
+    /// [`PlanJson::digest`] of it.
+    pub fn digest(&self) -> String {
+        self.without_origins().digest()
+    }
+
+    /// [`digest`](Plan::digest) and [`to_json`](Plan::to_json), for less than the price of both.
+    pub fn digest_and_json(&self) -> (String, PlanJson) {
+        let plan = self.without_origins();
+        (plan.digest(), PlanJson { origins: self.origins_json(), ..plan })
+    }
+
+    fn origins_json(&self) -> BTreeMap<String, String> {
+        self.parameters.iter().map(|p| (p.path.clone(), p.origin.to_string())).collect()
+    }
+
+    fn without_origins(&self) -> PlanJson {
         PlanJson {
             title: self.title.clone(),
             arm: self.arm.clone(),
-            origins: origins.collect(),
+            origins: BTreeMap::new(),
             warmup_ns: self.warmup.as_ns(),
             stop: self.stop_json(&self.stop),
             nodes: self.nodes.clone(),
@@ -511,11 +529,6 @@ impl Plan {
             record: self.record_json(&self.record),
             live: (self.live != LivePlan::default()).then(|| live_json(&self.live)),
         }
-    }
-
-    /// [`PlanJson::digest`] of it.
-    pub fn digest(&self) -> String {
-        self.to_json().digest()
     }
 
     fn class_name(&self, class: usize) -> String {

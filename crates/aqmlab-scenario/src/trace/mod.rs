@@ -14,7 +14,6 @@ mod schedule;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-
 use crate::suggest::no_such;
 pub use files::{Beside, Files};
 use files::{Content, content};
