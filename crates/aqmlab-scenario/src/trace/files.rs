@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::formats::{rows_of_csv, rows_of_parquet};
 use super::row::Cell;
-use super::{csv_file, parquet_file};
 
 /// Where the files that a scenario names are found.
 pub trait Files: Send + Sync {
@@ -79,9 +79,9 @@ impl Raw {
         row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
     ) -> Result<Vec<R>, String> {
         if self.0.starts_with(b"PAR1") {
-            parquet_file::rows(what, file, self.0, columns, row)
+            rows_of_parquet(what, file, self.0, columns, row)
         } else {
-            csv_file::rows(what, file, &self.0, wanted, columns, row)
+            rows_of_csv(what, file, &self.0, wanted, columns, row)
         }
     }
 }

@@ -5,9 +5,8 @@
 //! file and row; a CSV file's rows are named by their lines, the header being line 1. Lists of datagrams are in
 //! `schedule.rs`.
 
-mod csv_file;
 mod files;
-mod parquet_file;
+mod formats;
 mod row;
 mod schedule;
 
