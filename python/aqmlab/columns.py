@@ -16,8 +16,8 @@ RENAMED_IN = 3
 """The first ``format_version`` with the present names."""
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "queues": {
-        "dropped_early_packets": "dropped_by_aqm_packets",
-        "dropped_overflow_packets": "dropped_not_by_aqm_packets",
+        "dropped_early_packets": "dropped_by_law_packets",
+        "dropped_overflow_packets": "dropped_not_by_law_packets",
     },
     "summary": {
         "initial_backlog_packets": "initial_in_system_packets",

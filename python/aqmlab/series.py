@@ -108,8 +108,8 @@ _LEVELS = ("backlog_packets",)
 _COUNTS = (
     "arrivals_bytes",
     "departures_bytes",
-    "dropped_by_aqm_packets",
-    "dropped_not_by_aqm_packets",
+    "dropped_by_law_packets",
+    "dropped_not_by_law_packets",
     "marked_packets",
 )
 

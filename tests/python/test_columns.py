@@ -82,14 +82,14 @@ def test_metrics_and_series_of_an_early_recording():
     ((lost,),) = raw(EARLY / "flows.parquet", "sum(measured_lost_packets)")
     assert find("lost_outside_queues").compute(measured, "bottleneck", "*") == lost
     (series,) = run_series(experiment, experiment.runs, "bottleneck")
-    ((by_aqm, others),) = raw(
+    ((by_law, others),) = raw(
         EARLY / "queues.parquet",
         "sum(dropped_early_packets) FILTER (queue = 'bottleneck'),"
         " sum(dropped_overflow_packets) FILTER (queue = 'bottleneck')",
     )
     width_s = series.queue.t_s[1] - series.queue.t_s[0]
-    found = [sum(series.queue.values[f"dropped_{name}_per_s"]) * width_s for name in ("by_aqm", "not_by_aqm")]
-    assert found == pytest.approx([by_aqm, others])
+    found = [sum(series.queue.values[f"dropped_{name}_per_s"]) * width_s for name in ("by_law", "not_by_law")]
+    assert found == pytest.approx([by_law, others])
 
 
 def as_read(path):
@@ -141,15 +141,15 @@ def test_a_present_recording_with_early_names_is_an_error(experiment, tmp_path):
 def test_a_query_skips_files_that_have_neither_name(experiment, tmp_path, mixed):
     path = Path(shutil.copytree(experiment.path, tmp_path / "lacking"))
     first, second, *_ = (run.path for run in load(path).runs)
-    without("dropped_by_aqm_packets", "queues", first)
+    without("dropped_by_law_packets", "queues", first)
     if mixed:
         give_early_names(second)
         reseal(second, format_version=RENAMED_IN - 1)
-    answer = aqmlab.query("SELECT DISTINCT arm, seed FROM queues WHERE dropped_by_aqm_packets >= 0", path)
+    answer = aqmlab.query("SELECT DISTINCT arm, seed FROM queues WHERE dropped_by_law_packets >= 0", path)
     assert len(answer.rows) == len(experiment.runs) - 1
     (reason,) = answer.skipped
     assert reason.startswith(
-        f"`{first}/queues.parquet` is corrupt: it has no column `dropped_by_aqm_packets`"
+        f"`{first}/queues.parquet` is corrupt: it has no column `dropped_by_law_packets`"
     )
 
 

@@ -40,8 +40,8 @@ def value(name, run, window=None, **parameters):
 
 def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
     run = scripted(
-        dropped_by_aqm_packets=[0, 0, 1, 0, 0, 0, 0, 0],
-        dropped_not_by_aqm_packets=[0, 0, 0, 0, 0, 0, 0, 7],
+        dropped_by_law_packets=[0, 0, 1, 0, 0, 0, 0, 0],
+        dropped_not_by_law_packets=[0, 0, 0, 0, 0, 0, 0, 7],
     )
     assert value("loss_bins_percent", run) == 50  # the second and the fourth
     assert value("loss_bins_percent", run, bin=2) == 100
@@ -68,8 +68,8 @@ def test_a_part_of_the_run_has_its_own_utilisation_drops_and_backlog():
     run = scripted(
         departures_bytes=[62_500, 62_500, 31_250, 62_500, 0, 0, 0, 0],
         arrivals_packets=[10, 10, 30, 10, 0, 0, 0, 0],
-        dropped_by_aqm_packets=[0, 0, 3, 0, 0, 0, 0, 0],
-        dropped_not_by_aqm_packets=[0, 0, 0, 1, 0, 0, 0, 0],
+        dropped_by_law_packets=[0, 0, 3, 0, 0, 0, 0, 0],
+        dropped_not_by_law_packets=[0, 0, 0, 1, 0, 0, 0, 0],
         backlog_packets=[4, 8, 4, 8, 0, 0, 0, 0],
     )
     part = Window(1, 2)

@@ -38,8 +38,8 @@ struct Counters {
     arrivals_packets: u64,
     arrivals_bytes: u64,
     departures_bytes: u64,
-    dropped_by_aqm: u64,
-    dropped_not_by_aqm: u64,
+    dropped_by_law: u64,
+    dropped_not_by_law: u64,
     marked: u64,
 }
 
@@ -53,8 +53,8 @@ impl Counters {
             for reason in Reason::ALL {
                 let dropped = class.dropped[reason as usize].packets;
                 match reason {
-                    Reason::Early | Reason::Forced => sum.dropped_by_aqm += dropped,
-                    _ => sum.dropped_not_by_aqm += dropped,
+                    Reason::Early | Reason::Forced => sum.dropped_by_law += dropped,
+                    _ => sum.dropped_not_by_law += dropped,
                 }
             }
             sum.marked += class.marked_total().packets;
@@ -67,8 +67,8 @@ impl Counters {
             arrivals_packets: self.arrivals_packets.wrapping_sub(other.arrivals_packets),
             arrivals_bytes: self.arrivals_bytes.wrapping_sub(other.arrivals_bytes),
             departures_bytes: self.departures_bytes.wrapping_sub(other.departures_bytes),
-            dropped_by_aqm: self.dropped_by_aqm.wrapping_sub(other.dropped_by_aqm),
-            dropped_not_by_aqm: self.dropped_not_by_aqm.wrapping_sub(other.dropped_not_by_aqm),
+            dropped_by_law: self.dropped_by_law.wrapping_sub(other.dropped_by_law),
+            dropped_not_by_law: self.dropped_not_by_law.wrapping_sub(other.dropped_not_by_law),
             marked: self.marked.wrapping_sub(other.marked),
         }
     }
@@ -220,8 +220,8 @@ fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books
         since.arrivals_packets.into(),
         since.arrivals_bytes.into(),
         since.departures_bytes.into(),
-        since.dropped_by_aqm.into(),
-        since.dropped_not_by_aqm.into(),
+        since.dropped_by_law.into(),
+        since.dropped_not_by_law.into(),
         since.marked.into(),
     ]);
 }

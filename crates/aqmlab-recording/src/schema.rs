@@ -90,8 +90,8 @@ pub const QUEUES: Schema = Schema {
         ("arrivals_packets", U64),
         ("arrivals_bytes", U64),
         ("departures_bytes", U64),
-        ("dropped_by_aqm_packets", U64),
-        ("dropped_not_by_aqm_packets", U64),
+        ("dropped_by_law_packets", U64),
+        ("dropped_not_by_law_packets", U64),
         ("marked_packets", U64),
     ],
 };

@@ -67,8 +67,8 @@ def _law(of_run: RunSeries, laws: Sequence[str]) -> dict[str, TimeLine]:
 
 def _signals(of_run: RunSeries, _laws: Sequence[str]) -> dict[str, TimeLine]:
     times, values = of_run.queue.t_s, of_run.queue.values
-    by_aqm, others = values["dropped_by_aqm_per_s"], values["dropped_not_by_aqm_per_s"]
-    drops = [a + b for a, b in zip(by_aqm, others, strict=True)]
+    by_law, others = values["dropped_by_law_per_s"], values["dropped_not_by_law_per_s"]
+    drops = [a + b for a, b in zip(by_law, others, strict=True)]
     return {"marks": TimeLine(times, values["marked_per_s"], 0), "drops": TimeLine(times, drops, 3)}
 
 

@@ -72,8 +72,8 @@ def time_charts(
         "Drops and marks [packets/s]",
         "queue",
         [
-            ("by_aqm", "drops by the AQM", orange, 1.3),
-            ("not_by_aqm", "other drops", red, 1.3),
+            ("by_law", "drops by the law", orange, 1.3),
+            ("not_by_law", "other drops", red, 1.3),
             ("marked", "marks", green, 1.3),
         ],
     )
@@ -107,8 +107,8 @@ def _queue_columns(series: RunSeries) -> dict[str, Any]:
         "arrivals": [rate / 1e6 for rate in queue["arrivals_bps"]],
         "departures": [rate / 1e6 for rate in queue["departures_bps"]],
         "backlog": queue["backlog_packets"],
-        "by_aqm": queue["dropped_by_aqm_per_s"],
-        "not_by_aqm": queue["dropped_not_by_aqm_per_s"],
+        "by_law": queue["dropped_by_law_per_s"],
+        "not_by_law": queue["dropped_not_by_law_per_s"],
         "marked": queue["marked_per_s"],
     }
 
