@@ -6,6 +6,7 @@ from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
+from aqmlab.metrics import requests as _requests
 from aqmlab.metrics import scaling as _scaling
 from aqmlab.metrics import thresholds as _thresholds
 from aqmlab.metrics.flow import flow_goodput, jain_index
@@ -16,6 +17,7 @@ from aqmlab.metrics.measured import (
     Histogram,
     Measured,
     QueueTotals,
+    RequestTotals,
     Samples,
     Window,
     measure,
@@ -32,6 +34,7 @@ __all__ = [
     "Metric",
     "Parameter",
     "QueueTotals",
+    "RequestTotals",
     "Samples",
     "Window",
     "all_metrics",
@@ -42,4 +45,4 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_classes, _control, _flow, _oscillation, _phenomena, _queue, _scaling, _thresholds)
+_ = (_classes, _control, _flow, _oscillation, _phenomena, _queue, _requests, _scaling, _thresholds)

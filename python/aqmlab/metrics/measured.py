@@ -14,6 +14,8 @@ from aqmlab.figures import counted
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
     import numpy as np
     import numpy.typing as npt
@@ -128,6 +130,32 @@ class QueueTotals:
 
 
 @dataclass(frozen=True)
+class RequestTotals:
+    """A row of ``request_summary``: requests of one class whose responses are of one size band.
+
+    Attributes
+    ----------
+    response_low_bytes, response_high_bytes
+        The band, both ends included; the last one has no upper end: ``None``.
+    completed, failed, censored
+        Requests that ended in the measured interval, and those that had not ended when it did.
+    response_time
+        Distribution of the response times in ns of the completed ones.
+    waited
+        Distribution of how long in ns the censored ones had waited.
+    """
+
+    class_name: str
+    response_low_bytes: int
+    response_high_bytes: int | None
+    completed: int
+    failed: int
+    censored: int
+    response_time: Histogram = EMPTY_HISTOGRAM
+    waited: Histogram = EMPTY_HISTOGRAM
+
+
+@dataclass(frozen=True)
 class Samples:
     """Values by time.
 
@@ -190,6 +218,8 @@ class Measured:
         Where its samples are read; ``None`` if there are none.
     left_out
         Names of the classes whose flows are not looked at.
+    requests
+        Of classes that make requests, by class and size band.
     """
 
     run: Run
@@ -198,6 +228,7 @@ class Measured:
     responsive: frozenset[str] = field(default_factory=frozenset)
     experiment: Experiment | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
+    requests: Sequence[RequestTotals] = ()
 
     def __repr__(self) -> str:
         places = ", ".join(dict.fromkeys(queue for queue, _ in self.queues))
@@ -229,6 +260,14 @@ class Measured:
             flow
             for flow in self.flows
             if class_name in (EVERY_CLASS, flow.class_name) and flow.class_name not in self.left_out
+        ]
+
+    def requests_of(self, class_name: str) -> list[RequestTotals]:
+        """Requests of a class that is looked at, by size band; of all such classes for ``*``."""
+        return [
+            totals
+            for totals in self.requests
+            if class_name in (EVERY_CLASS, totals.class_name) and totals.class_name not in self.left_out
         ]
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
@@ -381,8 +420,16 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
     flows: list[list[Sequence[Any]]] = [[] for _ in experiment.runs]
     for index, *values in experiment.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(values)
+    requests = _requests(experiment)
     return tuple(
-        Measured(run, queues[i], Flows(flows[i]), run.plan.responsive, experiment)
+        Measured(
+            run,
+            queues[i],
+            Flows(flows[i]),
+            run.plan.responsive,
+            experiment,
+            requests=requests.get(run.path, ()),
+        )
         for i, run in enumerate(experiment.runs)
     )
 
@@ -416,3 +463,28 @@ def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histo
         (int(run), str(queue), str(class_name), str(kind)): Histogram(tuple(low), tuple(high), tuple(weight))
         for run, queue, class_name, kind, low, high, weight in rows
     }
+
+
+def _requests(experiment: Experiment) -> dict[Path, list[RequestTotals]]:
+    """By the paths of the runs that have requests."""
+    runs = [run for run in experiment.runs if "request_summary" in run.manifest.tables]
+    if not runs:
+        return {}
+    bins = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
+    by = "run, class, response_low_bytes, kind"
+    histograms = {
+        tuple(key): Histogram(tuple(low), tuple(high), tuple(weight))
+        for *key, low, high, weight in experiment.rows(
+            "request_histograms", f"{by}, {bins}", f"GROUP BY {by}", runs
+        )
+    }
+    found: dict[Path, list[RequestTotals]] = {}
+    columns = "response_low_bytes, response_high_bytes, completed, failed, censored"
+    for index, class_name, low, *counts in experiment.rows(
+        "request_summary", f"run, class, {columns}", "ORDER BY run, class, response_low_bytes", runs
+    ):
+        kinds = ("response_time_ns", "waited_ns")
+        of_kind = (histograms.get((index, class_name, low, kind), EMPTY_HISTOGRAM) for kind in kinds)
+        totals = RequestTotals(class_name, low, *counts, *of_kind)
+        found.setdefault(runs[int(index)].path, []).append(totals)
+    return found
