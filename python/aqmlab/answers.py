@@ -288,7 +288,7 @@ def _busy(runs: Sequence[Measured]) -> dict[str, int]:
     busy: dict[str, int] = {}
     for run in runs:
         for (queue, class_name), totals in run.queues.items():
-            if class_name == EVERY_CLASS:
+            if class_name == EVERY_CLASS and totals.has_link:
                 busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
     return busy
 

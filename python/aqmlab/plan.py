@@ -262,7 +262,11 @@ class Plan:
 
     def elsewhere(self, queue: str) -> frozenset[str]:
         """Names of the classes whose data do not cross a queue."""
-        return frozenset(entry.name for entry in self.classes if queue not in entry.route)
+
+        def crosses(route: tuple[str, ...]) -> bool:
+            return any(queue == link or queue.startswith(f"{link}/") for link in route)
+
+        return frozenset(entry.name for entry in self.classes if not crosses(entry.route))
 
     def units_a_packet(self, queue: str) -> float:
         """What a packet is in the average of a queue's law; 1 where there is no such queue."""

@@ -11,7 +11,7 @@ use aqmlab_scenario::{DatagramSource, FlowSource, PacketChoice, PacketEvent, Pla
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::Identity;
 use aqmlab_units::Instant;
-use support::{Counted, datagram, frame_budget, plan};
+use support::{Counted, datagram, frame_budget, plan, with_dscp};
 
 /// `CLASS` stands for the first traffic class.
 const DISCIPLINES: [&str; 13] = [
@@ -140,7 +140,8 @@ impl Senders {
                 }
                 Some(source) => {
                     let (size, ecn) = source.emit();
-                    each(*at, *host, datagram(*host, Some(*index), ecn, size.get() as usize));
+                    let octets = datagram(*host, Some(*index), ecn, size.get() as usize);
+                    each(*at, *host, with_dscp(octets, plan.classes[host.class].dscp));
                     *at = source.next_at().unwrap_or(Instant::FAR_FUTURE);
                 }
             }
@@ -280,6 +281,40 @@ fn so_they_do_behind_delay_stages_and_losses() {
     // it gets there: the books of a moment differ, those of the queues do not.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
+}
+
+/// Packets come with the code points of their classes, and a policer gives those that exceed another, in both.
+#[test]
+fn code_points_lead_to_the_same_queues() {
+    let queue = r#"kind = "policer", rate = "1.5Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
+        kind = "classes", scheduler = "strict", class = [
+            { name = "in", dscp = ["AF11"], queue = { kind = "droptail", limit = "40p" } },
+            { name = "out", dscp = ["AF12"], queue = { kind = "droptail", limit = "20p" } },
+            { name = "rest", queue = { kind = "codel" } }] }"#;
+    let more = r#"
+        [[traffic]]
+        name = "assured"
+        kind = "cbr"
+        from = "r0"
+        to = "r2"
+        rate = "1.2Mbit"
+        size = "900B"
+        rtt = "80ms"
+        dscp = "AF11"
+        "#;
+    let routed = compare_network(queue, more, 17);
+    let summary = &routed.ports.summary;
+    let arrived = |queue: &str, class: &str| {
+        let (queues, classes) = (names(summary, "queue"), names(summary, "class"));
+        let row = (0..summary.rows()).find(|&i| queues[i] == queue && classes[i] == class).unwrap();
+        numbers(summary, "arrivals_packets")[row]
+    };
+    assert!(arrived("hop1/in", "assured") > 500 && arrived("hop1/in", "long") == 0);
+    assert!(arrived("hop1/out", "assured") > 10, "some are re-marked");
+    assert!(arrived("hop1/out", "long") > 10 && arrived("hop1/rest", "long") > 100);
+    assert_eq!(arrived("hop1/rest", "assured"), 0);
+    let sum: u64 = ["in", "out", "rest"].iter().map(|inner| arrived(&format!("hop1/{inner}"), "*")).sum();
+    assert_eq!(sum, arrived("hop1", "*"));
 }
 
 // --- connections: what a simulated queue got, a router's gets ------------------------------------------------------

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Alias, Origin, Settings};
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::{
     Bursty, Distribution, Exchanges, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
 };
@@ -183,6 +183,8 @@ pub struct ClassPlan {
     pub access: Option<Access>,
     /// Loss probability of a flow's data packets on its source access link.
     pub access_loss: f64,
+    /// The code point of differentiated services of each packet, both ways.
+    pub dscp: Dscp,
     /// What flows do.
     pub workload: Workload,
     /// Why only a kernel can be its host, if so.

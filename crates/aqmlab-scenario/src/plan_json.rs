@@ -156,6 +156,9 @@ pub struct ClassJson {
     pub access: Option<AccessJson>,
     /// Loss probability of a flow's data packets on its sender's own link.
     pub loss: f64,
+    /// The code point of each packet, if it is not best effort.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
     /// What flows do.
     pub workload: WorkloadJson,
 }
@@ -582,6 +585,7 @@ impl Plan {
             stop_ns: class.stop_at.map(Span::as_ns),
             access: class.access.as_ref().map(access_json),
             loss: class.access_loss,
+            dscp: Some(class.dscp.0).filter(|dscp| *dscp != 0),
             workload: workload_json(&class.workload, &class.population),
         }
     }

@@ -458,6 +458,10 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         return None;
     }
     let tables = settings.tables("class").ok()?;
+    if let Some(class) = tables.iter().position(|table| table.get("port") != Some(&Value::Nothing)) {
+        let message = "the flows of a scenario have ports only in a live run, and no say in them; write `traffic` or `dscp`";
+        return Some(ParamError::new("port", message).under("class", Some(class)));
+    }
     let named = |table: &Settings| -> Vec<usize> {
         let number = |value: &Value| match value {
             Value::TrafficClass { number, .. } => Some(*number),
@@ -467,7 +471,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     };
     let all: Vec<Vec<usize>> = tables.iter().map(|table| named(table)).collect();
     let takes_the_rest =
-        |i: usize| ["traffic", "dscp", "port"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
+        |i: usize| ["traffic", "dscp"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
     let by_traffic = all.iter().any(|names| !names.is_empty());
     let rest = (0..tables.len()).find(|i| takes_the_rest(*i));
     let lost =

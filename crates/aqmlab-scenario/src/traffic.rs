@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::{Distribution, Spacing};
 use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
@@ -100,6 +100,7 @@ impl Pass<'_, '_> {
         };
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
+        let dscp = Dscp(self.integer(&section, "dscp").unwrap_or_default() as u8);
         let ways = self.ways(&section, network);
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
 
@@ -132,6 +133,7 @@ impl Pass<'_, '_> {
             stop_at,
             access: access?,
             access_loss: access_loss?,
+            dscp,
             workload,
             only_live,
         };

@@ -10,7 +10,7 @@ use aqmlab_units::{Instant, Rate, Serialiser, Span};
 use crate::access::{AccessLinks, Serialisers};
 use crate::event::{EventQueue, Notice, Turns};
 use crate::impairments::Impairments;
-use crate::packet::{Place, PortPacket, SimPacket};
+use crate::packet::{Begin, Place, PortPacket, SimPacket};
 use crate::scheduler::{FlowObject, Scheduler};
 
 /// One directed link.
@@ -28,7 +28,7 @@ pub struct Link {
 /// One traffic class at run time.
 pub struct Class {
     /// Where its paths begin; [`Toward`](crate::packet::Toward) is the index.
-    pub begins: [Place; 2],
+    pub begins: [Begin; 2],
     /// How fast its flows' access links are; of no account if they have none.
     pub serialisers: Serialisers,
     /// Propagation delay of both paths together.
@@ -121,7 +121,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
         .map(|(number, (class, begins))| {
             let unattended_until = unattended_until(class).min(Instant::ZERO + plan.stop.at);
             let built = Class {
-                begins,
+                begins: begins.map(|place| Begin::new(place, class.dscp)),
                 serialisers: [Serialiser::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation: plan.propagation(number),
                 unattended_until,

@@ -107,7 +107,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{FlowId, Toward};
+    use crate::packet::{Begin, FlowId, Toward};
     use aqmlab_qdisc::Packet;
     use aqmlab_transport::Flags;
 
@@ -126,7 +126,7 @@ mod tests {
 
     fn packet(table: &mut OptionTable, segment: &Segment, sack: Sack) -> SimPacket {
         let flow = FlowId { slot: 0, number: 0, class: 0 };
-        let packet = SimPacket::tcp(flow, Toward::Sender, 0, segment, 40);
+        let packet = SimPacket::tcp(flow, Toward::Sender, Begin::default(), segment, 40);
         if segment.has_options() { table.put(packet, segment, sack) } else { packet }
     }
 

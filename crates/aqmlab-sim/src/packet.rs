@@ -17,6 +17,17 @@ pub enum Toward {
 /// A place on a path: an index into the table of [`Routes`](crate::routes::Routes). The place after it is the next one of its path.
 pub type Place = u16;
 
+/// What the packets of a class have in common that travel one way: where their path begins, and their code point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Begin(u64);
+
+impl Begin {
+    /// The beginning of a path, and a code point.
+    pub const fn new(place: Place, dscp: Dscp) -> Self {
+        Begin((place as u64) << PLACE | ((dscp.0 & DSCP_MASK) as u64) << DSCP)
+    }
+}
+
 /// The flow that a packet belongs to, as packets carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowId {
@@ -65,11 +76,11 @@ impl SimPacket {
     /// A TCP segment under a header of `header` bytes, at the beginning of its path. Its window is at most
     /// 2^30 bytes (RFC 7323, section 2.3). Its options are another matter (`options.rs`).
     #[inline]
-    pub fn tcp(flow: FlowId, toward: Toward, begin: Place, segment: &Segment, header: u32) -> Self {
+    pub fn tcp(flow: FlowId, toward: Toward, begin: Begin, segment: &Segment, header: u32) -> Self {
         debug_assert!(segment.window <= WINDOW);
         let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
         let bits = u64::from(segment.flags.bits()) << FLAGS
-            | u64::from(begin) << PLACE
+            | begin.0
             | (ecn as u64) << ECN
             | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
         SimPacket([
@@ -95,9 +106,9 @@ impl SimPacket {
     }
 
     /// A datagram from sender to receiver, at the beginning of its path.
-    pub fn datagram(flow: FlowId, begin: Place, wire_len: Bytes, ecn: Ecn) -> Self {
+    pub fn datagram(flow: FlowId, begin: Begin, wire_len: Bytes, ecn: Ecn) -> Self {
         let wire_len = wire_len.get() as u32;
-        let bits = u64::from(begin) << PLACE | (ecn as u64) << ECN;
+        let bits = begin.0 | (ecn as u64) << ECN;
         SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, bits])
     }
 

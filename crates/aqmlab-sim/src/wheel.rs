@@ -442,7 +442,7 @@ impl EventQueue for Wheel {
 mod tests {
     use super::*;
     use crate::event::{HeapQueue, Rank};
-    use crate::packet::FlowId;
+    use crate::packet::{Begin, FlowId};
     use aqmlab_qdisc::Ecn;
     use aqmlab_units::Bytes;
     use proptest::prelude::*;
@@ -477,7 +477,7 @@ mod tests {
     fn push(queue: &mut impl EventQueue, key: Key, n: u32, with_packet: bool) {
         if with_packet {
             let id = FlowId { slot: n, number: n, class: 0 };
-            queue.push_arrival(key, SimPacket::datagram(id, 0, Bytes::new(100), Ecn::NotEct));
+            queue.push_arrival(key, SimPacket::datagram(id, Begin::default(), Bytes::new(100), Ecn::NotEct));
         } else {
             queue.push(key, Notice::Start { class: n, user: 0 });
         }

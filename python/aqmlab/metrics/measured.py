@@ -124,6 +124,11 @@ class QueueTotals:
             raise KeyError(f"{column} is recorded for all classes together only")
         return value
 
+    @property
+    def has_link(self) -> bool:
+        """Whether a link is behind the queue; one inside of another queue (``link/class``) has none."""
+        return self.counts.get("busy_ns") is not None
+
     def sum_over_reasons(self, fate: str, unit: str = "packets") -> int:
         """Sum over all reasons of ``"dropped"`` or ``"marked"``, in ``"packets"`` or ``"bytes"``."""
         return sum(self[f"{fate}_{reason}_{unit}"] for reason in REASONS)

@@ -53,7 +53,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
         sent = None if adds_bytes(run, queue) else counted(run, queue, window, "departures_bytes")
         return None if sent is None else 800.0 * sent / (run.run.rate_bps(queue) * window.length_s)
     totals = _totals(run, queue, EVERY_CLASS)
-    return None if totals is None else _percentage(totals["busy_ns"], run.interval_ns)
+    return None if totals is None or not totals.has_link else _percentage(totals["busy_ns"], run.interval_ns)
 
 
 @metric(

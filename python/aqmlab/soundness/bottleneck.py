@@ -125,7 +125,7 @@ def _with_runs(results: Results) -> Iterator[Cell]:
 
 
 def _names(runs: Sequence[Measured]) -> list[str]:
-    return sorted({queue for run in runs for queue, _ in run.queues})
+    return sorted({queue for run in runs for (queue, _), totals in run.queues.items() if totals.has_link})
 
 
 def _totals(runs: Sequence[Measured], name: str) -> _Queue | None:

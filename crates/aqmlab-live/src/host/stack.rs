@@ -5,6 +5,7 @@
 //! which says what kernels do, a remark says so, and it stands beside the result.
 
 use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::Dscp;
 use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
 use aqmlab_traffic::PacketSizes;
 use aqmlab_transport::{EcnFallback, IdleRestart, Increase, Profile, Recovery, profile_settings};
@@ -40,6 +41,8 @@ pub struct TcpSockets {
     pub receive_window: Option<u32>,
     /// Partial segments do not wait for acknowledgments.
     pub no_delay: bool,
+    /// Code point of their packets.
+    pub dscp: Dscp,
 }
 
 /// What a packet of datagrams is made of.
@@ -171,6 +174,7 @@ impl Stack {
             max_segment: (tcp.mss + header < mtu).then_some(tcp.mss + options),
             receive_window: metrics.receive_window,
             no_delay: !tcp.nagle,
+            dscp: class.dscp,
         };
         Stack { mtu, sysctls, metrics, tcp: Some(tcp), remarks }
     }

@@ -2,13 +2,13 @@
 
 use std::os::fd::OwnedFd;
 
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_scenario::{DatagramSource, IpVersion};
 use aqmlab_units::Instant;
 use rustix::net::SendFlags;
 
 use super::counts::KernelCounts;
-use super::sockets::set_ecn;
+use super::sockets::set_traffic_class;
 use crate::host;
 
 /// Payload of the largest datagram.
@@ -21,8 +21,10 @@ pub struct Datagrams {
     source: DatagramSource,
     sizes: host::Datagrams,
     ip: IpVersion,
-    /// What the socket's packets have in their ECN field.
-    ecn: Ecn,
+    /// Code point of its packets.
+    dscp: Dscp,
+    /// What the socket's packets have as code point and in their ECN field.
+    told: (Dscp, Ecn),
     sent_packets: u64,
     sent_bytes: u64,
     delivered_bytes: u64,
@@ -31,15 +33,22 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// A source that sends through `socket`.
-    pub fn new(socket: OwnedFd, source: DatagramSource, sizes: host::Datagrams, ip: IpVersion) -> Self {
+    pub fn new(
+        socket: OwnedFd,
+        source: DatagramSource,
+        sizes: host::Datagrams,
+        ip: IpVersion,
+        dscp: Dscp,
+    ) -> Self {
         let (sent_packets, sent_bytes, delivered_bytes) = (0, 0, 0);
-        let ecn = Ecn::NotEct;
+        let told = (Dscp::default(), Ecn::NotEct);
         Datagrams {
             socket,
             source,
             sizes,
             ip,
-            ecn,
+            dscp,
+            told,
             sent_packets,
             sent_bytes,
             delivered_bytes,
@@ -56,9 +65,10 @@ impl Datagrams {
     pub fn emit(&mut self) -> bool {
         let (size, ecn) = self.source.emit();
         let payload = self.sizes.payload(size);
-        let told = ecn == self.ecn || set_ecn(&self.socket, self.ip, ecn).is_ok();
+        let class = (self.dscp, ecn);
+        let told = class == self.told || set_traffic_class(&self.socket, self.ip, self.dscp, ecn).is_ok();
         if told {
-            self.ecn = ecn;
+            self.told = class;
         }
         // A packet with another ECN field than the plan's is not sent: it would be another packet.
         let taken = told && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_scenario::IpVersion;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 
@@ -32,7 +32,7 @@ fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedF
 /// What the system said.
 pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, at, SocketType::STREAM)?;
-    set(&socket, options)?;
+    set(&socket, at, options)?;
     rustix::net::bind(&socket, &at)?;
     rustix::net::listen(&socket, i32::from(u16::MAX))?;
     Ok(socket)
@@ -49,7 +49,7 @@ pub fn connection(
     options: &TcpSockets,
 ) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::STREAM)?;
-    set(&socket, options)?;
+    set(&socket, from, options)?;
     rustix::net::bind(&socket, &from)?;
     match rustix::net::connect(&socket, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
@@ -57,7 +57,12 @@ pub fn connection(
     }
 }
 
-fn set(socket: &OwnedFd, options: &TcpSockets) -> io::Result<()> {
+fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()> {
+    if options.dscp != Dscp::default() {
+        let ip = if at.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
+        // The kernel keeps the ECN field of a connection to itself.
+        set_traffic_class(socket, ip, options.dscp, Ecn::NotEct)?;
+    }
     sockopt::set_tcp_congestion(socket, &options.congestion)?;
     sockopt::set_tcp_nodelay(socket, options.no_delay)?;
     sys::set_notsent_low_water(socket, LOW_WATER)?;
@@ -81,15 +86,16 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// From now on packets of this socket have this ECN field, and no DSCP.
+/// From now on packets of this socket have this code point and this ECN field.
 ///
 /// # Errors
 /// What the system said.
-pub fn set_ecn(socket: &OwnedFd, ip: IpVersion, ecn: Ecn) -> io::Result<()> {
+pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
     // RFC 3168, section 5: the last two bits of what was the type of service, in either version.
+    let class = dscp.0 << 2 | ecn as u8;
     match ip {
-        IpVersion::V4 => sockopt::set_ip_tos(socket, ecn as u8)?,
-        IpVersion::V6 => sockopt::set_ipv6_tclass(socket, (ecn as u8).into())?,
+        IpVersion::V4 => sockopt::set_ip_tos(socket, class)?,
+        IpVersion::V6 => sockopt::set_ipv6_tclass(socket, class.into())?,
     }
     Ok(())
 }

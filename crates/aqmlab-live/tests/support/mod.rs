@@ -6,7 +6,7 @@ pub mod capture_report;
 use aqmlab_live::frame::internet_checksum;
 use aqmlab_live::router::{FIRST_CLIENT_PORT, FrameBudget, FrameSink, OutgoingFrame, SERVER_PORT};
 use aqmlab_live::{End, HostId};
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_scenario::{Plan, parse};
 use aqmlab_units::Instant;
 
@@ -45,6 +45,15 @@ pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u
     octets[20..22].copy_from_slice(&source.to_be_bytes());
     octets[22..24].copy_from_slice(&destination.to_be_bytes());
     octets[24..26].copy_from_slice(&(len as u16 - 20).to_be_bytes());
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+/// The same packet over IPv4 with another code point.
+pub fn with_dscp(mut octets: Vec<u8>, dscp: Dscp) -> Vec<u8> {
+    octets[1] = dscp.0 << 2 | octets[1] & 3;
+    octets[10..12].fill(0);
     let checksum = internet_checksum(&octets[..20]);
     octets[10..12].copy_from_slice(&checksum.to_be_bytes());
     octets

@@ -75,6 +75,12 @@ const CLASS: &[Field] = &[
         "\"both\"",
         "which ends of a flow have access links; at the other end its host is at the router itself",
     ),
+    ruled(
+        "dscp",
+        Form::One(Kind::Dscp),
+        "0, best effort",
+        "code point of differentiated services in each packet, to the receiver and to the sender",
+    ),
     default(
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),

@@ -15,7 +15,7 @@ use crate::flow::{Body, Flow};
 use crate::impairments::AccessLink;
 use crate::network::{Class, Opener};
 use crate::options::OptionTable;
-use crate::packet::{FlowId, Place, SimPacket, Toward};
+use crate::packet::{Begin, FlowId, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::Watch;
 
@@ -514,7 +514,7 @@ struct SendContext<'a> {
     profile: &'a Profile,
     serialisers: &'a mut Serialisers,
     /// Where the packets' path begins.
-    begin: Place,
+    begin: Begin,
     id: &'a FlowId,
     in_flight: &'a mut u32,
     access: &'a mut Option<AccessLinks>,

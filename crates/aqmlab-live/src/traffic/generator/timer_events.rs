@@ -74,7 +74,9 @@ impl Generator<'_> {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);
-                return Ok(Body::Packets(Box::new(Datagrams::new(socket, source, sizes, addresses.0))));
+                let dscp = self.plan.classes[class].dscp;
+                let packets = Datagrams::new(socket, source, sizes, addresses.0, dscp);
+                return Ok(Body::Packets(Box::new(packets)));
             }
             FlowSource::Session(session) => Some(session),
             FlowSource::Stream => None,
