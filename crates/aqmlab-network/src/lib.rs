@@ -4,6 +4,7 @@
 //!   it before its time.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`; [`UserRows`] sums up
 //!   where a flow is a user with many connections.
+//! - [`hops`], [`FlowPath`]: the path of a class, and the pipes that a flow has on it to itself.
 //! - [`request_recorder`], [`recorded_exchange`]: what a plan asks to be recorded of requests, and what a session says.
 //! - [`RunFacts`]: the recording of a run.
 //!
@@ -11,6 +12,7 @@
 
 mod flow_counts;
 mod flow_rows;
+mod path;
 mod recording;
 mod requests;
 mod schedule;
@@ -20,6 +22,7 @@ mod user_rows;
 pub use aqmlab_traffic::End;
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
+pub use path::{FlowPath, Hop, OwnPipe, hops};
 pub use recording::RunFacts;
 pub use requests::{recorded_exchange, request_recorder, wants_request_rows};
 pub use schedule::{Milestone, Schedule};

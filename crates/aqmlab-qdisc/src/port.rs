@@ -137,10 +137,12 @@ impl<P: Classed> Port<P> {
     /// `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
     /// called by none of the other three, its backlog and law are up to date after [`Port::catch_up`] only, and its
     /// rate must not change while packets wait.
-    pub fn arrive_ahead<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Prospect>
-    where
-        O: Observer<Stamped<P>>,
-    {
+    pub fn arrive_ahead(
+        &mut self,
+        now: Instant,
+        pkt: P,
+        obs: &mut dyn Observer<Stamped<P>>,
+    ) -> Option<Prospect> {
         debug_assert!(self.link.looks_ahead, "a port is told once to look ahead");
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
@@ -339,10 +341,15 @@ impl<P: Classed> Link<P> {
     }
 
     #[inline]
-    fn arrive_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut O) -> Option<Prospect>
+    fn arrive_ahead<Q>(
+        &mut self,
+        queue: &mut Q,
+        now: Instant,
+        pkt: P,
+        obs: &mut dyn Observer<Stamped<P>>,
+    ) -> Option<Prospect>
     where
         Q: Qdisc<Stamped<P>>,
-        O: Observer<Stamped<P>>,
     {
         self.catch_up(queue, now);
         let size = pkt.wire_len();
@@ -377,7 +384,7 @@ impl<P: Classed> Link<P> {
     fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
     where
         Q: Qdisc<Stamped<P>>,
-        O: Observer<Stamped<P>>,
+        O: Observer<Stamped<P>> + ?Sized,
     {
         self.books.settle(now, queue.backlog(), self.is_sending());
         self.books.arrived(pkt.packet.class(), pkt.wire_len(), pkt.ecn());
@@ -399,7 +406,7 @@ impl<P: Classed> Link<P> {
     fn start<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Stamped<P>>
     where
         Q: Qdisc<Stamped<P>>,
-        O: Observer<Stamped<P>>,
+        O: Observer<Stamped<P>> + ?Sized,
     {
         let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
         let pkt = queue.dequeue(now, &mut recorder)?;
@@ -412,7 +419,7 @@ impl<P: Classed> Link<P> {
 }
 
 /// Enters each fate into the books and hands it on to the host.
-struct FateRecorder<'a, O> {
+struct FateRecorder<'a, O: ?Sized> {
     books: &'a mut Books,
     host: &'a mut O,
     /// A packet was dropped.
@@ -421,7 +428,7 @@ struct FateRecorder<'a, O> {
     marked: bool,
 }
 
-impl<P: Classed, O: Observer<Stamped<P>>> Observer<Stamped<P>> for FateRecorder<'_, O> {
+impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for FateRecorder<'_, O> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
         self.lost = true;
         self.books.dropped(now, pkt.packet.class(), pkt.wire_len(), at);

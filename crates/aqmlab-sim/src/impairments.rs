@@ -1,10 +1,9 @@
 //! What only some flows meet at the edges of the network: losses, the pipes of delay stages, and links of their own that
 //! are not there.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Loss, Passage, Pipe};
-use aqmlab_scenario::{Edge, Plan};
-use aqmlab_traffic::Identity;
+use aqmlab_scenario::Edge;
 use aqmlab_units::{Bytes, Instant, Span};
 
 /// Which of a flow's four access links.
@@ -55,15 +54,11 @@ const PLACES: [(AccessLink, usize, Edge); 4] = [
 ];
 
 impl Impairments {
-    /// Those of a connection of class number `number`; `None` if nothing can happen to its packets.
-    pub fn new(plan: &Plan, number: usize, of: Identity, seed: u64) -> Option<Self> {
-        let class = &plan.classes[number];
-        let loss = class.access_losses(of.index(), seed);
-        let stages = PLACES.map(|(_, direction, edge)| {
-            let rule = plan.delay_stage(number, direction, edge)?;
-            Some(rule.pipe(class, direction, of, seed))
-        });
-        let linked = PLACES.map(|(link, ..)| class.has_access(link.end() as usize));
+    /// Those of a flow; `None` if nothing can happen to its packets.
+    pub fn new(path: &FlowPath<'_>) -> Option<Self> {
+        let loss = path.access_losses();
+        let stages = PLACES.map(|(_, direction, edge)| path.stage(direction, edge));
+        let linked = PLACES.map(|(link, ..)| path.class().has_access(link.end() as usize));
         let any = loss.is_some() || stages.iter().any(Option::is_some) || linked.contains(&false);
         any.then_some(Impairments { loss, stages, linked, last: [None; 4], lost_packets: 0 })
     }

@@ -1,8 +1,9 @@
 //! The network of a run: links with their ports, classes with their paths, built from the plan.
 
+use aqmlab_network::FlowPath;
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload};
 use aqmlab_traffic::{Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -164,15 +165,13 @@ pub fn access(
     of: Identity,
     seed: u64,
 ) -> (Span, Option<AccessLinks>) {
-    let class = &plan.classes[number];
+    let path = FlowPath::new(plan, number, propagation, Some(of), seed);
     if !has_edges(plan, number) {
-        return (base_rtt(propagation, None, Span::ZERO), None);
+        return (path.base_rtt(Span::ZERO), None);
     }
-    let delay = class.access_delay(class.host_index(of), propagation, seed).unwrap_or(Span::ZERO);
-    let impairments = Impairments::new(plan, number, of, seed);
+    let impairments = Impairments::new(&path);
     let stages = impairments.as_ref().map_or(Span::ZERO, Impairments::delay);
-    let rtt = base_rtt(propagation, Some((delay, class.access_links())), stages);
-    (rtt, Some(AccessLinks::new(delay, impairments)))
+    (path.base_rtt(stages), Some(AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), impairments)))
 }
 
 /// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.

@@ -1,6 +1,6 @@
 //! Where packets go: the places on all paths of a run, in one table.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
 use crate::impairments::AccessLink;
@@ -51,33 +51,38 @@ impl Routes {
                 Some(stage) if stage.loses() => |link, _| Next::Risk(link),
                 _ => access,
             });
-            routes.add_class(class, has_edges(plan, i), last, host)
+            let own = |links: [AccessLink; 2]| has_edges(plan, i).then_some(links);
+            let there = own([AccessLink::ClientOut, AccessLink::ServerIn]);
+            let back = own([AccessLink::ServerOut, AccessLink::ClientIn]);
+            Some([
+                routes.add(&hops(plan, i, 0), there, last[0], |passed| host(End::Server, passed))?,
+                routes.add(&hops(plan, i, 1), back, last[1], |passed| host(End::Client, passed))?,
+            ])
         };
         let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
         Some((routes, begins))
     }
 
-    /// `last` is how packets meet the last of their flow's own links, in each direction.
-    fn add_class(
+    /// Adds the path over these hops, of which those at the edges are two links of the flow's own if anything lies there;
+    /// `into_last` is how packets meet the second.
+    fn add(
         &mut self,
-        class: &ClassPlan,
-        has_edges: bool,
-        last: [fn(AccessLink, u8) -> Next; 2],
-        host: fn(End, u8) -> Next,
-    ) -> Option<[Place; 2]> {
-        let own = |links: [AccessLink; 2]| {
-            has_edges.then(|| links.map(|link| (link, class.has_access(link.end() as usize))))
-        };
-        let there = own([AccessLink::ClientOut, AccessLink::ServerIn]);
-        let back = own([AccessLink::ServerOut, AccessLink::ClientIn]);
-        let first = |own: Option<[(AccessLink, bool); 2]>| own.is_none_or(|[(_, linked), _]| linked);
-        let way = path(&class.path, there, last[0], |passed| host(End::Server, passed));
-        let way_back = path(&class.return_path, back, last[1], |passed| host(End::Client, passed));
-        Some([self.add(&way, first(there))?, self.add(&way_back, first(back))?])
-    }
-
-    /// `first`: is what stands first a link?
-    fn add(&mut self, path: &[Next], first: bool) -> Option<Place> {
+        hops: &[Hop],
+        own: Option<[AccessLink; 2]>,
+        into_last: fn(AccessLink, u8) -> Next,
+        host: impl FnOnce(u8) -> Next,
+    ) -> Option<Place> {
+        let links = hops.iter().map(|hop| hop.links()).sum();
+        let queues = hops.iter().filter_map(|hop| match hop {
+            Hop::Queue(link) => Some(Next::Queue(*link as u32)),
+            Hop::Own(_) => None,
+        });
+        let [first, last] = own.map_or([None, None], |own| own.map(Some));
+        let enters = first.map(|link| Next::Access(link, links));
+        let leaves = last.map(|link| into_last(link, links));
+        let path: Vec<Next> = enters.into_iter().chain(queues).chain(leaves).chain([host(links)]).collect();
+        // Is what stands first a link?
+        let first = own.is_none() || matches!(hops.first(), Some(Hop::Own(OwnPipe::Access(..))));
         // A path ends with its host, so what looks like a path begins and ends like one too, except that one
         // path may be the end of another.
         let passed = |n: usize| (if first { n } else { n.saturating_sub(1) }) as u8;
@@ -87,7 +92,7 @@ impl Routes {
             self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
         let begin = known.unwrap_or_else(|| {
             self.passed.extend((0..path.len()).map(passed));
-            self.places.extend(path);
+            self.places.extend(&path);
             self.places.len() - path.len()
         });
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
@@ -104,23 +109,4 @@ impl Routes {
     pub fn passed(&self, place: Place) -> u8 {
         self.passed[usize::from(place)]
     }
-}
-
-/// The way over these links, and over what is the flow's own at both edges if there is anything: is it a link?
-fn path(
-    links: &[usize],
-    own: Option<[(AccessLink, bool); 2]>,
-    into_last: fn(AccessLink, u8) -> Next,
-    host: impl FnOnce(u8) -> Next,
-) -> Vec<Next> {
-    let linked = own.map_or(0, |own| own.iter().filter(|(_, linked)| *linked).count());
-    let passed = (links.len() + linked) as u8;
-    let (first, last) = own.map_or((None, None), |[first, last]| (Some(first.0), Some(last.0)));
-    first
-        .map(|link| Next::Access(link, passed))
-        .into_iter()
-        .chain(links.iter().map(|&l| Next::Queue(l as u32)))
-        .chain(last.map(|link| into_last(link, passed)))
-        .chain([host(passed)])
-        .collect()
 }

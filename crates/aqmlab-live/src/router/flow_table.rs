@@ -1,12 +1,12 @@
 //! The flows of each class: the pipes that each has to itself, and which flow a frame is of.
 
-use aqmlab_network::End;
+use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
-use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, base_rtt};
+use aqmlab_scenario::{ClassPlan, Plan};
 use aqmlab_traffic::Identity;
-use aqmlab_units::{Bytes, Span};
+use aqmlab_units::Span;
 
-use super::routes::{OwnPipe, Routes};
+use super::routes::Routes;
 use crate::frame::Headers;
 use crate::host_id::HostId;
 
@@ -42,11 +42,12 @@ impl FlowTable {
         for (number, class) in plan.classes.iter().enumerate() {
             let wanted = routes.pipes(number);
             let flows = u32::try_from(class.count).ok()?;
-            let row = FlowPath { plan, number, class, propagation: plan.propagation(number), seed };
+            let propagation = plan.propagation(number);
             let (first_pipe, mut base_rtts) = (u32::try_from(pipes.len()).ok()?, Vec::new());
-            for index in (0..class.count).map(Some).chain([None]) {
-                base_rtts.push(row.base_rtt(wanted, index));
-                pipes.extend(wanted.iter().map(|&which| row.pipe(which, index)));
+            for flow in (0..flows).map(|index| Some(Identity::first_of(index))).chain([None]) {
+                let path = FlowPath::new(plan, number, propagation, flow, seed);
+                base_rtts.push(path.base_rtt(stage_delay(&path, wanted)));
+                pipes.extend(wanted.iter().map(|&which| path.pipe(which)));
             }
             let flows_of_class =
                 ClassFlows { flows, first_number, first_pipe, pipes: wanted.len() as u32, base_rtts };
@@ -112,60 +113,8 @@ impl FlowTable {
     }
 }
 
-/// What a row's pipes are made from.
-struct FlowPath<'a> {
-    plan: &'a Plan,
-    number: usize,
-    class: &'a ClassPlan,
-    propagation: Span,
-    seed: u64,
-}
-
-impl FlowPath<'_> {
-    fn access_delay(&self, index: Option<u64>) -> Option<Span> {
-        match index {
-            Some(index) => self.class.access_delay(index, self.propagation, self.seed),
-            None => self.class.mean_access_delay(self.propagation),
-        }
-    }
-
-    fn base_rtt(&self, wanted: &[OwnPipe], index: Option<u64>) -> Span {
-        let stage = |&which: &OwnPipe| match which {
-            OwnPipe::Stage(..) => self.pipe(which, index).delay(),
-            OwnPipe::Access(..) => Span::ZERO,
-        };
-        let stages = wanted.iter().fold(Span::ZERO, |sum, which| sum + stage(which));
-        let access = self.access_delay(index).map(|delay| (delay, self.class.access_links()));
-        base_rtt(self.propagation, access, stages)
-    }
-
-    fn pipe(&self, which: OwnPipe, index: Option<u64>) -> Pipe {
-        match which {
-            OwnPipe::Stage(direction, edge) => self.stage(direction, edge, index),
-            OwnPipe::Access(direction, edge) => self.access(direction, edge, index),
-        }
-    }
-
-    fn stage(&self, direction: usize, edge: Edge, index: Option<u64>) -> Pipe {
-        let rule: &DelayPlan =
-            self.plan.delay_stage(self.number, direction, edge).expect("routes have seen it");
-        match index {
-            Some(index) => rule.pipe(self.class, direction, Identity::first_of(index as u32), self.seed),
-            None => rule.mean_pipe(),
-        }
-    }
-
-    fn access(&self, direction: usize, edge: Edge, index: Option<u64>) -> Pipe {
-        let rate = self.class.access.as_ref().expect("routes have seen it").rate;
-        let delay = self.access_delay(index).expect("it has access links");
-        let pipe = Pipe::new(delay).with_rate(rate, Bytes::ZERO);
-        // The sender's own link may lose: see `ClassPlan::access_loss`.
-        let losses = index
-            .filter(|_| direction == 0 && edge == Edge::Entry)
-            .and_then(|index| self.class.access_losses(index, self.seed));
-        match losses {
-            Some(losses) => pipe.with_losses(losses),
-            None => pipe,
-        }
-    }
+/// What delay stages add to a flow's round-trip time.
+fn stage_delay(path: &FlowPath<'_>, pipes: &[OwnPipe]) -> Span {
+    let stages = pipes.iter().filter(|pipe| matches!(pipe, OwnPipe::Stage(..)));
+    stages.fold(Span::ZERO, |sum, &stage| sum + path.pipe(stage).delay())
 }

@@ -1,7 +1,7 @@
-//! Where frames go: the steps of all ways of a plan, in one table.
+//! Where frames go: the steps of all paths of a plan, in one table.
 
-use aqmlab_network::End;
-use aqmlab_scenario::{Edge, Plan};
+use aqmlab_network::{End, Hop, OwnPipe, hops};
+use aqmlab_scenario::Plan;
 use aqmlab_units::Span;
 
 use crate::host_id::HostId;
@@ -17,16 +17,7 @@ pub enum Step {
     Leave,
 }
 
-/// A pipe of a flow's own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OwnPipe {
-    /// Its access link into the network, or out of it: in this direction (0: to the server), at this edge.
-    Access(usize, Edge),
-    /// Its passage through the delay stage there.
-    Stage(usize, Edge),
-}
-
-/// The ways of all classes, one after the other.
+/// The paths of all classes, one after the other.
 pub struct Routes {
     steps: Vec<Step>,
     /// For each step, how many links a frame has passed that comes there, access links included.
@@ -54,36 +45,20 @@ impl Routes {
     }
 
     fn add(&mut self, plan: &Plan, from: HostId, pipes: &mut Vec<OwnPipe>) {
-        let class = &plan.classes[from.class];
-        let direction = from.side as usize;
-        let links = if direction == 0 { &class.path } else { &class.return_path };
         let mut passed = 0;
         let mut step = |step, links| {
             self.steps.push(step);
             self.passed.push(passed);
             passed += links;
         };
-        let mut own = |pipe| {
-            pipes.push(pipe);
-            Step::Own((pipes.len() - 1) as u8)
-        };
-        // In either direction a frame enters the network at the end that it comes from.
-        let (own_end, other_end) = (direction, 1 - direction);
-        let stage = |edge| plan.delay_stage(from.class, direction, edge).is_some();
-        if class.has_access(own_end) {
-            step(own(OwnPipe::Access(direction, Edge::Entry)), 1);
-        }
-        if stage(Edge::Entry) {
-            step(own(OwnPipe::Stage(direction, Edge::Entry)), 0);
-        }
-        for &link in links {
-            step(Step::Queue(link as u16), 1);
-        }
-        if stage(Edge::Exit) {
-            step(own(OwnPipe::Stage(direction, Edge::Exit)), 0);
-        }
-        if class.has_access(other_end) {
-            step(own(OwnPipe::Access(direction, Edge::Exit)), 1);
+        for hop in hops(plan, from.class, from.side as usize) {
+            match hop {
+                Hop::Queue(link) => step(Step::Queue(link as u16), hop.links()),
+                Hop::Own(pipe) => {
+                    step(Step::Own(pipes.len() as u8), hop.links());
+                    pipes.push(pipe);
+                }
+            }
         }
         step(Step::Leave, 0);
     }

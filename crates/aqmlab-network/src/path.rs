@@ -1,0 +1,147 @@
+//! The path of a class through the network, and the pipes that each of its flows has on it to itself.
+//!
+//! Both hosts take a packet along the same hops, through pipes of the same arithmetic and the same draws. The simulator
+//! passes it on by events; the live router holds it in a `DelayStage` of `aqmlab-qdisc` until it is due.
+
+use aqmlab_qdisc::{Loss, Pipe};
+use aqmlab_scenario::{ClassPlan, Edge, Plan, base_rtt};
+use aqmlab_traffic::Identity;
+use aqmlab_units::{Bytes, Span};
+
+/// A pipe of a flow's own, in a direction (0: to the server) at an edge of the network. A packet enters the network at the
+/// end that it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OwnPipe {
+    /// Its access link.
+    Access(usize, Edge),
+    /// Its passage through the delay stage there.
+    Stage(usize, Edge),
+}
+
+/// What a packet passes on its way from host to host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hop {
+    /// A pipe of its flow's own.
+    Own(OwnPipe),
+    /// The queue of this link, and the link: an index into the plan's links.
+    Queue(usize),
+}
+
+impl Hop {
+    /// How many links it is: delay stages are none.
+    pub const fn links(self) -> u8 {
+        match self {
+            Hop::Own(OwnPipe::Stage(..)) => 0,
+            Hop::Own(OwnPipe::Access(..)) | Hop::Queue(_) => 1,
+        }
+    }
+}
+
+/// The hops of class number `number` in a direction (0: to the server), in their order: access link, delay stage, queues,
+/// delay stage, access link, as far as there are any.
+pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
+    let class = &plan.classes[number];
+    let links = if direction == 0 { &class.path } else { &class.return_path };
+    let access = |end, edge| class.has_access(end).then_some(Hop::Own(OwnPipe::Access(direction, edge)));
+    let stage =
+        |edge| plan.delay_stage(number, direction, edge).map(|_| Hop::Own(OwnPipe::Stage(direction, edge)));
+    let enters = access(direction, Edge::Entry).into_iter().chain(stage(Edge::Entry));
+    let leaves = stage(Edge::Exit).into_iter().chain(access(1 - direction, Edge::Exit));
+    enters.chain(links.iter().map(|&link| Hop::Queue(link))).chain(leaves).collect()
+}
+
+/// What one flow's own pipes are made from.
+pub struct FlowPath<'a> {
+    plan: &'a Plan,
+    number: usize,
+    propagation: Span,
+    of: Option<Identity>,
+    seed: u64,
+    access_delay: Option<Span>,
+}
+
+impl<'a> FlowPath<'a> {
+    /// Those of a connection or flow of class number `number`, whose path and way back take `propagation`. With `None` those
+    /// of packets that are of the class and of no flow: the mean delay, without draws.
+    pub fn new(plan: &'a Plan, number: usize, propagation: Span, of: Option<Identity>, seed: u64) -> Self {
+        let class = &plan.classes[number];
+        let access_delay = match of {
+            Some(of) => class.access_delay(class.host_index(of), propagation, seed),
+            None => class.mean_access_delay(propagation),
+        };
+        FlowPath { plan, number, propagation, of, seed, access_delay }
+    }
+
+    /// Its class.
+    pub fn class(&self) -> &'a ClassPlan {
+        &self.plan.classes[self.number]
+    }
+
+    /// The delay of each of its access links; `None` if it has none.
+    pub const fn access_delay(&self) -> Option<Span> {
+        self.access_delay
+    }
+
+    /// The losses at the entrance of the sender's link into the network (see `ClassPlan::access_loss`), if there are any.
+    pub fn access_losses(&self) -> Option<Loss> {
+        self.class().access_losses(self.of?.index(), self.seed)
+    }
+
+    /// Its pipe through the delay stage in a direction at an edge, if there is a stage.
+    pub fn stage(&self, direction: usize, edge: Edge) -> Option<Pipe> {
+        let rule = self.plan.delay_stage(self.number, direction, edge)?;
+        Some(match self.of {
+            Some(of) => rule.pipe(self.class(), direction, of, self.seed),
+            None => rule.mean_pipe(),
+        })
+    }
+
+    /// One of its pipes.
+    ///
+    /// # Panics
+    /// If [`hops`] does not name it.
+    pub fn pipe(&self, which: OwnPipe) -> Pipe {
+        let (direction, edge) = match which {
+            OwnPipe::Stage(direction, edge) => {
+                return self.stage(direction, edge).expect("a hop of the class's path");
+            }
+            OwnPipe::Access(direction, edge) => (direction, edge),
+        };
+        let rate = self.class().access.as_ref().expect("a hop of the class's path").rate;
+        let delay = self.access_delay.expect("it has access links");
+        let pipe = Pipe::new(delay).with_rate(rate, Bytes::ZERO);
+        match self.access_losses().filter(|_| direction == 0 && edge == Edge::Entry) {
+            Some(losses) => pipe.with_losses(losses),
+            None => pipe,
+        }
+    }
+
+    /// Its base round-trip time, to which delay stages add `stages`.
+    pub fn base_rtt(&self, stages: Span) -> Span {
+        let access = self.access_delay.map(|delay| (delay, self.class().access_links()));
+        base_rtt(self.propagation, access, stages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hops_stand_in_the_order_in_which_a_packet_meets_them() {
+        let text = "title = \"t\"\nduration = \"1s\"\n\
+                    topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+                    [[traffic]]\nname = \"a\"\nkind = \"bulk\"\naccess_rate = \"1Mbit\"\naccess_at = \"sender\"\nrtt = \"20ms\"\n\
+                    [[delay]]\ndelay = \"7ms\"\nat = \"exit\"\n";
+        let plan = aqmlab_scenario::parse(text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+        let queues = |path: &[usize]| path.iter().map(|&link| Hop::Queue(link)).collect::<Vec<_>>();
+        let stage = |direction| Hop::Own(OwnPipe::Stage(direction, Edge::Exit));
+        let class = &plan.classes[0];
+        let there = [Hop::Own(OwnPipe::Access(0, Edge::Entry))];
+        assert_eq!(hops(&plan, 0, 0), [&there[..], &queues(&class.path), &[stage(0)]].concat());
+        let back = Hop::Own(OwnPipe::Access(1, Edge::Exit));
+        assert_eq!(hops(&plan, 0, 1), [queues(&class.return_path), vec![stage(1), back]].concat());
+        let links: u8 = hops(&plan, 0, 1).into_iter().map(Hop::links).sum();
+        assert_eq!(usize::from(links), class.return_path.len() + 1);
+    }
+}
