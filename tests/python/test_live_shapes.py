@@ -39,7 +39,7 @@ PARTS = [(key, inner) for key, part in WHOLE.items() if isinstance(part, dict) f
 def as_live(experiment, live):
     """The experiment, its first run a live one of which the manifest says this."""
     first = experiment.runs[0]
-    run = Run(first.path, first.manifest | {"host": "live", "live": live})
+    run = Run(first.path, replace(first.manifest, host="live", live=live))
     return replace(experiment, runs=(run, *experiment.runs[1:]))
 
 

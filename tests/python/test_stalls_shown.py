@@ -22,7 +22,7 @@ def stalled(experiment):
 
     def as_live(run):
         live = live_object(faithful=run.arm != experiment.arms[0])
-        return Run(run.path, run.manifest | {"host": "live", "live": live})
+        return Run(run.path, replace(run.manifest, host="live", live=live))
 
     return replace(experiment, runs=tuple(map(as_live, experiment.runs)))
 
