@@ -358,7 +358,7 @@ def test_selftest_counts_processor_time_too(router):
 def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     experiment, router, tiny_file, tmp_path
 ):
-    assert faithfulness.verdict_of(experiment.runs[0]) is None
+    assert faithfulness.faithfulness_of(experiment.runs[0]) is None
     assert not any(check.kind in ("live", "stack") for check in examine(Results.of_experiment(experiment)))
     router("unfaithful")
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)

@@ -10,6 +10,7 @@ import tomli_w
 
 import aqmlab
 from aqmlab import _core
+from aqmlab.manifest import read_manifest
 
 
 @pytest.fixture
@@ -83,10 +84,7 @@ def test_one_run_is_that_of_the_experiment(small, experiment, tmp_path):
     assert 0 < took["cpu_s"] < 60
     assert seen[-1]["runs_done"] == 1
     (same,) = [run for run in experiment.runs if (run.arm, run.seed) == ("RED + ECN", 2)]
-    assert (
-        json.loads((tmp_path / "deep" / "one" / "manifest.json").read_text())["tables"]
-        == same.manifest.tables
-    )
+    assert read_manifest(tmp_path / "deep" / "one").tables == same.manifest.tables
 
 
 def test_one_run_raises_what_is_wrong(small, swept, tmp_path):
