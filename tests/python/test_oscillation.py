@@ -27,10 +27,11 @@ class Scripted(Measured):
         return Samples(0.5 * np.arange(1.0, len(values) + 1), values)
 
 
-def scripted(until_s=4, overhead="0B", **columns):
+def scripted(until_s=4, overhead_bytes=0, **columns):
     """A link of 1 Mbit/s: 62.5 packets of 1000 B each half second."""
-    link = {"name": "bottleneck", "overhead": overhead}
-    run = SimpleNamespace(plan={"links": [link]}, t0_ns=0, t1_ns=until_s * 10**9, rate_bps=lambda _: MBIT)
+    link = SimpleNamespace(name="bottleneck", overhead_bytes=overhead_bytes)
+    plan = SimpleNamespace(links=[link], elsewhere=lambda _: frozenset())
+    run = SimpleNamespace(plan=plan, t0_ns=0, t1_ns=until_s * 10**9, rate_bps=lambda _: MBIT)
     return Scripted(run, {("bottleneck", "*"): QueueTotals("bottleneck", "*", {})}, [], columns=columns)
 
 
@@ -59,7 +60,7 @@ def test_a_link_was_idle_in_a_second_in_which_it_sent_two_packets_less_than_it_c
     silent = scripted(departures_bytes=sent, arrivals_packets=[0] * 8, arrivals_bytes=[0] * 8)
     assert value("idle_bins_percent", silent) is None
     padded = scripted(
-        overhead="20B", departures_bytes=sent, arrivals_packets=[1] * 8, arrivals_bytes=[1000] * 8
+        overhead_bytes=20, departures_bytes=sent, arrivals_packets=[1] * 8, arrivals_bytes=[1000] * 8
     )
     assert value("idle_bins_percent", padded) is None
 
