@@ -327,7 +327,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             access,
             sent_out: false,
         };
-        let mut complete = false;
+        let (mut complete, mut opened) = (false, false);
         if let Some((segment, marked)) = arrival {
             if sending == Sending::MayWait && !opener.is_list {
                 connection.catch_up(end, self.now, profile);
@@ -341,7 +341,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         loop {
             self.send(&mut context, connection.endpoint(end), end, waits);
             // The receiving application closes when it has been told that its peer has.
-            match stream_change(connection.endpoint(end)) {
+            match stream_change(connection.endpoint(end), &mut opened) {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
                     if end == End::Client {
@@ -361,6 +361,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 *completed = self.now;
                 complete = true;
             }
+        }
+        if opened && !opener.is_list && end == End::Client {
+            self.tell_opened(opener, connection);
         }
         if waits {
             self.delay_sending(connection, id.number, at, end, profile);
@@ -412,6 +415,14 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             && let Some(exchange) = connection.request_under_way(class)
         {
             requests.ended(&exchange, Ending::Failed, self.now);
+        }
+    }
+
+    /// The handshake is complete at the client.
+    #[cold]
+    fn tell_opened(&mut self, opener: &mut Opener, connection: &Connection) {
+        if let Some(applications) = &connection.applications {
+            self.tell_population(opener, applications.of, ConnectionEvent::Opened);
         }
     }
 
@@ -544,9 +555,10 @@ enum StreamChange {
 }
 
 #[inline(always)]
-fn stream_change(endpoint: &mut Endpoint) -> StreamChange {
+fn stream_change(endpoint: &mut Endpoint, opened: &mut bool) -> StreamChange {
     while let Some(event) = endpoint.poll_change() {
         match event {
+            StreamEvent::Established => *opened = true,
             StreamEvent::PeerClosed => return StreamChange::PeerClosed,
             StreamEvent::Closed => return StreamChange::Over { in_order: true },
             StreamEvent::Reset | StreamEvent::Aborted => return StreamChange::Over { in_order: false },
