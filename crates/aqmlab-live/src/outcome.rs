@@ -86,11 +86,11 @@ impl Ran<'_> {
             self.traffic.rows.iter().map(|row| with_path(*row, &self.record)).collect();
         let flows = flow_table(self.plan, &mut rows, OPTIONAL);
         let RouterRecord { ports, run, .. } = self.record;
-        LiveRun {
-            recording: facts.recording(self.plan, ports, run, flows, self.traffic.series, []),
-            faithfulness,
-            captured: self.captured.and_then(Result::ok),
+        let mut recording = facts.recording(self.plan, ports, run, flows, self.traffic.series, []);
+        if let Some(requests) = self.traffic.requests {
+            recording.add_requests(requests);
         }
+        LiveRun { recording, faithfulness, captured: self.captured.and_then(Result::ok) }
     }
 
     fn time_scales(&self) -> TimeScales {

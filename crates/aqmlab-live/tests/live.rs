@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         ("packets_are_captured_over_ipv6", || captured(6)),
         ("an_interrupted_run_leaves_what_there_is", interrupted),
         ("a_run_ends_when_enough_flows_have_completed", completed),
+        ("requests_are_timed_from_the_hand_over_to_the_last_byte", requests),
         ("a_run_ends_when_a_queue_has_dropped_enough", condition),
         ("what_a_machine_cannot_is_refused_before_anything_flows", refused),
     ])
@@ -234,6 +235,23 @@ fn completed() -> Result<(), LiveError> {
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
     // The traffic knows of the twentieth at once, and goes no further.
     assert_eq!(ends.iter().flatten().count(), 20, "{ends:?}");
+    Ok(())
+}
+
+fn requests() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"web\"\nkind = \"trace\"\nrtt = \"40ms\"\n\
+                   file = \"../../tests/bad_scenarios/traces/one_request.csv\"\n";
+    let mut plan = plan("duration = \"3s\"", "{ kind = \"droptail\", limit = \"50p\" }", traffic);
+    plan.record.requests.each = true;
+    let run = run(&plan, |_| false)?;
+    let counts = ["completed", "failed", "censored"].map(|column| sum(&run, "request_summary", column));
+    assert_eq!(counts, [1, 0, 0]);
+    assert_eq!(sum(&run, "request_sample", "opens_connection"), 1);
+    assert_eq!(sum(&run, "request_sample", "response_bytes"), 10_000);
+    // A round trip each of set-up and exchange, and 10 kB at 10 Mbit/s: no machine is quicker.
+    let took = sum(&run, "request_sample", "response_time_ns");
+    assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
+    assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Workload};
-use aqmlab_traffic::{Act, Session, Step, StreamPosition};
+use aqmlab_traffic::{Act, ExchangeDone, Session, Step, StreamPosition};
 use aqmlab_units::{Bytes, Instant};
 
 use super::counts::KernelCounts;
@@ -91,21 +91,29 @@ impl Connection {
         self.act(&step)
     }
 
-    /// The session looks how far the streams have come at both ends; when it wants to be woken.
-    pub fn look(&mut self, now: Instant) -> Option<Instant> {
-        let acked = match self.session.as_ref()? {
+    /// The session looks how far the streams have come at both ends: when it wants to be woken, and the exchange that is done.
+    pub fn look(&mut self, now: Instant) -> (Option<Instant>, Option<ExchangeDone>) {
+        let Some(session) = &mut self.session else { return (None, None) };
+        let acked = match session {
             Session::Bursts(_) => self.client.acked(),
             _ => 0,
         };
         let at_client = StreamPosition { delivered: self.client.read_bytes(), acked };
         let delivered = self.server.as_ref().map_or(0, Stream::read_bytes);
         let at_server = StreamPosition { delivered, acked: 0 };
-        let looks = [(End::Server, at_server), (End::Client, at_client)];
-        let wakes = looks.map(|(end, position)| {
-            let step = self.session.as_mut()?.on_progress(now, end, position);
-            self.act(&step)
-        });
-        wakes.into_iter().flatten().next()
+        let (mut wake_at, mut done) = (None, None);
+        for (end, position) in [(End::Server, at_server), (End::Client, at_client)] {
+            let Some(session) = &mut self.session else { break };
+            let step = session.on_progress(now, end, position);
+            done = done.or(step.done);
+            wake_at = self.act(&step).or(wake_at);
+        }
+        (wake_at, done)
+    }
+
+    /// The exchange that has begun and is not done.
+    pub fn under_way(&self) -> Option<ExchangeDone> {
+        self.session.as_ref()?.under_way()
     }
 
     /// The sending application is finished, whatever its session had in mind.

@@ -86,6 +86,15 @@ struct Band {
     waited_ns: Histogram,
 }
 
+impl std::fmt::Debug for RequestRecorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestRecorder")
+            .field("t0", &self.t0)
+            .field("bands", &self.bands)
+            .finish_non_exhaustive()
+    }
+}
+
 impl RequestRecorder {
     /// Nothing has ended yet. With `rows`, which is a table of [`schema::REQUESTS`], every exchange is written there.
     ///

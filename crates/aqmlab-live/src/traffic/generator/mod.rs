@@ -7,9 +7,9 @@ mod timer_events;
 
 use std::os::fd::OwnedFd;
 
-use aqmlab_network::End;
+use aqmlab_network::{End, request_recorder};
 use aqmlab_qdisc::Histogram;
-use aqmlab_recording::Table;
+use aqmlab_recording::{Ending, RequestRecord, RequestRecorder, Table};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 use rustix::event::Timespec;
@@ -35,6 +35,8 @@ pub struct Outcome {
     pub rows: Vec<FlowRow>,
     /// The table `flow_series`.
     pub series: Table,
+    /// What became of requests, if a class makes some.
+    pub requests: Option<RequestRecord>,
     /// What went wrong at sockets.
     pub socket_errors: SocketErrors,
     /// How late flows started, datagrams left and sessions were woken, in nanoseconds.
@@ -73,6 +75,7 @@ pub struct Generator<'a> {
     flows: Vec<Option<Box<Flow>>>,
     ended: Vec<FlowRow>,
     series: Table,
+    requests: Option<RequestRecorder>,
     socket_errors: SocketErrors,
     lateness_ns: Histogram,
     measuring: bool,
@@ -111,6 +114,8 @@ impl<'a> Generator<'a> {
             flows: Vec::new(),
             ended: Vec::new(),
             series: series_table(),
+            // Rows are held as the bytes of their file: the run's directory is made when it is over.
+            requests: request_recorder(plan, seed, None),
             socket_errors: SocketErrors::default(),
             lateness_ns: Histogram::new(),
             measuring: plan.warmup.is_zero(),
@@ -189,6 +194,8 @@ impl<'a> Generator<'a> {
             // It was ended in the warm-up: nothing is measured.
             self.end_warmup();
         }
+        let end = self.signals.end();
+        (0..self.flows.len() as u32).for_each(|flow| self.request_cut_off(flow, Ending::Censored, end));
         self.ended.extend(self.flows.iter().flatten().map(|flow| row_of(flow)));
         self.ended.sort_unstable_by_key(|row| row.number);
         for flow in self.flows.drain(..).flatten() {
@@ -196,9 +203,11 @@ impl<'a> Generator<'a> {
                 connection.abort();
             }
         }
+        let requests = self.requests.map(RequestRecorder::finish).transpose();
         Outcome {
             rows: self.ended,
             series: self.series,
+            requests: requests.expect("times and sizes of a run fit their columns, and memory takes them"),
             socket_errors: self.socket_errors,
             lateness_ns: self.lateness_ns,
             processor_time: Clock::thread_time().saturating_sub(used),

@@ -1,7 +1,9 @@
 //! What sockets tell: connections and datagrams reach servers, streams can be read and written, flows complete and end.
 
-use aqmlab_network::End;
-use aqmlab_recording::StoppedBy;
+use aqmlab_network::{End, recorded_exchange};
+use aqmlab_recording::{Ending, StoppedBy};
+use aqmlab_traffic::{ExchangeDone, Identity};
+use aqmlab_units::Instant;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
@@ -103,7 +105,11 @@ impl Generator<'_> {
         {
             return self.fail(number, error.raw_os_error().unwrap_or(0));
         }
-        let wake_at = connection.look(self.clock.now());
+        let now = self.clock.now();
+        let (wake_at, done) = connection.look(now);
+        if let Some(done) = done {
+            self.request_ended(number, &done, Ending::Completed, now);
+        }
         self.wake_later(number, wake_at);
         self.see_to(number);
     }
@@ -154,7 +160,29 @@ impl Generator<'_> {
         self.end_flow(number);
     }
 
+    /// What a flow waits for, if it does, has not come by `at`, and will not.
+    pub(super) fn request_cut_off(&mut self, number: u32, how: Ending, at: Instant) {
+        let Some(Flow { body: Body::Tcp(connection), .. }) = self.flows[number as usize].as_deref() else {
+            return;
+        };
+        if let Some(exchange) = connection.under_way() {
+            self.request_ended(number, &exchange, how, at);
+        }
+    }
+
+    fn request_ended(&mut self, number: u32, exchange: &ExchangeDone, how: Ending, at: Instant) {
+        let Some(flow) = self.flows[number as usize].as_deref() else { return };
+        let of = Identity::first_of(flow.index);
+        if let Some(requests) = &mut self.requests
+            && let Some(exchange) = recorded_exchange(flow.class, of, exchange)
+        {
+            requests.ended(&exchange, how, at);
+            requests.settle(at);
+        }
+    }
+
     fn end_flow(&mut self, number: u32) {
+        self.request_cut_off(number, Ending::Failed, self.clock.now());
         if let Some(flow) = self.flows[number as usize].take() {
             self.ended.push(row_of(&flow));
         }

@@ -1,6 +1,7 @@
 //! What is due: flows start, sessions and datagrams have their turn, flows stop, samples are taken.
 
 use aqmlab_network::End;
+use aqmlab_recording::Ending;
 use aqmlab_scenario::FlowSource;
 use aqmlab_traffic::{Identity, Session};
 use aqmlab_units::Instant;
@@ -133,6 +134,7 @@ impl Generator<'_> {
     }
 
     fn stop(&mut self, number: u32) {
+        self.request_cut_off(number, Ending::Censored, self.clock.now());
         let Some(flow) = &mut self.flows[number as usize] else { return };
         match &mut flow.body {
             Body::Tcp(connection) => {
