@@ -98,6 +98,11 @@ impl Routes {
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
     }
 
+    /// Do some packets reach their hosts over links where applications look how far their streams have come?
+    pub fn have_attended_hosts(&self) -> bool {
+        self.places.iter().any(|next| matches!(next, Next::AttendedAccess(..)))
+    }
+
     /// Where a packet at `place` goes.
     #[inline]
     pub fn next(&self, place: Place) -> Next {

@@ -35,6 +35,8 @@ pub struct World<'a, Q: EventQueue> {
     /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
     /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
     fused: bool,
+    /// The same where applications look how far their streams have come, if there are any.
+    fuses_attended: bool,
     /// Where nothing looks on all the time, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
     /// happen there before: it needs no event for the last part of its way.
     serves_ahead: bool,
@@ -97,6 +99,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             now: Instant::ZERO,
             scheduler,
             fused,
+            fuses_attended: fused && routes.have_attended_hosts(),
             serves_ahead: fused && is_unobserved(plan),
             links,
             in_transit: InTransit {
@@ -146,9 +149,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             debug_assert!(at >= self.now, "time ran backwards");
             self.now = at;
             match *self.scheduler.queue.first().1 {
-                Event::Arrive(packet) => {
+                Event::Arrive(mut packet) => {
                     self.scheduler.queue.release();
-                    self.forward(packet);
+                    self.forward(&mut packet);
                 }
                 Event::Other(notice) => {
                     self.scheduler.queue.release();

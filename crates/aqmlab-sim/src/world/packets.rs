@@ -13,21 +13,22 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
     /// host.
     #[inline(always)]
-    pub(super) fn forward(&mut self, packet: SimPacket) {
+    pub(super) fn forward(&mut self, packet: &mut SimPacket) {
         match self.in_transit.routes.next(packet.place()) {
             Next::Queue(link) => self.enqueue(link, packet),
             Next::Host(End::Server, passed) => self.at_server(packet, passed),
             Next::Host(End::Client, passed) => self.at_client(packet, passed),
-            seldom => self.forward_elsewhere(seldom, packet),
+            _ => self.forward_elsewhere(packet),
         }
     }
 
     /// Where hops are not fused, and where something is recorded one by one.
     #[inline(never)]
-    fn forward_elsewhere(&mut self, next: Next, packet: SimPacket) {
-        match next {
-            Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, packet),
-            Next::AttendedAccess(link, _) => self.enter_access(link, packet),
+    fn forward_elsewhere(&mut self, packet: &SimPacket) {
+        // Looked up once more: to hand it over would cost the packets that do not come here.
+        match self.in_transit.routes.next(packet.place()) {
+            Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
+            Next::AttendedAccess(link, _) => self.enter_access(link, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
@@ -50,8 +51,8 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// [`World::forward`] where speed does not matter.
     #[inline(never)]
-    pub(super) fn forward_seldom(&mut self, packet: SimPacket) {
-        self.forward(packet);
+    pub(super) fn forward_seldom(&mut self, mut packet: SimPacket) {
+        self.forward(&mut packet);
     }
 
     /// Takes out flows whose last packet has gone.

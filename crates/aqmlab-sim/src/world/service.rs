@@ -38,25 +38,24 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
     /// both.)
     #[inline(never)]
-    pub(super) fn at_server(&mut self, packet: SimPacket, passed: u8) {
+    pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
         self.at_host(packet, passed, End::Server);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
-    pub(super) fn at_client(&mut self, packet: SimPacket, passed: u8) {
+    pub(super) fn at_client(&mut self, packet: &SimPacket, passed: u8) {
         self.at_host(packet, passed, End::Client);
     }
 
     #[inline(always)]
-    fn at_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+    fn at_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         flow.pending.one_less();
         let mut hosts = hosts!(self, self.now, None);
-        let outcome =
-            hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: false });
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: false });
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -64,13 +63,13 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet reaches a host where applications look how far their streams have come.
     #[inline(never)]
-    pub(super) fn at_attended_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+    pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         flow.pending.one_less();
         let mut hosts = hosts!(self, self.now, None);
-        let outcome = hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: true });
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: true });
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -78,27 +77,27 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// A packet reaches a host where something is recorded one by one, or one that delays what it sends.
     #[inline(never)]
-    pub(super) fn at_watched_host(&mut self, packet: SimPacket, passed: u8, end: End) {
+    pub(super) fn at_watched_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         if let Some(watch) = &mut self.watch {
-            watch.arrived(self.now, &packet);
+            watch.arrived(self.now, packet);
         }
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
-        let outcome = hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended: true });
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: true });
         self.conclude(slot, outcome);
     }
 
     /// A packet enters its flow's own link to the host that receives, at `at`.
     #[inline(never)]
-    pub(super) fn leave_for_server(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+    pub(super) fn leave_for_server(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ServerIn, false);
     }
 
     /// A packet enters its flow's own link to the host that sends, at `at`.
     #[inline(never)]
-    pub(super) fn leave_for_client(&mut self, at: Instant, packet: SimPacket, passed: u8) {
+    pub(super) fn leave_for_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, false);
     }
 
@@ -107,7 +106,7 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn leave_for_attended_host(
         &mut self,
         at: Instant,
-        packet: SimPacket,
+        packet: &mut SimPacket,
         passed: u8,
         last: AccessLink,
     ) {
@@ -120,7 +119,7 @@ impl<Q: EventQueue> World<'_, Q> {
     fn leave_for_host(
         &mut self,
         at: Instant,
-        mut packet: SimPacket,
+        packet: &mut SimPacket,
         passed: u8,
         last: AccessLink,
         attended: bool,
@@ -143,7 +142,7 @@ impl<Q: EventQueue> World<'_, Q> {
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
-                    hosts.arrive(class, flow, generation, &packet, Reached { end, passed, attended });
+                    hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
                 if outcome != Served::default() {
                     self.conclude(slot, outcome);
                 }
@@ -151,7 +150,7 @@ impl<Q: EventQueue> World<'_, Q> {
             }
             flow.pending.one_more();
         }
-        self.scheduler.arrival_from_own_link(due, last, turn, packet);
+        self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
     /// After a change of an endpoint that no arrival has made: a timer, or the application.
