@@ -13,9 +13,7 @@ extern crate alloc;
 
 mod settings;
 mod table;
-mod value;
 mod words;
 
-pub use settings::{Origin, ParamError, Place, Setting, Settings};
+pub use settings::{Origin, ParamError, Place, Setting, Settings, Value};
 pub use table::{Alias, Default, Kind, Param, Reading};
-pub use value::Value;

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Packets, Rate, Span};
 
-use crate::Value;
+use crate::{Origin, Settings, Value};
 
 /// One parameter of a parameterised thing.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -234,5 +234,21 @@ impl Param {
     /// The alias `name`; `None` where that is the parameter's own name too.
     pub fn alias(&self, name: &str) -> Option<&'static Alias> {
         self.aliases.iter().find(|a| a.name == name && a.name != self.name)
+    }
+}
+
+impl Settings {
+    /// Every parameter of `table` at its default; required ones are missing until [`Settings::set`].
+    pub fn defaults(table: &'static [Param]) -> Self {
+        let mut settings = Settings::default();
+        for parameter in table {
+            let Some(value) = parameter.default.value() else { continue };
+            let origin = match parameter.default {
+                Default::Auto(rule) => Origin::Derived(rule.into()),
+                _ => Origin::Default(parameter.source),
+            };
+            settings.set(parameter.name, value, origin);
+        }
+        settings
     }
 }

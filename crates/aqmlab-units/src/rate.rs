@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Span};
 
-pub(crate) const NS_PER_S: u128 = 1_000_000_000;
+const NS_PER_S: u128 = 1_000_000_000;
 
 /// A data rate in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -63,5 +63,12 @@ impl Rate {
     pub fn time_for(self, amount: Bytes) -> Span {
         let ns = amount.bits() * NS_PER_S / u128::from(self.0);
         Span::ns(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+impl Bytes {
+    /// The number of 10^-9 bit in this many bytes, the unit of [`Rate::nanobits_in`].
+    pub const fn nanobits(self) -> u128 {
+        self.bits() * NS_PER_S
     }
 }

@@ -94,9 +94,4 @@ impl Bytes {
     pub const fn bits(self) -> u128 {
         self.0 as u128 * 8
     }
-
-    /// The same in 10^-9 bit, the unit of [`crate::Rate::nanobits_in`].
-    pub const fn nanobits(self) -> u128 {
-        self.bits() * crate::rate::NS_PER_S
-    }
 }
