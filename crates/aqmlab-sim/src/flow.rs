@@ -93,7 +93,7 @@ impl Flow {
 
     /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else
     /// happens to that end before.
-    #[inline]
+    #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
             && match &self.body {
@@ -106,7 +106,7 @@ impl Flow {
     }
 
     /// The same where applications look how far their streams have come, and where packets open and close.
-    #[inline]
+    #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()
             && match &self.body {
