@@ -10,7 +10,7 @@ import pytest
 
 import aqmlab
 from aqmlab.metrics import Measured, QueueTotals, Samples, Window, find, measure
-from aqmlab.metrics.oscillation import geometric_p_value
+from aqmlab.metrics.geometric_test import geometric_p_value
 
 MBIT = 10**6
 

@@ -1,0 +1,56 @@
+"""Gaps between marks, tested against a geometric distribution; apart because it needs NumPy when imported."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+LEAST_MARKS = 100
+LEAST_EXPECTED = 20.0
+"""Gaps expected in a class of the test: four times Cochran's rule of five."""
+
+
+def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
+    """Pearson's chi-square test of gaps between marks against a geometric distribution.
+
+    Parameters
+    ----------
+    marked
+        Of successive arrivals, whether each was marked.
+
+    Returns
+    -------
+    float or None
+        The probability of a larger statistic if each arrival is marked for itself with the same probability,
+        which is estimated by the gaps themselves and costs a degree of freedom. ``None`` below 100 marks, and
+        where so many arrivals are marked that the gaps fall into fewer than three classes.
+    """
+    from scipy.stats import chi2
+
+    gaps = np.diff(np.flatnonzero(marked))
+    if len(gaps) < LEAST_MARKS - 1:
+        return None
+    p = len(gaps) / float(gaps.sum())
+    ends = _class_ends(p, len(gaps))
+    if len(ends) < 2:
+        return None
+    # Classes are (0, e1], (e1, e2], ..., (ek, infinity).
+    tails = np.concatenate([[1.0], (1.0 - p) ** np.asarray(ends), [0.0]])
+    expected = -len(gaps) * np.diff(tails)
+    observed = np.bincount(np.searchsorted(ends, gaps), minlength=len(ends) + 1)
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return float(chi2.sf(statistic, len(expected) - 2))
+
+
+def _class_ends(p: float, number: int) -> list[int]:
+    """Upper ends of classes of gaps with :data:`LEAST_EXPECTED` expected in each, the tail included."""
+    ends: list[int] = []
+    tail, end = 1.0, 0
+    while True:
+        end += 1
+        beyond = (1.0 - p) ** end
+        if number * beyond < LEAST_EXPECTED:
+            return ends
+        if number * (tail - beyond) >= LEAST_EXPECTED:
+            ends.append(end)
+            tail = beyond
