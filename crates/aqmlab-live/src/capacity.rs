@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use aqmlab_scenario::{ClassPlan, Plan, Sessions, Workload};
+use aqmlab_scenario::{Plan, Workload};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -100,7 +100,7 @@ pub fn demand(plan: &Plan) -> f64 {
                 acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
                 let segment = Bytes::new(u64::from(tcp.mss + tcp.header));
                 let most = |&link: &usize| (link, plan.links[link].rate.packets_per_s(segment));
-                for way in ways_of_data(class) {
+                for way in class.ways_of_data() {
                     first.extend(way.first().map(most));
                     last.extend(way.last().map(most));
                 }
@@ -108,21 +108,6 @@ pub fn demand(plan: &Plan) -> f64 {
         }
     }
     others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
-}
-
-/// The links on which a class has data, in order, one list for each direction in which it has any: of connections of a trace
-/// the servers may send too, and the clients need not.
-pub(crate) fn ways_of_data(class: &ClassPlan) -> impl Iterator<Item = &[usize]> {
-    let (there, back) = match &class.workload {
-        Workload::Sessions { sessions: Sessions::Trace(trace), .. } => (
-            trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
-            trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
-        ),
-        Workload::Sessions { sessions: Sessions::Requests(_), .. } => (true, true),
-        _ => (true, false),
-    };
-    let there = there.then_some(class.path.as_slice());
-    there.into_iter().chain(back.then_some(class.return_path.as_slice()))
 }
 
 /// The sum over different links, of each the most.

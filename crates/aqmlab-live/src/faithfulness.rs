@@ -9,7 +9,7 @@ use aqmlab_recording::live::Check;
 use aqmlab_scenario::{Plan, Workload};
 use aqmlab_units::{Bytes, Span};
 
-use crate::capacity::{MOST_DUTY, ways_of_data};
+use crate::capacity::MOST_DUTY;
 
 /// What became of a live run's trustworthiness.
 #[derive(Clone, PartialEq, Debug)]
@@ -71,7 +71,7 @@ impl TimeScales {
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
-            ways_of_data(class).flatten().map(move |&link| (plan.links[link].rate.time_for(size), link))
+            class.ways_of_data().flatten().map(move |&link| (plan.links[link].rate.time_for(size), link))
         });
         let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
         let link = plan.links.get(link).map(|link| link.name.clone()).unwrap_or_default();

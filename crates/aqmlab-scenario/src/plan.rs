@@ -202,6 +202,23 @@ pub enum PopulationPlan {
     Users(Arc<Distribution>),
 }
 
+impl ClassPlan {
+    /// The links on which it has data, in order, one list for each direction in which it has any: of traces and requests
+    /// the servers may send too, and of traces the clients need not.
+    pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
+        let (there, back) = match &self.workload {
+            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => (
+                trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
+                trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
+            ),
+            Workload::Sessions { sessions: Sessions::Requests(_), .. } => (true, true),
+            _ => (true, false),
+        };
+        let there = there.then_some(self.path.as_slice());
+        there.into_iter().chain(back.then_some(self.return_path.as_slice()))
+    }
+}
+
 /// Starts that are written for each seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeedStarts {

@@ -1,11 +1,11 @@
 //! What is allowed but suspicious.
 
-use aqmlab_params::Value;
+use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
 use aqmlab_traffic::Distribution;
 use aqmlab_units::{Rate, Span};
 
-use crate::plan::{LinkPlan, Plan, Workload};
+use crate::plan::{ClassPlan, LinkPlan, Plan, Workload};
 use crate::queue::in_packets;
 
 /// A sentence for each thing in `plan` that may not be meant.
@@ -45,22 +45,43 @@ fn latest(start: &Distribution) -> Span {
 
 /// Who marks packets at a link: its queue, or the accidents in front of it.
 fn marker(link: &LinkPlan) -> Option<&'static str> {
-    if link.queue.settings.get("ecn") == Some(&Value::Flag(true)) {
+    if has_ecn(&link.queue.settings) {
         Some("the queue")
     } else {
         (!link.faults.mark.is_empty()).then_some("`faults.mark`")
     }
 }
 
+/// Does a queue mark, or one of those inside it?
+fn has_ecn(settings: &Settings) -> bool {
+    settings.iter().any(|setting| {
+        setting.name == "ecn" && setting.value == Value::Flag(true) || inner(&setting.value).any(has_ecn)
+    })
+}
+
+/// The tables of values within a value, those directly in it.
+fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
+    match value {
+        Value::Table(settings) | Value::Discipline { settings, .. } => Box::new(std::iter::once(settings)),
+        Value::List(items) => Box::new(items.iter().flat_map(inner)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Has a class data on a link?
+fn has_data_on(class: &ClassPlan, link: usize) -> bool {
+    class.ways_of_data().any(|way| way.contains(&link))
+}
+
 fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(who) = marker(link) else { continue };
-        if !plan.classes.iter().any(|c| c.ecn_capable() && c.path.contains(&i)) {
+        if !plan.classes.iter().any(|c| c.ecn_capable() && has_data_on(c, i)) {
             all.push(format!("{who} of `{}` marks, but no flow that crosses it uses ECN", link.name));
         }
     }
     for class in plan.classes.iter().filter(|c| c.ecn_capable()) {
-        if !class.path.iter().any(|&l| marker(&plan.links[l]).is_some()) {
+        if !class.ways_of_data().flatten().any(|&l| marker(&plan.links[l]).is_some()) {
             all.push(format!("the flows of `{}` use ECN, but no queue on their path marks", class.name));
         }
     }
@@ -68,7 +89,7 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
 
 fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
-        let carries_tcp = plan.classes.iter().any(|c| c.workload.tcp().is_some() && c.path.contains(&i));
+        let carries_tcp = plan.classes.iter().any(|c| c.workload.tcp().is_some() && has_data_on(c, i));
         let context = &link.queue.link;
         let (true, Some(rtt), Some(Value::Size(limit))) =
             (carries_tcp, context.rtt, link.queue.settings.get("limit"))

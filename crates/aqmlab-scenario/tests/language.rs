@@ -291,6 +291,15 @@ fn what_is_suspicious_is_told() {
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
     );
+    // So does a queue inside a queue; and the data of requests take both ways.
+    let classes = "\"classes\", scheduler = \"strict\", class = [{ name = \"a\", queue = { kind = \"red\", ecn = true } }]";
+    assert!(warnings(&queue(classes)).contains("no flow that crosses it uses ECN"));
+    assert_eq!(warnings(&(queue(classes) + "tcp = { ecn = true }\n")), "");
+    let requests = "kind = \"requests\"\nrate = \"1/s\"\nrequest = \"1kB\"\nresponse = \"9kB\"\n";
+    let back = "from = \"right\"\nto = \"left\"\ntcp = { ecn = true }\n";
+    let text = queue("\"red\", ecn = true").replace("kind = \"bulk\"\n", requests) + back;
+    assert!(text.contains("requests"), "{text}");
+    assert_eq!(warnings(&text), "");
     // An accident marks as well as a queue does.
     let marked =
         |traffic: &str| SMALL.replace("[[traffic]]", "faults = { mark = [9] }\n[[traffic]]") + traffic;

@@ -357,3 +357,58 @@ proptest! {
         prop_assert_eq!((fast.manifest.t1, fast.manifest.stopped_by), (plain.manifest.t1, plain.manifest.stopped_by));
     }
 }
+
+/// The code point of the second link's class is written at the first link, by a queue in front of which nothing looks ahead.
+#[test]
+fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
+    let plan = support::plan(
+        r#"
+        duration = "5s"
+        [topology]
+        kind = "graph"
+        [[node]]
+        name = "a"
+        [[node]]
+        name = "m"
+        [[node]]
+        name = "b"
+        [[link]]
+        name = "policed"
+        from = "a"
+        to = "m"
+        rate = "20Mbit"
+        delay = "1ms"
+        queue = { kind = "policer", rate = "1Mbit", burst = "10kB", exceed = "remark", dscp = "AF12", queue = { kind = "droptail", limit = "100p" } }
+        [[link]]
+        name = "sorted"
+        from = "m"
+        to = "b"
+        rate = "10Mbit"
+        delay = "1ms"
+        [link.queue]
+        kind = "classes"
+        scheduler = "strict"
+        [[link.queue.class]]
+        name = "out"
+        dscp = ["AF12"]
+        queue = { kind = "droptail", limit = "100p" }
+        [[link.queue.class]]
+        name = "rest"
+        queue = { kind = "droptail", limit = "100p" }
+        [[traffic]]
+        name = "u"
+        kind = "cbr"
+        from = "a"
+        to = "b"
+        rate = "4Mbit"
+        size = "1000B"
+        rtt = "20ms"
+        "#,
+    );
+    assert_twins(&plan, 1, "re-marked at the first link");
+    let fast = run(&plan, 1, &Control::default()).unwrap();
+    let arrivals = |queue| support::summary(&fast, queue, "*", "arrivals_packets");
+    // 4 Mbit/s for 5 s are 2500 packets; 1 Mbit/s and 10 kB of them, 635, keep their code point.
+    assert!((630..=640).contains(&arrivals("sorted/rest")), "{}", arrivals("sorted/rest"));
+    assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
+}

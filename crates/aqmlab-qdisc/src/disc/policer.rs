@@ -59,8 +59,9 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.backlog()
     }
 
+    /// Not where it re-marks: of a port that looks ahead the host keeps the packet as it came.
     fn settles_at_enqueue(&self) -> bool {
-        self.queue.settles_at_enqueue()
+        self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }
 
     fn reserve(&mut self, packets: usize, flows: usize) {

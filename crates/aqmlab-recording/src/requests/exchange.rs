@@ -30,7 +30,7 @@ pub enum Ending {
     Completed,
     /// Its connection has been reset or given up.
     Failed,
-    /// The run is over, and it has neither been completed nor failed.
+    /// The run is over, or its class has stopped sending, and it has neither been completed nor failed.
     Censored,
 }
 

@@ -1,6 +1,6 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`due`] has what it does when an instant comes, [`heard`] what it does when sockets tell of something.
+//! Its loop is here; [`timer_events`] has what it does when an instant comes, [`socket_events`] what it does when something happens at sockets.
 
 mod socket_events;
 mod timer_events;
