@@ -1,41 +1,21 @@
 //! BLUE's queue: how packets are chosen, who is evicted, where the probability settles.
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Cause, Discipline, Observer, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{Discipline, Qdisc, Reason, Registry};
 use aqmlab_random::Stream;
-use aqmlab_units::text::Size;
-use aqmlab_units::{Instant, Packets, Span};
+use aqmlab_units::{Instant, Span};
 
-#[allow(dead_code, reason = "the observer here keeps what is lost")]
 mod support;
-use support::Plain;
+use support::{Fates, Pkt, law_value, packets, settings};
 
-#[derive(Default)]
-struct Fates(Vec<(u64, Reason)>);
-
-impl Observer<Plain> for Fates {
-    fn dropped(&mut self, _: Instant, pkt: Plain, at: Cause) {
-        self.0.push((pkt.0, at.reason));
-    }
-    fn marked(&mut self, _: Instant, _: &Plain, _: Cause) {
-        panic!("a packet that is not ECN-capable is marked");
-    }
+fn blue(limit: u64, values: &[(&'static str, Value)], seed: u64) -> Discipline<Pkt> {
+    let given = settings(&[values, &[("limit", packets(limit))]].concat());
+    Registry::builtin().build("blue", &given, &LINK, Stream::new(seed, "blue")).unwrap()
 }
 
-fn blue(limit: u64, values: &[(&'static str, Value)], seed: u64) -> Discipline<Plain> {
-    let mut settings = Settings::default();
-    let limit = ("limit", Value::Size(Size::Packets(Packets::new(limit))));
-    for (name, value) in values.iter().chain([&limit]) {
-        settings.set(name, value.clone(), Origin::Given);
-    }
-    Registry::builtin().build("blue", &settings, &LINK, Stream::new(seed, "blue")).unwrap()
-}
-
-fn probability(queue: &Discipline<Plain>, now: Instant) -> f64 {
-    let mut values = Vec::new();
-    queue.observe(now, &mut values);
-    values.iter().find(|(name, _)| *name == "p").expect("BLUE shows its probability").1
+fn probability(queue: &Discipline<Pkt>, now: Instant) -> f64 {
+    law_value(queue, now, "p")
 }
 
 /// The sum of (observed - expected)^2 / expected.
@@ -49,21 +29,22 @@ fn gaps_between_chosen_packets_are_geometric() {
     let values = [("d1", Value::Number(0.05)), ("freeze_time", Value::Span(Span::s(1000)))];
     let (mut queue, mut fates) = (blue(1, &values, 1), Fates::default());
     let now = Instant::ZERO;
-    (0..2).for_each(|n| queue.enqueue(now, Plain(n), &mut fates));
-    assert_eq!((fates.0.as_slice(), probability(&queue, now)), ([(1, Reason::Overflow)].as_slice(), 0.05));
+    (0..2).for_each(|n| queue.enqueue(now, Pkt::new(n), &mut fates));
+    assert_eq!((fates.lost(), probability(&queue, now)), (vec![(1, Reason::Overflow)], 0.05));
     queue.dequeue(now, &mut fates);
-    fates.0.clear();
+    fates.dropped.clear();
     for n in 0..400_000 {
-        queue.enqueue(now, Plain(n), &mut fates);
+        queue.enqueue(now, Pkt::new(n), &mut fates);
         queue.dequeue(now, &mut fates);
     }
-    assert!(fates.0.iter().all(|(_, reason)| *reason == Reason::Early));
+    let lost = fates.lost();
+    assert!(lost.iter().all(|(_, reason)| *reason == Reason::Early));
     // Gaps 1 to 60, and all longer ones.
     let mut observed = [0.0; 61];
-    for pair in fates.0.windows(2) {
+    for pair in lost.windows(2) {
         observed[(pair[1].0 - pair[0].0 - 1).min(60) as usize] += 1.0;
     }
-    let gaps = (fates.0.len() - 1) as f64;
+    let gaps = (lost.len() - 1) as f64;
     let mut expected: Vec<f64> = (0..60).map(|n| gaps * 0.05 * 0.95f64.powi(n)).collect();
     expected.push(gaps * 0.95f64.powi(60));
     // 60 degrees of freedom, 1 %.
@@ -78,11 +59,11 @@ fn random_victims_are_uniform_over_the_queue_and_the_arrival() {
     let mut waiting: Vec<u64> = Vec::new();
     let mut observed = [0.0; 10];
     for n in 0..20_009 {
-        queue.enqueue(Instant::ZERO, Plain(n), &mut fates);
+        queue.enqueue(Instant::ZERO, Pkt::new(n), &mut fates);
         waiting.push(n);
-        if let Some((victim, reason)) = fates.0.pop() {
-            assert_eq!(reason, Reason::Overflow);
-            let place = waiting.iter().position(|&w| w == victim).expect("it was waiting");
+        if let Some((_, victim, at)) = fates.dropped.pop() {
+            assert_eq!(at.reason, Reason::Overflow);
+            let place = waiting.iter().position(|&w| w == victim.number).expect("it was waiting");
             waiting.remove(place);
             observed[place] += 1.0;
         }
@@ -92,7 +73,7 @@ fn random_victims_are_uniform_over_the_queue_and_the_arrival() {
     assert!(chi < 21.67, "{chi}: {observed:?}");
     // The others leave in their order.
     let left: Vec<u64> =
-        std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut fates)).map(|p| p.0).collect();
+        std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut fates)).map(|p| p.number).collect();
     assert_eq!(left, waiting);
 }
 
@@ -112,7 +93,7 @@ fn the_probability_settles_at_the_share_that_is_too_much() {
             }
         }
         let idle = free <= now;
-        queue.enqueue(now, Plain(n), &mut fates);
+        queue.enqueue(now, Pkt::new(n), &mut fates);
         if idle && queue.dequeue(now, &mut fates).is_some() {
             free = now + Span::us(1200);
         }

@@ -2,53 +2,21 @@
 //! overflow, every idle event, and the probability after every event.
 
 use aqmlab_params::Value;
-use aqmlab_qdisc::{
-    Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Reason, Registry, Side, Stamped,
-};
+use aqmlab_qdisc::{Cause, Ecn, LinkContext, Observer, Port, Reason, Registry, Stamped};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 #[path = "support/blue_model.rs"]
 mod model;
-#[allow(dead_code, reason = "packets here are another kind")]
-#[path = "support/flows.rs"]
 mod support;
 use model::{Event, Idle, Loss, Rules, Told, What};
-use support::{packets, settings};
+use support::{Pkt, SIZE, law_value, packets, settings};
 
-const SIZE: Bytes = Bytes::new(1000);
 const LINK: LinkContext =
     LinkContext { rate: Rate::mbit(1), delay: Span::ms(1), rtt: None, flows: None, mean_packet: SIZE };
 /// 1000 B at 1 Mbit/s, in nanoseconds.
 const SERVICE: u64 = 8_000_000;
 const ARRIVALS: usize = 1200;
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Pkt(Ecn);
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        SIZE
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        salt
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        self.0
-    }
-    fn mark_ce(&mut self) {
-        self.0 = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {}
 
 /// What became of one arrival.
 #[derive(Default)]
@@ -78,9 +46,7 @@ fn ns(at: Instant) -> u64 {
 }
 
 fn probability(port: &Port<Pkt>, now: Instant) -> f64 {
-    let mut samples = Vec::new();
-    port.observe(now, &mut samples);
-    samples.iter().find(|(name, _)| *name == "p").expect("BLUE shows its probability").1
+    law_value(port.discipline(), now, "p")
 }
 
 /// Everything that the link finishes up to `until`, departures before arrivals of the same instant.
@@ -105,7 +71,7 @@ fn judged(values: &[(&'static str, Value)], ecn: Ecn, arrivals: &[u64], seed: u6
         let now = Instant::from_ns(*at);
         drain(&mut port, now, &mut seen);
         let mut fate = Fate::default();
-        port.arrive(now, Pkt(ecn), &mut fate);
+        port.arrive(now, Pkt { ecn, ..Pkt::new(0) }, &mut fate);
         seen.arrivals.push((*at, fate, probability(&port, now)));
     }
     drain(&mut port, Instant::FAR_FUTURE, &mut seen);

@@ -3,92 +3,20 @@
 
 use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_qdisc::contract::{LINK, presets};
-use aqmlab_qdisc::{
-    Cause, Classed, Departure, Dscp, Ecn, Observer, Packet, Port, Qdisc, Reason, Registry, Side, Stamped,
-    registry,
-};
+use aqmlab_qdisc::{Cause, Departure, Ecn, Port, Qdisc, Reason, Registry, Stamped, registry};
 use aqmlab_random::Stream;
-use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pkt {
-    number: u64,
-    class: usize,
-    size: u64,
-    dscp: u8,
-    ports: Option<[u16; 2]>,
-    ecn: Ecn,
-}
+mod support;
+use support::{Fates, Pkt, bytes, packets, settings};
 
-impl Pkt {
-    const fn of(class: usize, size: u64) -> Self {
-        Pkt { number: 0, class, size, dscp: 0, ports: None, ecn: Ecn::NotEct }
-    }
-}
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        salt ^ self.class as u64
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(self.dscp)
-    }
-    fn set_dscp(&mut self, dscp: Dscp) {
-        self.dscp = dscp.0;
-    }
-    fn ports(&self) -> Option<[u16; 2]> {
-        self.ports
-    }
-}
-
-impl Classed for Pkt {
-    fn class(&self) -> usize {
-        self.class
-    }
-}
-
-/// What became of packets, in order.
-#[derive(Default, PartialEq, Debug)]
-struct Fates(Vec<(Instant, u64, Reason, bool)>);
-
-impl Observer<Stamped<Pkt>> for Fates {
-    fn dropped(&mut self, now: Instant, pkt: Stamped<Pkt>, at: Cause) {
-        self.0.push((now, pkt.packet.number, at.reason, false));
-    }
-    fn marked(&mut self, now: Instant, pkt: &Stamped<Pkt>, at: Cause) {
-        self.0.push((now, pkt.packet.number, at.reason, true));
-    }
-}
-
-fn settings(values: &[(&'static str, Value)]) -> Settings {
-    let mut settings = Settings::default();
-    values.iter().for_each(|(name, value)| settings.set(name, value.clone(), Origin::Given));
-    settings
+/// A packet of a class, which is one flow.
+const fn pkt(class: usize, size: u64) -> Pkt {
+    Pkt { class, flow: class as u64, size, ..Pkt::new(0) }
 }
 
 fn queue(kind: &'static str, values: &[(&'static str, Value)]) -> Value {
     Value::Discipline { kind, settings: settings(values) }
-}
-
-fn packets(n: u64) -> Value {
-    Value::Size(Size::Packets(Packets::new(n)))
-}
-
-fn bytes(n: u64) -> Value {
-    Value::Size(Size::Bytes(Bytes::new(n)))
 }
 
 fn fifo(limit: u64) -> Value {
@@ -155,7 +83,7 @@ fn drive(port: &mut Port<Pkt>, sources: &mut [Source], time: Span) -> [u64; 3] {
 }
 
 fn source(class: usize, size: u64, rate: Rate) -> Source {
-    Source { pkt: Pkt::of(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
+    Source { pkt: pkt(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
 }
 
 /// Both offer more than their share of 10 Mbit/s for a minute: three quarters and one quarter of it, whatever their packets'
@@ -323,7 +251,7 @@ fn books_of_every_inner_queue_balance() {
             let size = 40 + draws.below(1461);
             port.arrive(
                 now,
-                Pkt { number: n, class: draws.below(3) as usize, size, dscp, ports, ecn },
+                Pkt { number: n, dscp, ports, ecn, ..pkt(draws.below(3) as usize, size) },
                 &mut fates,
             );
             if n == 7_000 {
@@ -410,10 +338,14 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
                         sent.push((at, port.link_free(at, &mut fates).packet.number));
                     }
                     let size = 40 + load.below(1461);
-                    port.arrive(now, Pkt { number, ..Pkt::of(0, size) }, &mut fates);
+                    port.arrive(now, Pkt { number, ..pkt(0, size) }, &mut fates);
                 }
                 port.settle(now);
                 port.check_books().unwrap();
+                let chosen = |list: &[(Instant, Pkt, Cause)]| -> Vec<_> {
+                    list.iter().map(|(now, pkt, at)| (*now, *pkt, at.reason)).collect()
+                };
+                let fates = (chosen(&fates.dropped), chosen(&fates.marked));
                 (sent, fates, port.books().total(), port.books().backlog_packets())
             };
             let (inside, outside) = (run(with_class), run(alone));
@@ -435,7 +367,7 @@ fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
         port.arrive(Instant::ZERO, pkt, &mut Fates::default());
         port.books().inner()[0].books.total().arrived.packets == 1
     };
-    let pkt = Pkt::of(2, 100);
+    let pkt = pkt(2, 100);
     for (class, named) in [(0, false), (1, true), (2, true)] {
         assert_eq!(taken("traffic", traffic(&[1, 2]), Pkt { class, ..pkt }), named, "class {class}");
     }

@@ -4,51 +4,19 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{
-    Cause, Classed, Discipline, Dscp, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Registry, Side,
-    Stamped,
-};
+use aqmlab_qdisc::{Cause, Discipline, Ecn, LawSamples, Observer, Qdisc, Reason, Registry, Stamped};
 use aqmlab_random::Stream;
-use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Span};
+use aqmlab_units::{Instant, Packets, Span};
 
 const TARGET: u64 = 5_000_000;
 const INTERVAL: u64 = 100_000_000;
 const MAXPACKET: u64 = 1500;
 const LIMIT: usize = 1000;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pkt {
-    number: u64,
-    size: u64,
-    ecn: Ecn,
-}
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        salt
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {}
+mod support;
+use support::{Pkt, packets, settings};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,9 +148,7 @@ impl Observer<Stamped<Pkt>> for Fates {
 }
 
 fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
-    let mut given = Settings::default();
-    given.set("ecn", Value::Flag(ecn), Origin::Given);
-    given.set("limit", Value::Size(Size::Packets(Packets::new(LIMIT as u64))), Origin::Given);
+    let given = settings(&[("ecn", Value::Flag(ecn)), ("limit", packets(LIMIT as u64))]);
     Registry::builtin().build("codel", &given, &LINK, Stream::new(1, "unused")).unwrap()
 }
 
@@ -250,7 +216,7 @@ fn compare(seed: u64, packets: u64, ecn: bool) -> Pair {
         let size = if draws.below(4) == 0 { 40 + draws.below(1461) } else { 1500 };
         let field = [Ecn::Ect0, Ecn::Ect1, Ecn::Ce][draws.below(3) as usize];
         let ecn = if draws.below(100) < ect { field } else { Ecn::NotEct };
-        pair.arrive(now, Pkt { number, size, ecn });
+        pair.arrive(now, Pkt { size, ecn, ..Pkt::new(number) });
         if number % burst == 0 {
             now += draws.below(2 * burst * 1300 * ns_per_byte * 100 / percent);
         }
@@ -293,7 +259,7 @@ fn drops_of_a_standing_queue_come_at_the_known_instants() {
     for step in 0..5000 {
         let now = Instant::ZERO + Span::us(100) * step;
         while queue.backlog().packets < Packets::new(200) {
-            let packet = Pkt { number, size: 1500, ecn: Ecn::NotEct };
+            let packet = Pkt { size: 1500, ..Pkt::new(number) };
             queue.enqueue(now, Stamped { packet, arrived: now }, &mut fates);
             number += 1;
         }

@@ -8,9 +8,15 @@ use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Reason, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Instant, Span};
 
-#[path = "support/flows.rs"]
-mod flows;
-use flows::{Lost, PACKET_TIME, Pkt, packets, settings};
+mod support;
+use support::{Fates, Pkt, packets, settings};
+
+/// What a packet of a flow takes at 10 Mbit/s.
+const PACKET_TIME: Span = Span::us(1200);
+
+const fn pkt(number: u64, flow: u64) -> Pkt {
+    Pkt { size: 1500, flow, ..Pkt::new(number) }
+}
 
 const LIMIT: usize = 60;
 
@@ -128,7 +134,7 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
     let mut fred = Registry::builtin().build("fred", &given, &LINK, draws).unwrap();
     let mut numbered = draws.numbered();
     let (mut model, mut world) = (Model::new(two_packets), Stream::new(seed, "world"));
-    let (mut now, mut lost, mut fates) = (Instant::ZERO, Lost::default(), BTreeMap::new());
+    let (mut now, mut lost, mut fates) = (Instant::ZERO, Fates::default(), BTreeMap::new());
     let mut number = 0;
     for _ in 0..4000 {
         let (arrivals, departures) = match world.below(40) {
@@ -142,10 +148,14 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
         for _ in 0..arrivals {
             // One flow sends half of everything.
             let flow = if world.below(2) == 0 { 0 } else { world.below(flows) };
-            let pkt = Pkt { number, flow };
+            let pkt = pkt(number, flow);
             let expected = model.arrives(now, pkt, unit_from_bits(numbered.at(number)));
             fred.enqueue(now, pkt, &mut lost);
-            assert_eq!(lost.0.pop().map(|(_, reason)| reason), expected, "seed {seed} packet {number}");
+            assert_eq!(
+                lost.dropped.pop().map(|(_, _, at)| at.reason),
+                expected,
+                "seed {seed} packet {number}"
+            );
             if let Some(reason) = expected {
                 *fates.entry(reason).or_default() += 1;
             }
@@ -185,11 +195,11 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
     let link = LinkContext { rtt: None, ..LINK };
     let mut queue: Discipline<Pkt> =
         Registry::builtin().build(name, &settings(values), &link, Stream::new(1, "flood")).unwrap();
-    let (mut now, mut lost, mut windows) = (Instant::ZERO, Lost::default(), [5u32; 5]);
+    let (mut now, mut lost, mut windows) = (Instant::ZERO, Fates::default(), [5u32; 5]);
     let (mut number, mut sent, mut flood) = (0, 0, 0);
     while sent < 20_000 {
         let mut arrive = |flow| {
-            queue.enqueue(now, Pkt { number, flow }, &mut lost);
+            queue.enqueue(now, pkt(number, flow), &mut lost);
             number += 1;
         };
         arrive(0);
@@ -200,7 +210,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
         now += PACKET_TIME;
         let left = queue.dequeue(now, &mut lost).map(|pkt| pkt.flow);
         // What is lost is sent again at once, like what has left.
-        for flow in lost.0.drain(..).map(|(pkt, _)| pkt.flow).chain(left) {
+        for flow in lost.dropped.drain(..).map(|(_, pkt, _)| pkt.flow).chain(left) {
             windows[flow as usize] += 1;
         }
         sent += u64::from(left.is_some());

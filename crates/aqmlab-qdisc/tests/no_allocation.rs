@@ -4,44 +4,17 @@ use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::{LINK, sample};
 use aqmlab_qdisc::{
-    Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped,
+    Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped,
     registry::{Info, catalogue},
 };
 use aqmlab_random::{Stream, philox2x64};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-#[derive(Clone, Copy)]
-struct Pkt {
-    ecn: Ecn,
-    flow: u64,
-}
+mod support;
+use support::Pkt;
 
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        Bytes::new(1250)
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        philox2x64([self.flow, 0], salt)[0]
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        self.flow_hash(salt)
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {}
-
-/// How many packets are lost, and a word that tells which and when.
+/// How many packets are lost, and a digest of which and when.
 #[derive(Default, PartialEq, Debug)]
 struct Lost(u64, u64);
 
@@ -88,7 +61,7 @@ impl Load {
             }
             let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
             let flow = self.draws.below(self.flows);
-            port.arrive(self.now, Pkt { ecn, flow }, &mut self.lost);
+            port.arrive(self.now, Pkt { size: 1250, ecn, flow, ..Pkt::new(n) }, &mut self.lost);
             if n % 100 == 0 {
                 self.law.clear();
                 port.observe(self.now, &mut self.law);

@@ -6,49 +6,16 @@ use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::DropTail;
 use aqmlab_qdisc::{
-    Backlog, Cause, Classed, Discipline, Dscp, Ecn, LawSamples, Limit, Observer, Packet, Port, Qdisc, Reason,
-    Registry, Side, Stamped,
+    Backlog, Cause, Discipline, Ecn, LawSamples, Limit, Observer, Packet, Port, Qdisc, Reason, Registry,
+    Stamped,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pkt {
-    number: u64,
-    size: u64,
-    class: usize,
-    ecn: Ecn,
-}
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        salt ^ self.class as u64
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {
-    fn class(&self) -> usize {
-        self.class
-    }
-}
+mod support;
+use support::Pkt;
 
 #[derive(Default)]
 struct Fates {
@@ -79,7 +46,7 @@ fn ms(n: u64) -> Instant {
 }
 
 fn pkt(number: u64, class: usize) -> Pkt {
-    Pkt { number, size: 1250, class, ecn: Ecn::NotEct }
+    Pkt { size: 1250, class, ..Pkt::new(number) }
 }
 
 /// 1250 B take 1 ms.
@@ -215,7 +182,7 @@ fn marks_and_drops_are_booked_by_reason_and_class_and_told_to_the_host() {
             port.link_free(end, &mut fates);
         }
         let ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        port.arrive(now, Pkt { number, size: 1000, class: (number % 2) as usize, ecn }, &mut fates);
+        port.arrive(now, Pkt { class: (number % 2) as usize, ecn, ..Pkt::new(number) }, &mut fates);
     }
     port.check_books().unwrap();
     let books = port.books();
@@ -292,7 +259,7 @@ proptest! {
             if n == cut {
                 port.measure_from(now);
             }
-            port.arrive(now, Pkt { number: n as u64, size, class, ecn: Ecn::Ect0 }, &mut fates);
+            port.arrive(now, Pkt { size, class, ecn: Ecn::Ect0, ..Pkt::new(n as u64) }, &mut fates);
             port.check_books().unwrap();
         }
         while let Some(end) = port.next_event() {

@@ -3,49 +3,14 @@
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::{LINK, sample};
-use aqmlab_qdisc::{
-    Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Port, Registry, Side, Stamped, registry,
-};
+use aqmlab_qdisc::{Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Pkt {
-    number: u64,
-    size: u64,
-    flow: u64,
-    ecn: Ecn,
-}
-
-impl Packet for Pkt {
-    fn wire_len(&self) -> Bytes {
-        Bytes::new(self.size)
-    }
-    fn flow_hash(&self, salt: u64) -> u64 {
-        (self.flow + 1).wrapping_mul(salt | 1)
-    }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
-    }
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-    fn mark_ce(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-    fn dscp(&self) -> Dscp {
-        Dscp(0)
-    }
-    fn set_dscp(&mut self, _: Dscp) {}
-}
-
-impl Classed for Pkt {
-    fn class(&self) -> usize {
-        (self.flow % 2) as usize
-    }
-}
+mod support;
+use support::Pkt;
 
 /// The numbers of the lost packets, with the instant.
 #[derive(Default, PartialEq, Debug)]
@@ -136,7 +101,8 @@ fn compare(name: &'static str, arrivals: &[Arrival]) {
             now = foreseen.last().map_or(now, |&(sent, ..)| sent.max(now));
         }
         let ecn = if a.ect { Ecn::Ect0 } else { Ecn::NotEct };
-        let pkt = Pkt { number: number as u64, size: a.size, flow: a.flow, ecn };
+        let pkt =
+            Pkt { size: a.size, flow: a.flow, class: (a.flow % 2) as usize, ecn, ..Pkt::new(number as u64) };
         depart(&mut plain, now, &mut lost, &mut sent);
         plain.arrive(now, pkt, &mut lost);
         if let Some(prospect) = ahead.arrive_ahead(now, pkt, &mut lost_ahead) {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
@@ -11,9 +11,8 @@ use aqmlab_qdisc::law::{
 };
 use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc, Registry};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
-use support::{Lost, Plain, SIZE};
+use support::{Fates, Pkt, SIZE, packets, settings};
 
 /// The weight is 1: the average is the queue.
 const PARAMS: RedParams = RedParams {
@@ -100,23 +99,19 @@ fn each_arrival_has_the_draw_of_its_number() {
     let control = RedControl { rule, measure: Measure::Packets, mean_packet: SIZE };
     let mut numbered = draws.numbered();
     let mut red = Red::new(control, queue, draws);
-    let (mut lost, mut expected) = (Lost::default(), 0);
+    let (mut lost, mut expected) = (Fates::default(), 0);
     for n in 0..10_000 {
         let waiting = red.backlog().packets.as_f64();
         // The slope from 0 at 5 packets to 0.5 at 15.
         expected += u64::from(unit_from_bits(numbered.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
-        red.enqueue(Instant::from_ns(n), Plain(n), &mut lost);
-        assert_eq!(lost.0, expected, "arrival {n}");
+        red.enqueue(Instant::from_ns(n), Pkt::new(n), &mut lost);
+        assert_eq!(lost.dropped.len() as u64, expected, "arrival {n}");
         // Between 3 and 13 wait: below and above the threshold in turn.
         if waiting >= if n / 50 % 2 == 0 { 13.0 } else { 3.0 } {
             red.dequeue(Instant::from_ns(n), &mut lost);
         }
     }
     assert!(expected > 1000, "{expected}");
-}
-
-fn packets(n: u64) -> Value {
-    Value::Size(Size::Packets(Packets::new(n)))
 }
 
 /// A source that never yields, at 1.6 times the rate of the link: RED is a queue that loses three eighths of it and now
@@ -126,29 +121,26 @@ fn packets(n: u64) -> Value {
 fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
     const RATE: u64 = 1250; // packets of 1000 bytes a second
     for (idle, weight) in [("paper", 0.002), ("paper", 0.05), ("ns2", 0.002), ("linux", 0.002)] {
-        let mut given = Settings::default();
-        for (name, value) in [
+        let given = settings(&[
             ("limit", packets(50)),
             ("min_th", packets(5)),
             ("max_th", packets(20)),
             ("w_q", Value::Number(weight)),
             ("idle", Value::Choice(idle)),
             ("gentle", Value::Flag(false)),
-        ] {
-            given.set(name, value, Origin::Given);
-        }
+        ]);
         let red = Registry::builtin().build("red", &given, &LINK, Stream::new(1, "flood")).unwrap();
         let mut port = Port::new(red, Rate::mbit(10), Bytes::ZERO, 1);
-        let (mut lost, mut sent, mut ends) = (Lost::default(), 0, None);
+        let (mut lost, mut sent, mut ends) = (Fates::default(), 0, None);
         for n in 0..80_000 {
             let now = Instant::ZERO + Span::us(500 * n);
             while let Some(end) = ends.filter(|end| *end <= now) {
                 ends = port.link_free(end, &mut lost).next_end;
                 sent += 1;
             }
-            ends = port.arrive(now, Plain(n), &mut lost).or(ends);
+            ends = port.arrive(now, Pkt::new(n), &mut lost).or(ends);
         }
         let share = sent as f64 / (40.0 * RATE as f64);
-        assert!(share > 0.9, "{idle}, weight {weight}: {share:.3} of the link, {} lost", lost.0);
+        assert!(share > 0.9, "{idle}, weight {weight}: {share:.3} of the link, {} lost", lost.dropped.len());
     }
 }

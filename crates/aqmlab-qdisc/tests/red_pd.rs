@@ -6,9 +6,15 @@ use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Registry};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
-#[path = "support/flows.rs"]
-mod flows;
-use flows::{Lost, PACKET_TIME, Pkt, packets, settings};
+mod support;
+use support::{Fates, Pkt, packets, settings};
+
+/// What a packet of a flow takes at 10 Mbit/s.
+const PACKET_TIME: Span = Span::us(1200);
+
+const fn pkt(number: u64, flow: u64) -> Pkt {
+    Pkt { size: 1500, flow, ..Pkt::new(number) }
+}
 
 /// How a source sets its rate.
 #[derive(Clone, Copy)]
@@ -47,18 +53,18 @@ fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) 
     let link = LinkContext { rtt: None, ..LINK };
     let mut queue: Discipline<Pkt> =
         Registry::builtin().build(name, &given, &link, Stream::new(1, "queue")).unwrap();
-    let (mut now, mut lost, mut number) = (Instant::ZERO, Lost::default(), 0);
+    let (mut now, mut lost, mut number) = (Instant::ZERO, Fates::default(), 0);
     let (mut sent, mut draws) = (vec![0.0; sources.len()], Stream::new(2, "sources"));
     for slot in 0..250_000 {
         for (flow, source) in sources.iter_mut().enumerate() {
             // A random number of packets, one more or less, with the rate as its mean.
             let packets = source.rate(now) + draws.unit();
             for _ in 0..packets as u64 {
-                queue.enqueue(now, Pkt { number, flow: flow as u64 }, &mut lost);
+                queue.enqueue(now, pkt(number, flow as u64), &mut lost);
                 number += 1;
             }
         }
-        for (pkt, _) in lost.0.drain(..) {
+        for (_, pkt, _) in lost.dropped.drain(..) {
             if let Source::Tcp { lost, .. } = &mut sources[pkt.flow as usize] {
                 *lost = true;
             }
@@ -69,7 +75,7 @@ fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) 
             sent[pkt.flow as usize] += 1.0;
         }
     }
-    let flows = (0..sources.len() as u64).map(|flow| Pkt { number: 0, flow });
+    let flows = (0..sources.len() as u64).map(|flow| pkt(0, flow));
     let unresponsive = match &queue {
         Discipline::RedPd(queue) => {
             flows.map(|pkt| queue.filter().is_unresponsive(queue.flow_of(&pkt))).collect()
@@ -113,7 +119,7 @@ fn to_observe_changes_nothing() {
         let link = LinkContext { rtt: None, ..LINK };
         let mut queue: Discipline<Pkt> =
             Registry::builtin().build("redpd", &given, &link, Stream::new(1, "queue")).unwrap();
-        let (mut now, mut lost, mut draws) = (Instant::ZERO, Lost::default(), Stream::new(2, "sources"));
+        let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {
             // Load and silence by turns: who observes in a silence is many identifications ahead of the next packet.
@@ -125,7 +131,7 @@ fn to_observe_changes_nothing() {
                     queue.observe(now, &mut law);
                 }
             }
-            queue.enqueue(now, Pkt { number, flow: draws.below(5).min(draws.below(5)) }, &mut lost);
+            queue.enqueue(now, pkt(number, draws.below(5).min(draws.below(5))), &mut lost);
             if draws.hit(0.7) {
                 queue.dequeue(now, &mut lost);
             }
@@ -135,7 +141,7 @@ fn to_observe_changes_nothing() {
                 seen.push(law.clone());
             }
         }
-        (lost.0.iter().map(|(pkt, at)| (pkt.number, *at)).collect::<Vec<_>>(), seen)
+        (lost.lost(), seen)
     };
     let (often, seldom) = (fates(true), fates(false));
     assert!(seldom.0.len() > 5000, "{}", seldom.0.len());

@@ -1,54 +1,137 @@
-//! A numbered packet of a thousand bytes, and an observer that counts what it loses.
+//! What the tests of queues share: a packet, an observer that keeps fates, and settings in a line.
+#![allow(dead_code, reason = "each test uses a part of it")]
 
-use aqmlab_qdisc::{Arrived, Cause, Classed, Dscp, Ecn, Observer, Packet, Side};
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::{
+    Arrived, Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Side, Stamped,
+};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets};
 
-/// All packets have this size.
+/// The size of a packet of which nothing else is said.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// A packet with a number, not ECN-capable, of the one class and flow that there are.
+/// A numbered packet. Outside of a port it stands for one that arrived at time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plain(pub u64);
+pub struct Pkt {
+    pub number: u64,
+    pub size: u64,
+    pub class: usize,
+    pub flow: u64,
+    pub ecn: Ecn,
+    pub dscp: u8,
+    pub ports: Option<[u16; 2]>,
+}
 
-impl Packet for Plain {
+impl Pkt {
+    /// A packet of [`SIZE`], not ECN-capable, of class 0 and flow 0.
+    pub const fn new(number: u64) -> Self {
+        Pkt { number, size: SIZE.get(), class: 0, flow: 0, ecn: Ecn::NotEct, dscp: 0, ports: None }
+    }
+}
+
+impl Packet for Pkt {
     fn wire_len(&self) -> Bytes {
-        SIZE
+        Bytes::new(self.size)
     }
     fn flow_hash(&self, salt: u64) -> u64 {
-        salt
+        (self.flow + 1).wrapping_mul(salt | 1)
     }
     fn host_hash(&self, _: Side, salt: u64) -> u64 {
         salt
     }
     fn ecn(&self) -> Ecn {
-        Ecn::NotEct
+        self.ecn
     }
     fn mark_ce(&mut self) {
-        panic!("a packet that is not ECN-capable is marked");
+        assert!(self.ecn.is_capable(), "a packet that is not ECN-capable is marked");
+        self.ecn = Ecn::Ce;
     }
     fn dscp(&self) -> Dscp {
-        Dscp(0)
+        Dscp(self.dscp)
     }
-    fn set_dscp(&mut self, _: Dscp) {}
+    fn set_dscp(&mut self, dscp: Dscp) {
+        self.dscp = dscp.0;
+    }
+    fn ports(&self) -> Option<[u16; 2]> {
+        self.ports
+    }
 }
 
-impl Arrived for Plain {
+impl Classed for Pkt {
+    fn class(&self) -> usize {
+        self.class
+    }
+}
+
+impl Arrived for Pkt {
     fn arrived(&self) -> Instant {
-        unreachable!("the laws that it meets decide at arrival")
+        Instant::ZERO
     }
 }
 
-impl Classed for Plain {}
+/// The packet itself, stamped or not.
+pub trait Held {
+    fn held(&self) -> Pkt;
+}
 
-/// How many packets were lost.
-#[derive(Default)]
-pub struct Lost(pub u64);
+impl Held for Pkt {
+    fn held(&self) -> Pkt {
+        *self
+    }
+}
 
-impl<P> Observer<P> for Lost {
-    fn dropped(&mut self, _: Instant, _: P, _: Cause) {
-        self.0 += 1;
+impl Held for Stamped<Pkt> {
+    fn held(&self) -> Pkt {
+        self.packet
     }
-    fn marked(&mut self, _: Instant, _: &P, _: Cause) {
-        panic!("a packet that is not ECN-capable is marked");
+}
+
+/// What was dropped and what was marked, in order.
+#[derive(Default, PartialEq, Debug)]
+pub struct Fates {
+    pub dropped: Vec<(Instant, Pkt, Cause)>,
+    pub marked: Vec<(Instant, Pkt, Cause)>,
+}
+
+impl Fates {
+    /// The numbers of the dropped packets, with the reasons.
+    pub fn lost(&self) -> Vec<(u64, Reason)> {
+        self.dropped.iter().map(|(_, pkt, at)| (pkt.number, at.reason)).collect()
     }
+}
+
+impl<P: Held> Observer<P> for Fates {
+    fn dropped(&mut self, now: Instant, pkt: P, at: Cause) {
+        self.dropped.push((now, pkt.held(), at));
+    }
+    fn marked(&mut self, now: Instant, pkt: &P, at: Cause) {
+        self.marked.push((now, pkt.held(), at));
+    }
+}
+
+/// Settings that a scenario gives.
+pub fn settings(values: &[(&'static str, Value)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in values {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    settings
+}
+
+/// This many packets.
+pub fn packets(n: u64) -> Value {
+    Value::Size(Size::Packets(Packets::new(n)))
+}
+
+/// This many bytes.
+pub fn bytes(n: u64) -> Value {
+    Value::Size(Size::Bytes(Bytes::new(n)))
+}
+
+/// A value of the law, as of `now`.
+pub fn law_value<P: Packet>(queue: &dyn Qdisc<P>, now: Instant, name: &str) -> f64 {
+    let mut samples = LawSamples::new();
+    queue.observe(now, &mut samples);
+    samples.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name} in {samples:?}")).1
 }
