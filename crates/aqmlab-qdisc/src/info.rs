@@ -46,6 +46,18 @@ impl Decides {
             Decides::Both => "enqueue and dequeue",
         }
     }
+
+    /// Whether arrivals are decided on.
+    #[inline(always)]
+    pub const fn at_arrival(self) -> bool {
+        matches!(self, Decides::Enqueue | Decides::Both)
+    }
+
+    /// Whether departures are decided on.
+    #[inline(always)]
+    pub const fn at_departure(self) -> bool {
+        matches!(self, Decides::Dequeue | Decides::Both)
+    }
 }
 
 /// A named bundle of parameter values. It applies where the scenario gives no value of its own.

@@ -55,10 +55,10 @@ impl<L: EarlyLaw> Port<L> {
         let Some((number, pkt)) = self.waiting.pop_front() else { return self.law.on_idle(now) };
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= pkt.size;
-        if self.law.decides_at_departure() {
+        if self.law.decides().at_departure() {
             // The laws here do not ask how long a packet has waited.
             let leaving = Leaving { size: pkt.size, sojourn: Span::ZERO, backlog: self.backlog };
-            let chosen = self.law.on_departure(now, leaving, || pkt.u.expect("ns-2 drew"));
+            let chosen = self.law.decide_at_departure(now, leaving, || pkt.u.expect("ns-2 drew"));
             self.fates[number] = self.fate(chosen, pkt);
         }
         self.free = Some(now + LINK.rate.time_for(pkt.size));
@@ -67,7 +67,11 @@ impl<L: EarlyLaw> Port<L> {
     fn arrive(&mut self, now: Instant, pkt: Pkt) {
         self.law.catch_up(now, self.backlog);
         let full = !self.queue.limit.admits(self.backlog, pkt.size);
-        let decision = self.law.on_arrival(now, self.backlog, pkt.size, || pkt.u.unwrap_or(0.5));
+        self.law.on_arrival(now, self.backlog, pkt.size);
+        let mut decision = Decision::Admit;
+        if self.law.decides().at_arrival() {
+            decision = self.law.decide_at_arrival(now, self.backlog, pkt.size, || pkt.u.unwrap_or(0.5));
+        }
         let fate = if full { "full" } else { self.fate(decision, pkt) };
         assert!(full || pkt.u.is_some(), "a draw that ns-2 did not make");
         if matches!(fate, "passed" | "marked") {

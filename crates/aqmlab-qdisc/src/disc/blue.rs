@@ -63,7 +63,7 @@ impl BlueControl {
 
 impl EarlyLaw for BlueControl {
     #[inline]
-    fn on_arrival(
+    fn decide_at_arrival(
         &mut self,
         now: Instant,
         backlog: Backlog,

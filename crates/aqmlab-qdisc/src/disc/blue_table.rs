@@ -9,9 +9,9 @@ use aqmlab_units::{Packets, Span};
 
 use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, names, preset, word};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
-use super::{Blue, BlueControl, EarlyQueue, Measure};
+use super::{Blue, BlueControl, EarlyLaw, EarlyQueue, Measure};
 use crate::law::{BlueIdle, BlueLaw, BlueParams};
-use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::registry::{Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE, in_bytes};
 use crate::{Limit, LinkContext, Packet};
 
@@ -21,7 +21,7 @@ pub(crate) const BLUE_INFO: Info = Info {
     title: "BLUE",
     summary: "one probability of dropping or marking, raised by lost packets and lowered by an idle link",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Enqueue,
+    decides: BlueControl::DECIDES,
     params: BLUE,
     presets: PRESETS,
     resolve,

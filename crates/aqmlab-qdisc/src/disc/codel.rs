@@ -10,8 +10,9 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::table::{ecn, names, ns2_in, preset, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
+use crate::info::Decides;
 use crate::law::{CodelLaw, CodelParams, Decision, Notice};
-use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::registry::{Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
 
@@ -26,13 +27,10 @@ pub struct CodelControl {
 }
 
 impl EarlyLaw for CodelControl {
-    #[inline(always)]
-    fn decides_at_departure(&self) -> bool {
-        true
-    }
+    const DECIDES: Decides = Decides::Dequeue;
 
     #[inline]
-    fn on_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
+    fn decide_at_departure(&mut self, now: Instant, pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         if self.law.on_departure(now, pkt.sojourn, pkt.backlog.bytes) {
             Decision::Notify(Notice::EARLY)
         } else {
@@ -66,7 +64,7 @@ pub(crate) const CODEL_INFO: Info = Info {
     title: "CoDel",
     summary: "Controlled Delay: drops or marks at departure, ever more often while packets wait longer than target",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Dequeue,
+    decides: CodelControl::DECIDES,
     params: CODEL,
     presets: PRESETS,
     resolve,

@@ -3,21 +3,39 @@
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
+use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law that decides on single packets, as they arrive or (if it says so) as they leave.
+/// A law about single packets. Three things are independent of each other: a law *sees* arrivals and departures, it *decides*
+/// at arrivals, and it *decides* at departures. It sees every one of both; where it decides is [`EarlyLaw::decides`].
 ///
 /// The queue calls [`EarlyLaw::catch_up`] first whenever it is called itself, so the other methods see a law
-/// that is up to date. `draw` gives a number in [0, 1) and may be called at most once.
+/// that is up to date. Each decision has a draw of its own, a number in [0, 1), whether the law takes it or not; `draw` gives it.
+///
+/// A port may look ahead unless the law decides at departures or names victims: the port makes each departure known at its own
+/// instant, so what the law sees of departures is the same.
 pub trait EarlyLaw {
+    /// Where the law decides with any of its parameters.
+    const DECIDES: Decides = Decides::Enqueue;
+
+    /// Where the law decides with the parameters that it has. Never changes.
+    #[inline(always)]
+    fn decides(&self) -> Decides {
+        Self::DECIDES
+    }
+
     /// Makes the updates due up to and including `now`. `backlog` is what has waited since the last call.
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
-    /// A packet of `size` arrives and finds `backlog`. It is asked about even if there is no room for it.
+    /// A packet of `size` arrives and finds `backlog`, whether there is room for it or not.
     #[inline(always)]
-    fn on_arrival(
+    fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, _size: Bytes) {}
+
+    /// Decides on the packet that [`EarlyLaw::on_arrival`] has just seen, even if there is no room for it.
+    #[inline(always)]
+    fn decide_at_arrival(
         &mut self,
         _now: Instant,
         _backlog: Backlog,
@@ -31,7 +49,7 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_overflow(&mut self, _now: Instant) {}
 
-    /// May [`EarlyLaw::victim`] name another packet than the arrival? Never changes; the limit is in packets then.
+    /// Whether [`EarlyLaw::victim`] may name another packet than the arrival. Never changes; the limit is in packets then.
     #[inline(always)]
     fn evicts(&self) -> bool {
         false
@@ -52,18 +70,16 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 
-    /// Is the law asked by [`EarlyLaw::on_departure`] too? Never changes.
+    /// Decides on a packet that is about to leave. If it is to be notified and cannot be marked, it is dropped
+    /// ([`EarlyLaw::on_early_drop`]), and the next one is decided on at the same instant.
     #[inline(always)]
-    fn decides_at_departure(&self) -> bool {
-        false
-    }
-
-    /// A packet is about to leave. If it is to be notified and cannot be marked, it is dropped
-    /// ([`EarlyLaw::on_early_drop`]), and the next one is asked about at the same instant.
-    #[inline(always)]
-    fn on_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
+    fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         Decision::Admit
     }
+
+    /// A packet leaves for the link.
+    #[inline(always)]
+    fn on_departure(&mut self, _now: Instant, _pkt: Leaving) {}
 
     /// The link sends at `rate` from now on.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
@@ -72,7 +88,7 @@ pub trait EarlyLaw {
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples);
 }
 
-/// What a law that decides at departure sees of a packet.
+/// What a law sees of a packet that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaving {
     /// Its length.
@@ -90,9 +106,9 @@ pub struct EarlyQueue {
     pub limit: Limit,
     /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
     pub ecn: bool,
-    /// Is a packet that finds the buffer full lost to the limit, even if the law has chosen it too?
+    /// Whether a packet that finds the buffer full is lost to the limit, even if the law has chosen it too.
     pub overflow_first: bool,
-    /// Does a chosen packet that is not ECN-capable pass untouched?
+    /// Whether a chosen packet that is not ECN-capable passes untouched.
     pub spares_not_ect: bool,
 }
 
@@ -103,8 +119,7 @@ pub struct Early<P, L> {
     queue: EarlyQueue,
     fifo: Fifo<P>,
     draws: Numbered,
-    /// Number of the next decision: its draw has the same number, taken or not. Decisions are arrivals, or
-    /// departures where the law decides at those.
+    /// Number of the next decision: its draw has the same number, taken or not.
     decisions: u64,
 }
 
@@ -169,26 +184,30 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
 }
 
 impl<P: Arrived, L: EarlyLaw> Early<P, L> {
+    /// The oldest packet, and what the law sees of it.
+    #[inline(always)]
+    fn pop(&mut self, now: Instant) -> Option<(P, Leaving)> {
+        let pkt = self.fifo.pop()?;
+        let sojourn = now.saturating_since(pkt.arrived());
+        let leaving = Leaving { size: pkt.wire_len(), sojourn, backlog: self.fifo.backlog() };
+        Some((pkt, leaving))
+    }
+
     /// The next packet that the law lets leave; it has caught up.
-    fn dequeue_asking(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
-        while let Some(mut pkt) = self.fifo.pop() {
+    fn next_decided(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<(P, Leaving)> {
+        while let Some((mut pkt, leaving)) = self.pop(now) {
             let number = self.decisions;
             self.decisions += 1;
             let draw = || unit_from_bits(self.draws.at(number));
-            let leaving = Leaving {
-                size: pkt.wire_len(),
-                sojourn: now.saturating_since(pkt.arrived()),
-                backlog: self.fifo.backlog(),
-            };
-            let Decision::Notify(notice) = self.law.on_departure(now, leaving, draw) else {
-                return Some(pkt);
+            let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
+                return Some((pkt, leaving));
             };
             if notice.marks(self.queue.ecn, pkt.ecn()) {
                 mark(now, &mut pkt, notice, obs);
-                return Some(pkt);
+                return Some((pkt, leaving));
             }
             if self.spared(pkt.ecn()) {
-                return Some(pkt);
+                return Some((pkt, leaving));
             }
             self.drop_early(now, pkt, notice, obs);
         }
@@ -196,7 +215,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
     }
 }
 
-/// Sets CE and tells so, unless it is set already.
+/// Sets CE and reports it, unless it is set already.
 fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
     if pkt.ecn() != Ecn::Ce {
         pkt.mark_ce();
@@ -210,12 +229,15 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         let (backlog, size) = (self.fifo.backlog(), pkt.wire_len());
         self.law.catch_up(now, backlog);
         let full = !self.queue.limit.admits(backlog, size);
-        let number = self.decisions;
-        if !self.law.decides_at_departure() {
+        self.law.on_arrival(now, backlog, size);
+        let mut decision = Decision::Admit;
+        if self.law.decides().at_arrival() {
+            let number = self.decisions;
             self.decisions += 1;
+            let draw = || unit_from_bits(self.draws.at(number));
+            decision = self.law.decide_at_arrival(now, backlog, size, draw);
         }
-        let draw = || unit_from_bits(self.draws.at(number));
-        match self.law.on_arrival(now, backlog, size, draw) {
+        match decision {
             Decision::Admit if !full => self.fifo.push(pkt),
             Decision::Admit => self.overflow(now, pkt, None, obs),
             Decision::Notify(notice) => self.notify(now, pkt, notice, full, obs),
@@ -226,11 +248,13 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         self.law.catch_up(now, self.fifo.backlog());
         let next =
-            if self.law.decides_at_departure() { self.dequeue_asking(now, obs) } else { self.fifo.pop() };
-        if next.is_none() {
+            if self.law.decides().at_departure() { self.next_decided(now, obs) } else { self.pop(now) };
+        let Some((pkt, leaving)) = next else {
             self.law.on_idle(now);
-        }
-        next
+            return None;
+        };
+        self.law.on_departure(now, leaving);
+        Some(pkt)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -248,7 +272,7 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     }
 
     fn settles_at_enqueue(&self) -> bool {
-        !self.law.decides_at_departure() && !self.law.evicts()
+        !self.law.decides().at_departure() && !self.law.evicts()
     }
 
     fn reserve(&mut self, packets: usize, _flows: usize) {

@@ -25,7 +25,7 @@ impl EarlyLaw for PiControl {
     }
 
     #[inline]
-    fn on_arrival(
+    fn decide_at_arrival(
         &mut self,
         _now: Instant,
         _backlog: Backlog,

@@ -9,9 +9,9 @@ use aqmlab_units::Span;
 use super::controller::{Controller, Gauge, Target};
 use super::pi_table::{PI, PI_PRESETS};
 use super::words::{Gains, OldQueue};
-use super::{EarlyQueue, Pi, PiControl};
+use super::{EarlyLaw, EarlyQueue, Pi, PiControl};
 use crate::law::{PiLaw, PiParams, Sampling, TcpLoop};
-use crate::registry::{Decides, Info, Maturity};
+use crate::registry::{Info, Maturity};
 use crate::{LinkContext, Packet, resolve};
 
 /// PI's entry in the catalogue.
@@ -20,7 +20,7 @@ pub(crate) const PI_INFO: Info = Info {
     title: "PI",
     summary: "proportional-integral controller: turns a drop or mark probability until the queue stands at q_ref",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Enqueue,
+    decides: PiControl::DECIDES,
     params: PI,
     presets: PI_PRESETS,
     resolve,

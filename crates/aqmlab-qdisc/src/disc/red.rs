@@ -41,7 +41,7 @@ impl RedControl {
 
 impl EarlyLaw for RedControl {
     #[inline]
-    fn on_arrival(
+    fn decide_at_arrival(
         &mut self,
         now: Instant,
         backlog: Backlog,

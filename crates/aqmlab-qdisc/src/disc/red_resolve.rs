@@ -13,12 +13,12 @@ use super::red_weight;
 use super::scred_table::{SCRED, SCRED_PRESETS};
 use super::table::{LINUX, NS2};
 use super::words::{GentleLine, RedByteMode, Region, Start};
-use super::{EarlyQueue, Measure, Red, RedControl, RedRule};
+use super::{EarlyLaw, EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
     RedParams, SpacingRule, When,
 };
-use crate::registry::{Decides, Info, Maturity, Preset};
+use crate::registry::{Info, Maturity, Preset};
 use crate::resolve::{in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
@@ -28,7 +28,7 @@ pub(crate) const RED_INFO: Info = Info {
     title: "RED",
     summary: "Random Early Detection: drops or marks at random as the average queue grows",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Enqueue,
+    decides: RedControl::DECIDES,
     params: RED,
     presets: RED_PRESETS,
     resolve: resolve_red,
@@ -40,7 +40,7 @@ pub(crate) const ARED_INFO: Info = Info {
     title: "Adaptive RED",
     summary: "RED that sets its thresholds from a target delay and moves max_p to hold the average between them",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Enqueue,
+    decides: RedControl::DECIDES,
     params: ARED,
     presets: ARED_PRESETS,
     resolve: resolve_ared,
@@ -52,7 +52,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     title: "Self-Configuring RED",
     summary: "RED that divides max_p when the average falls below min_th and multiplies it when it rises above max_th",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Enqueue,
+    decides: RedControl::DECIDES,
     params: SCRED,
     presets: SCRED_PRESETS,
     resolve: resolve_scred,

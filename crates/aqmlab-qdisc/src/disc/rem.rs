@@ -3,6 +3,7 @@
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::{Early, EarlyLaw, Leaving, Measure};
+use crate::info::Decides;
 use crate::law::{Decision, RemLaw};
 use crate::{Backlog, LawSamples};
 
@@ -18,11 +19,18 @@ pub struct RemControl {
     pub measure: Measure,
     /// Mean packet size: turns the link's rate into packets per second.
     pub mean_packet: Bytes,
-    /// Are packets chosen as they leave, instead of as they arrive?
+    /// Whether packets are chosen as they leave, instead of as they arrive.
     pub at_departure: bool,
 }
 
 impl EarlyLaw for RemControl {
+    const DECIDES: Decides = Decides::Both;
+
+    #[inline(always)]
+    fn decides(&self) -> Decides {
+        if self.at_departure { Decides::Dequeue } else { Decides::Enqueue }
+    }
+
     #[inline]
     fn catch_up(&mut self, now: Instant, backlog: Backlog) {
         self.law.catch_up(now, || self.measure.of(backlog));
@@ -30,27 +38,26 @@ impl EarlyLaw for RemControl {
 
     /// ns-2.35: arrivals count whether they find room or not.
     #[inline]
-    fn on_arrival(
+    fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, size: Bytes) {
+        self.law.on_arrival(match self.measure {
+            Measure::Packets => 1,
+            Measure::Bytes => size.get(),
+        });
+    }
+
+    #[inline]
+    fn decide_at_arrival(
         &mut self,
         _now: Instant,
         _backlog: Backlog,
         size: Bytes,
         draw: impl FnOnce() -> f64,
     ) -> Decision {
-        self.law.on_arrival(match self.measure {
-            Measure::Packets => 1,
-            Measure::Bytes => size.get(),
-        });
-        if self.at_departure { Decision::Admit } else { self.law.judge(size, draw) }
+        self.law.judge(size, draw)
     }
 
     #[inline]
-    fn decides_at_departure(&self) -> bool {
-        self.at_departure
-    }
-
-    #[inline]
-    fn on_departure(&mut self, _now: Instant, pkt: Leaving, draw: impl FnOnce() -> f64) -> Decision {
+    fn decide_at_departure(&mut self, _now: Instant, pkt: Leaving, draw: impl FnOnce() -> f64) -> Decision {
         self.law.judge(pkt.size, draw)
     }
 

@@ -9,9 +9,9 @@ use super::controller::{Controller, Gauge, Target};
 use super::rem_table::{REM, REM_PRESETS};
 use super::table::NS2;
 use super::words::{Decide, NotEct};
-use super::{EarlyQueue, Rem, RemControl};
+use super::{EarlyLaw, EarlyQueue, Rem, RemControl};
 use crate::law::{RemLaw, RemParams, Sampling};
-use crate::registry::{Decides, Info, Maturity};
+use crate::registry::{Info, Maturity};
 use crate::{LinkContext, Packet, resolve};
 
 /// REM's entry in the catalogue.
@@ -20,7 +20,7 @@ pub(crate) const REM_INFO: Info = Info {
     title: "REM",
     summary: "Random Exponential Marking: a price that rises with queue and input sets the drop or mark probability",
     maturity: Maturity::ReferenceChecked,
-    decides: Decides::Both,
+    decides: RemControl::DECIDES,
     params: REM,
     presets: REM_PRESETS,
     resolve,
