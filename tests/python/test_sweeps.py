@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import shutil
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -20,8 +22,10 @@ from aqmlab.answers import HEADLINE
 from aqmlab.metrics import all_metrics, measure
 from aqmlab.paths import load_results
 from aqmlab.results import Cell
+from aqmlab.sweeps import worker
 from aqmlab.sweeps.cases import Cases, Shard, Task
 from aqmlab.sweeps.executor import LocalExecutor
+from aqmlab.sweeps.process import Keeper, WorkerProcess
 from aqmlab.sweeps.store import Store
 from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
 
@@ -338,6 +342,80 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_done(tmp_path):
     assert set(Store(tmp_path / "store").digests()) == {task.digest for task in tasks}
     assert Store(tmp_path / "store").sweep_out() == 1  # the killed worker's directory
     assert left_over(tmp_path / "store") == []
+
+
+def test_a_worker_that_stands_still_is_ended_and_its_run_done(tmp_path):
+    first, second = some_tasks(2)
+    Store.made(tmp_path / "store")
+    executor = LocalExecutor(tmp_path / "store", 1, silence_s=1.0)
+    executor.submit(first)
+    assert outcome_of(executor).status == "finished"
+    (stopped,) = executor.pids()
+    os.kill(stopped, signal.SIGSTOP)
+    executor.submit(second)
+    outcome = outcome_of(executor)
+    assert stopped not in executor.pids()
+    executor.close(now=False)
+    assert outcome.status == "finished"
+
+
+def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
+    said, now_s = io.StringIO(), [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now_s[0])
+    look = worker._signs(said, os.getppid())
+    for at_s, events in [(0.5, 10), (1.1, 20), (1.2, 30), (2.2, 30), (9.9, 30), (10.0, 31)]:
+        now_s[0] = at_s
+        look({"events": events})
+    assert [json.loads(line) for line in said.getvalue().splitlines()] == [
+        {"alive": events} for events in (20, 30, 31)
+    ]
+
+
+def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
+    """A stand-in that answers after 1.5 s, with signs of life or without, where 1 s of silence is the end."""
+    script = tmp_path / "python"
+    script.write_text(
+        "#!/bin/sh\nread request\nfor i in 1 2 3 4 5; do sleep 0.3; "
+        'case $request in *alive*) echo "{\\"alive\\": $i}";; esac; done\necho "{\\"status\\": \\"done\\"}"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(script))
+    lively = WorkerProcess(tmp_path, silence_s=1.0)
+    assert lively.ask({"be": "alive"}) == {"status": "done"}
+    lively.end()
+    still = WorkerProcess(tmp_path, silence_s=1.0)
+    assert still.ask({"be": "still"}) is None
+    assert still.died() == "the worker made no progress for 1 s and was ended"
+
+
+def test_a_worker_that_has_nothing_to_do_ends_and_is_replaced(tmp_path):
+    first, second = some_tasks(2)
+    store = Store.made(tmp_path / "store")
+    keeper = Keeper(store.path, idle_s=0.2)
+    request = {"memory_cap": 0, "replace": False}
+    assert keeper.answer({"task": first.to_json(), **request})["status"] == "finished"
+    idle = keeper.pid
+    os.waitid(os.P_PID, idle, os.WEXITED | os.WNOWAIT)
+    assert keeper.answer({"task": second.to_json(), **request})["status"] == "finished"
+    assert keeper.pid != idle
+    keeper.close()
+    assert left_over(store.path) == []
+
+
+def test_a_recording_of_another_plan_does_not_enter_the_store(tmp_path):
+    task, other = some_tasks(2, runs=1)
+    assert task.arm != other.arm
+    store = Store.made(tmp_path / "store")
+    executor = LocalExecutor(store.path, 1)
+    executor.submit(replace(task, digest=other.digest))
+    outcome = outcome_of(executor)
+    executor.submit(other)
+    assert outcome_of(executor).status == "finished"
+    executor.close(now=False)
+    assert outcome.status == "failed"
+    assert f"another plan of the scenario than the one that has the digest `{other.digest}`" in outcome.reason
+    assert store.digests() == [other.digest]
+    assert left_over(store.path) == []
 
 
 def test_shards_are_a_partition_by_digest():

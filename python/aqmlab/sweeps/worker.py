@@ -1,50 +1,68 @@
 """A worker: reads tasks, a JSON line each, does them, and answers each with a line.
 
-Started by :mod:`aqmlab.sweeps.executor` as ``python -m aqmlab.sweeps.worker STORE PARENT``. It ends with its
-standard input, and with its parent, however that ended. Ctrl-C is the parent's business.
+Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker STORE PARENT IDLE_S``. It
+ends with its standard input, with its parent, however that ended, and after IDLE_S seconds without a request,
+unless that is 0. Signs of life are lines too while a run goes on. Ctrl-C is the parent's business.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
+import shutil
 import signal
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from aqmlab.errors import AqmlabError, HostError, MemoryCapError
+from aqmlab.errors import AqmlabError, HostError, MemoryCapError, RunError
+from aqmlab.integrity import read_json
 from aqmlab.sweeps.cases import Task
+from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
 
 _DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of prctl(2)."""
+_SECONDS_BETWEEN_SIGNS = 1.0
+"""Between signs of life."""
 
 
 def main() -> None:
     """Serve until there is nobody to serve."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    store, parent = Store(sys.argv[1]), int(sys.argv[2])
+    store, parent, idle_s = Store(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
     # Whatever prints, a panic or a library, is not to be taken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
-        serve(sys.stdin, answers, store, parent)
+        serve(_requests(sys.stdin, idle_s), answers, store, parent)
     except BrokenPipeError:
         # Nobody is there any more to be told that.
         os._exit(0)
 
 
-def serve(requests: TextIO, answers: TextIO, store: Store, parent: int) -> None:
+def _requests(lines: TextIO, idle_s: float) -> Iterator[str]:
+    """Requests as they come, each after the answer to the one before."""
+    while not idle_s or select.select([lines], [], [], idle_s)[0]:
+        line = lines.readline()
+        if not line:
+            return
+        yield line
+
+
+def serve(requests: Iterable[str], answers: TextIO, store: Store, parent: int) -> None:
     """Do what is asked, line by line, until there are no more lines."""
     try:
         with store.staging() as staging:
             for line in requests:
                 request = json.loads(line)
                 task = Task.from_json(request["task"])
-                _tell(answers, _attempt(store, staging, task, request, parent))
+                progress = _signs(answers, parent)
+                _tell(answers, _attempt(store, staging, task, request, progress))
     except HostError as error:
         for _ in requests:
             _tell(answers, _refusal(error))
@@ -55,11 +73,29 @@ def _tell(answers: TextIO, answer: Mapping[str, Any]) -> None:
     answers.flush()
 
 
+def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None]:
+    """What is called ten times a second during a run: it writes signs of life while there is progress."""
+    seen, told_s = 0.0, time.monotonic()
+
+    def look(now: Mapping[str, float]) -> None:
+        nonlocal seen, told_s
+        _end_without(parent)
+        if now["events"] > seen and time.monotonic() - told_s >= _SECONDS_BETWEEN_SIGNS:
+            seen, told_s = now["events"], time.monotonic()
+            _tell(answers, {ALIVE: seen})
+
+    return look
+
+
 def _attempt(
-    store: Store, staging: Path, task: Task, request: Mapping[str, Any], parent: int
+    store: Store,
+    staging: Path,
+    task: Task,
+    request: Mapping[str, Any],
+    progress: Callable[[Mapping[str, float]], None],
 ) -> dict[str, Any]:
     try:
-        return _do(store, staging, task, request, parent)
+        return _do(store, staging, task, request, progress)
     except MemoryCapError as error:
         return {"status": "failed", "cause": "memory", "reason": str(error)}
     except HostError as error:
@@ -75,7 +111,13 @@ def _refusal(error: HostError) -> dict[str, Any]:
     return {"status": "machine", "cause": "machine", "reason": str(error)}
 
 
-def _do(store: Store, staging: Path, task: Task, request: Mapping[str, Any], parent: int) -> dict[str, Any]:
+def _do(
+    store: Store,
+    staging: Path,
+    task: Task,
+    request: Mapping[str, Any],
+    progress: Callable[[Mapping[str, float]], None],
+) -> dict[str, Any]:
     from aqmlab import _core
 
     replace = task.replace or bool(request["replace"])
@@ -89,8 +131,15 @@ def _do(store: Store, staging: Path, task: Task, request: Mapping[str, Any], par
         task.seed,
         staged,
         memory_cap=request["memory_cap"],
-        progress=lambda _: _end_without(parent),
+        progress=progress,
     )
+    plan_digest = read_json(staged / "manifest.json")["plan_digest"]
+    if _core.run_digest(plan_digest, task.seed) != task.digest:
+        shutil.rmtree(staged)
+        raise RunError(
+            "this machine makes another plan of the scenario than the one that has the digest"
+            f" `{task.digest}`"
+        )
     store.put(staged, task.digest, replace=replace)
     return {"status": "finished", **json.loads(took)}
 
