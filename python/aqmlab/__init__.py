@@ -5,7 +5,7 @@ A scenario goes in, a recording comes out, and one set of metrics, statistics, f
     import aqmlab
 
     experiment = aqmlab.run("scenarios/demo.toml")
-    answer = aqmlab.table(experiment)
+    answer = aqmlab.answer(experiment)
     print(answer.estimate("RED", "queueing_delay_p99_s"))
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from aqmlab.answers import Table, table
+    from aqmlab.answers import Answer, answer
     from aqmlab.api import (
         aqm_check,
         figure,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         score_claims,
         show,
     )
-    from aqmlab.classes import ClassTable, table_by_class
     from aqmlab.comparison import Comparison
     from aqmlab.disciplines import aqm_list, aqm_show
     from aqmlab.faithfulness import verdicts
@@ -50,10 +49,10 @@ if TYPE_CHECKING:
     from aqmlab.verification import verify
 
 __all__ = [
+    "Answer",
     "AqmlabError",
     "Axis",
     "Cell",
-    "ClassTable",
     "Comparison",
     "Estimate",
     "Experiment",
@@ -64,8 +63,8 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "Sweep",
-    "Table",
     "UsageError",
+    "answer",
     "aqm_check",
     "aqm_list",
     "aqm_show",
@@ -89,20 +88,17 @@ __all__ = [
     "score_claims",
     "show",
     "sweep",
-    "table",
-    "table_by_class",
     "verdicts",
     "verify",
 ]
 
 # Imported as they are asked for: the answer to `--help` should wait for none of them.
 _NAMES = {
-    "aqmlab.answers": ("Table", "table"),
+    "aqmlab.answers": ("Answer", "answer"),
     "aqmlab.api": (
         *("aqm_check", "figure", "load", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
     ),
-    "aqmlab.classes": ("ClassTable", "table_by_class"),
     "aqmlab.comparison": ("Comparison",),
     "aqmlab.disciplines": ("aqm_list", "aqm_show"),
     "aqmlab.live.both": ("run_both",),

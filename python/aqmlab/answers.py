@@ -1,19 +1,25 @@
-"""The answer: arms by metrics, each a mean over seeds with its interval."""
+"""The answer: metrics of every cell, or of every class of traffic in it, each a mean over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.arguments import names
+from aqmlab.arguments import names as given_names
+from aqmlab.classes import BY_CLASS, classes_at
 from aqmlab.errors import RecordingError, UsageError, unknown
-from aqmlab.figures import counted, estimate_cell, listed, with_unit
-from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed
+from aqmlab.figures import counted, estimate_parts, listed, with_unit
+from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.grid import Column, Grid
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Metric, find, measure
-from aqmlab.recording import Experiment
-from aqmlab.stats import Estimate, estimate, paired_difference
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
+from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
+
+if TYPE_CHECKING:
+    from aqmlab.recording import Experiment
+    from aqmlab.results import Cell, Results
 
 HEADLINE = (
     "goodput_bps",
@@ -28,66 +34,176 @@ HEADLINE = (
     "jain_index",
     "timeouts_per_flow",
 )
-"""What the answer table shows, with the metrics that a scenario names, unless asked for something else."""
+"""What an answer has, with the metrics that a scenario names, unless asked for something else."""
+
+Settings = tuple[tuple[str, str], ...]
+"""Axis and label of a case, in the order of the axes."""
 
 
-@dataclass(frozen=True, repr=False)
-class Table(Framed):
-    """Metrics of the arms of an experiment at one queue.
+class Row(NamedTuple):
+    """What a figure is of: a cell, and everybody in it or one class of traffic."""
 
-    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row per run,
-    with the columns ``arm``, ``seed`` and one per metric.
+    cell: Cell
+    class_name: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Framed):
+    """Metrics by cell and, where asked for, by class of traffic.
+
+    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row per run, or
+    per run and class, with a column per axis, ``arm``, ``class`` where there are rows of classes, ``seed``
+    and one per metric.
+
+    Methods take a cell or, where there are no swept values, the name of an arm; and the class, where there
+    are rows of several.
 
     Attributes
     ----------
-    queue, class_name
-        Where and of whom; class ``*`` is everybody whose data cross the queue, queue ``*`` all of them.
-    arms
-        Those with a finished run, in the order of the scenario.
+    results
+        Whose it is.
+    asked_queue
+        Where, as it was asked for; ``None`` is the queue that each cell is judged by.
+    class_name
+        Of whom; ``*`` is everybody whose data cross the queue, queue ``*`` all of them.
+    by_class
+        Whether there is a row for each class.
     metrics
-        The columns.
+        What was asked for.
     values
-        By arm, metric name and seed; ``None`` where the metric is not defined.
+        By row, metric name and seed; ``None`` where the metric is not defined.
     """
 
-    experiment: Experiment
-    queue: str
+    results: Results
+    asked_queue: str | None
     class_name: str
-    arms: tuple[str, ...]
+    by_class: bool
     metrics: tuple[Metric, ...]
-    values: Mapping[str, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
+    values: Mapping[Row, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
 
-    def estimate(self, arm: str, metric: str) -> Estimate | None:
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Cell by cell, and in each the classes."""
+        return tuple(self.values)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Those that have a row, in the order of the scenario."""
+        return tuple(dict.fromkeys(row.cell.arm for row in self.values))
+
+    @cached_property
+    def shown(self) -> tuple[Metric, ...]:
+        """The metrics that any run has a value of."""
+        return tuple(m for m in self.metrics if any(_is_there(of[m.name]) for of in self.values.values()))
+
+    @cached_property
+    def cases(self) -> tuple[tuple[Settings, tuple[Cell, ...]], ...]:
+        """Each case and its cells, which differ by their arm."""
+        return tuple(
+            (settings, tuple(cells)) for settings, cells in groupby(self.results.cells, lambda c: c.settings)
+        )
+
+    @cached_property
+    def _numbers(self) -> Mapping[Cell, int]:
+        return {cell: i for i, cell in enumerate(self.results.cells)}
+
+    @cached_property
+    def _of_arm(self) -> Mapping[str, Cell]:
+        return {row.cell.arm: row.cell for row in self.values}
+
+    def number(self, cell: Cell) -> int:
+        """Place of a cell among all."""
+        return self._numbers[cell]
+
+    @cached_property
+    def queues(self) -> tuple[str, ...]:
+        """The queues that the figures are of."""
+        if self.asked_queue is not None:
+            return (self.asked_queue,)
+        cells = (cell for cell in self.results.cells if self.results.runs(cell))
+        return tuple(dict.fromkeys(self.results.queue_of(cell, self.class_name) for cell in cells))
+
+    @property
+    def queue(self) -> str:
+        """The queue that the figures are of; the first one where cells are judged by several."""
+        return self.queues[0]
+
+    def by_seed(
+        self, of: Cell | str, metric: str, class_name: str | None = None
+    ) -> Mapping[int, float | None]:
+        """The value of each run.
+
+        Raises
+        ------
+        UsageError
+            For a cell, metric or class that the answer does not have, with the nearest name.
+        """
+        row = self._row(of, class_name)
+        if metric not in self.values[row]:
+            find(metric)
+            raise unknown("metric in this answer", metric, self.values[row])
+        return self.values[row][metric]
+
+    def _row(self, of: Cell | str, class_name: str | None) -> Row:
+        if isinstance(of, str):
+            if self.results.axes:
+                raise UsageError(f"`{of}` has a cell for each case: name a cell of `results.cells`")
+            if of not in self._of_arm:
+                raise unknown("arm", of, self._of_arm)
+            of = self._of_arm[of]
+        row = Row(of, self.class_name if class_name is None else class_name)
+        if row not in self.values:
+            classes = [found.class_name for found in self.values if found.cell == of]
+            if not classes:
+                raise unknown("cell", str(of), map(str, self.results.cells))
+            raise unknown("class in this answer", row.class_name, classes)
+        return row
+
+    def estimate(self, of: Cell | str, metric: str, class_name: str | None = None) -> Estimate | None:
         """Mean over the seeds, with a 95 % t interval where there are at least two.
 
         Raises
         ------
         UsageError
-            For an arm or a metric that the table does not have, with the nearest name.
+            As of :meth:`by_seed`.
         """
-        return estimate(self._of(arm, metric).values())
+        return estimate(self.by_seed(of, metric, class_name).values())
 
-    def _of(self, arm: str, metric: str) -> Mapping[int, float | None]:
-        if arm not in self.values:
-            raise unknown("arm", arm, self.arms)
-        if metric not in self.values[arm]:
-            find(metric)
-            raise unknown("metric in this table", metric, self.values[arm])
-        return self.values[arm][metric]
+    def difference(
+        self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
+    ) -> Estimate | None:
+        """Mean of ``of - other`` over the seeds that both have run."""
+        return paired_difference(
+            self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name)
+        )
 
-    def defined_in(self, arm: str, metric: str) -> str:
+    def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
         """``"3 of 10"`` where only some seeds have the figure: those without it may be the bad ones."""
-        values = self._of(arm, metric).values()
+        values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
-    def difference(self, arm: str, other: str, metric: str) -> Estimate | None:
-        """Mean of ``arm - other`` over the seeds that both have run."""
-        return paired_difference(self._of(arm, metric), self._of(other, metric))
+    def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
+        """Mean and half-width as texts; of a class, a figure that no seed changes has no half-width."""
+        est = self.estimate(of, metric.name, class_name)
+        mean, half = estimate_parts(est, metric.unit)
+        if not self.by_class or est is None or half not in ("", "0"):
+            return mean, half
+        return (f"{est.mean:.0f}" if metric.unit == "" and est.mean.is_integer() else mean), ""
+
+    def text(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> str:
+        """``38.72 ±0.21``, as tables have it; with ``(3 of 10)`` where only some seeds have the figure."""
+        mean, half = self.parts(of, metric, class_name)
+        some = self.defined_in(of, metric.name, class_name)
+        return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
 
     def without_chance(self) -> tuple[str, ...]:
         """Arms of which all seeds gave exactly the same: nothing in them is random, no interval is due."""
-        return tuple(arm for arm in self.arms if _all_the_same(self.values[arm].values()))
+        fixed = {
+            arm: all(_all_the_same(self.values[row]) for row in self.values if row.cell.arm == arm)
+            for arm in self.arms
+        }
+        return tuple(arm for arm in self.arms if fixed[arm])
 
     def chance_note(self) -> str:
         """What :meth:`without_chance` finds, in words; empty if it finds nothing."""
@@ -97,144 +213,180 @@ class Table(Framed):
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes of traffic, in the order of the scenario."""
-        return tuple(dict.fromkeys(entry.name for run in self.experiment.runs for entry in run.plan.classes))
+        return tuple(dict.fromkeys(name for plan in self.results.plans for name in classes_at(plan)))
 
     @property
     def crossed_by(self) -> tuple[str, ...]:
-        """Those whose data cross the queue in some arm: figures of flows are of theirs."""
-        plans = {run.manifest.plan_digest: run.plan for run in self.experiment.runs}.values()
-        if self.queue == EVERY_QUEUE:
-            return self.classes
-        absent = [plan.elsewhere(self.queue) for plan in plans]
-        return tuple(name for name in self.classes if any(name not in of_arm for of_arm in absent))
+        """Those whose data cross the queue in some cell: figures of flows are of theirs."""
+        crossing = {
+            name for queue in self.queues for plan in self.results.plans for name in classes_at(plan, queue)
+        }
+        return tuple(name for name in self.classes if name in crossing)
 
     def where_text(self) -> str:
         """Of which queue and whom the figures are, in words."""
+        if self.by_class:
+            if self.asked_queue == EVERY_QUEUE:
+                return "each class on its whole way"
+            return f"queue {self.asked_queue}, the classes whose data cross it"
         of_whom = "" if self.class_name == EVERY_CLASS else f", class {self.class_name}"
-        if self.queue == EVERY_QUEUE:
+        if self.asked_queue == EVERY_QUEUE:
             return f"all queues: every flow of the network{of_whom}"
+        where = f"queue {' or '.join(self.queues)}"
         others = [name for name in self.classes if name not in self.crossed_by]
         if not others or of_whom:
-            return f"queue {self.queue}{of_whom}"
+            return f"{where}{of_whom}"
         crossed_by = listed(self.crossed_by) if self.crossed_by else "nobody's data"
-        return f"queue {self.queue}, crossed by {crossed_by} (not by {listed(others)})"
+        return f"{where}, crossed by {crossed_by} (not by {listed(others)})"
 
-    def grid(self) -> Grid:
-        """The table as text: a row per metric that any arm has, a column per arm."""
-        grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
-        for metric in self.metrics:
-            estimates = [self.estimate(arm, metric.name) for arm in self.arms]
-            if any(estimates):
-                cells = zip(self.arms, estimates, strict=True)
-                texts = [
-                    estimate_cell(est, metric.unit, self.defined_in(arm, metric.name)) for arm, est in cells
-                ]
-                grid.add(with_unit(metric.label, metric.unit), *texts)
+    def grid(self, most: int | None = None) -> Grid:
+        """The answer as text.
+
+        Without swept values and classes a row per metric and a column per arm; else a row per cell or class,
+        the first ``most`` of them if given.
+        """
+        if not self.results.axes and not self.by_class:
+            grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
+            for metric in self.shown:
+                grid.add(with_unit(metric.label, metric.unit), *(self.text(arm, metric) for arm in self.arms))
+            return grid
+        keys = [*(axis.short for axis in self.results.axes), "arm", *(["class"] if self.by_class else [])]
+        columns = (Column(with_unit(m.label, m.unit), right=True) for m in self.shown)
+        grid = Grid(*keys, *columns, keys=len(keys))
+        for row in self.rows[:most]:
+            labels = (label for _, label in row.cell.settings)
+            of_class = [row.class_name] if self.by_class else []
+            grid.add(
+                *labels,
+                row.cell.arm,
+                *of_class,
+                *(self.text(row.cell, m, row.class_name) for m in self.shown),
+            )
         return grid
 
     def footnote(self) -> str:
-        """Where the figures are of, over which seeds, and what is missing."""
-        seeds = self.experiment.finished_seeds
-        where = self.where_text()
-        missing = len(self.experiment.missing)
-        lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing" if missing else ""
+        """What the figures are of, over which seeds, and what is missing."""
+        seeds = self.results.finished_seeds
+        one_case = not self.results.axes
+        asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
+        parts = [self.where_text()] if asked else []
+        if not one_case and not self.by_class:
+            parts.append(counted(len(self.results.cells), "cell"))
+        lost = ""
+        if missing := len(self.results.missing):
+            lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing"
         if len(seeds) == 1:
-            return f"{where}; one run (seed {seeds[0]}): no interval{lost}"
-        chance = f"; {note}" if (note := self.chance_note()) else ""
-        seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})"
-        return f"{where}; mean ± 95 % t interval over {seen}{lost}{chance}"
+            each = "one run" if one_case and not self.by_class else "one run each"
+            return f"{'; '.join(parts)}; {each} (seed {seeds[0]}): no interval{lost}"
+        chance = f"; {note}" if one_case and not self.by_class and (note := self.chance_note()) else ""
+        seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})" if seeds else "no seeds"
+        return f"{'; '.join(parts)}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
     def __repr__(self) -> str:
         from aqmlab.notebook import names_text
 
+        cells = counted(len(self.results.cells), "cell")
+        of = cells if self.results.axes else names_text(self.crossed_by if self.by_class else self.arms)
         metrics = counted(len(self.metrics), "metric")
-        return (
-            f"<Table of {self.experiment.title!r}: {metrics} of {names_text(self.arms)}; {self.footnote()}>"
-        )
+        return f"<Answer of {self.results.title!r}: {metrics} of {of}; {self.footnote()}>"
+
+    def __str__(self) -> str:
+        return f"{self.results.title}\n\n{self.grid()}\n{self.footnote()}"
 
     def _repr_html_(self) -> str:
         from aqmlab.notebook import block, note, title
 
-        return block(title(self.experiment.title), self.grid().html(), note(self.footnote()))
+        return block(title(self.results.title), self.grid().html(), note(self.footnote()))
 
     def _frame_columns(self) -> Columns:
-        runs = [(arm, seed) for arm in self.arms for seed in self._seeds(arm)]
+        runs = [(row, run.seed) for row in self.rows for run in self.results.runs(row.cell)]
+        own = ["arm", *(["class"] if self.by_class else []), "seed", *(m.name for m in self.metrics)]
+        axes = column_names([axis.short for axis in self.results.axes], own)
+        of_class = {"class": (TEXT, [row.class_name for row, _ in runs])} if self.by_class else {}
         return {
-            "arm": (TEXT, [arm for arm, _ in runs]),
+            **{axis: (TEXT, [row.cell.settings[i][1] for row, _ in runs]) for i, axis in enumerate(axes)},
+            "arm": (TEXT, [row.cell.arm for row, _ in runs]),
+            **of_class,
             "seed": (WHOLE, [seed for _, seed in runs]),
             **{
-                metric.name: (REAL, [self.values[arm][metric.name].get(seed) for arm, seed in runs])
-                for metric in self.metrics
+                m.name: (REAL, [self.values[row][m.name].get(seed) for row, seed in runs])
+                for m in self.metrics
             },
         }
 
-    def _seeds(self, arm: str) -> list[int]:
-        return [run.seed for run in self.experiment.runs_of(arm)]
-
-    def __str__(self) -> str:
-        return f"{self.experiment.title}\n\n{self.grid()}\n{self.footnote()}"
-
     def to_json(self) -> dict[str, Any]:
-        """The table as plain data: what ``--json`` prints."""
+        """The answer as plain data: what ``--json`` prints."""
+        of_class = {} if self.by_class else {"crossed_by": list(self.crossed_by), "class": self.class_name}
         return {
-            "format_version": 1,
-            "title": self.experiment.title,
-            "path": str(self.experiment.path),
-            "queue": self.queue,
-            "crossed_by": list(self.crossed_by),
-            "class": self.class_name,
-            "confidence": 0.95,
+            "format_version": 2,
+            "title": self.results.title,
+            "path": str(self.results.path),
+            "queues": list(self.queues),
+            **of_class,
+            "confidence": CONFIDENCE,
             "metrics": [
                 {"name": m.name, "unit": m.unit, "definition": m.definition, "source": m.source}
                 for m in self.metrics
             ],
-            "arms": [{"name": arm, "values": self._arm_json(arm)} for arm in self.arms],
-            "missing_runs": [{"arm": arm, "seed": seed} for arm, seed in self.experiment.missing],
+            "cells": [
+                {
+                    "settings": dict(row.cell.settings),
+                    "arm": row.cell.arm,
+                    **({"class": row.class_name} if self.by_class else {}),
+                    "values": {m.name: self._json(row, m.name) for m in self.metrics},
+                }
+                for row in self.rows
+            ],
+            "missing_runs": [
+                {"settings": dict(cell.settings), "arm": cell.arm, "seed": seed, "reason": reason}
+                for cell, seed, reason, _ in self.results.missing
+            ],
         }
 
-    def _arm_json(self, arm: str) -> dict[str, Any]:
-        result = {}
-        for metric in self.metrics:
-            of_seed = self.values[arm][metric.name]
-            est = self.estimate(arm, metric.name)
-            result[metric.name] = {
-                "mean": est and est.mean,
-                "half_width": est and est.half_width,
-                "n": est.n if est else 0,
-                "by_seed": {str(seed): value for seed, value in of_seed.items()},
-            }
-        return result
+    def _json(self, row: Row, metric: str) -> dict[str, Any]:
+        est = self.estimate(row.cell, metric, row.class_name)
+        return {
+            "mean": est and est.mean,
+            "half_width": est and est.half_width,
+            "n": est.n if est else 0,
+            "by_seed": {str(seed): value for seed, value in self.values[row][metric].items()},
+        }
 
 
-def _all_the_same(of_metrics: Iterable[Mapping[int, float | None]]) -> bool:
-    columns = [list(of_seed.values()) for of_seed in of_metrics]
+def _is_there(of_seed: Mapping[int, float | None]) -> bool:
+    return any(value is not None for value in of_seed.values())
+
+
+def _all_the_same(of_metrics: Mapping[str, Mapping[int, float | None]]) -> bool:
+    columns = [list(of_seed.values()) for of_seed in of_metrics.values()]
     return bool(columns) and all(len(values) > 1 and len(set(values)) == 1 for values in columns)
 
 
-def table(
-    experiment: Experiment,
+def answer(
+    results: Experiment | Results,
     metrics: str | Sequence[str] | None = None,
     *,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
-    measured: Sequence[Measured] | None = None,
-) -> Table:
-    """Compute metrics for every arm and seed.
+    by: str | None = None,
+) -> Answer:
+    """Compute metrics for every cell and seed.
 
     Parameters
     ----------
-    experiment
-        From :func:`aqmlab.load`.
+    results
+        From :func:`aqmlab.run`, :func:`aqmlab.load` or a sweep.
     metrics
-        Names; those of :data:`HEADLINE` and the experiment's own if not given.
+        Names; if not given those of :data:`HEADLINE` and the scenario's own, and of classes those of
+        :data:`BY_CLASS`.
     queue
-        The queue to look at; the bottleneck (:func:`bottleneck`) if not given, or of a class that does not
-        cross it the busiest that it crosses. Figures of flows are of those whose data cross it; ``*`` is the
+        Where, which is also whose: figures of flows are of those whose data cross it. If not given, the queue
+        that each cell is judged by (:meth:`Results.queue_of`), and each class on its whole way. ``*`` is the
         whole network.
     class_name
         A traffic class; everybody if not given.
-    measured
-        The counts of the runs, if they have been read already.
+    by
+        ``"class"`` for a row per class of traffic whose data cross the queue.
 
     Raises
     ------
@@ -243,57 +395,52 @@ def table(
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
-    given = names(metrics)
-    wanted = dict.fromkeys((*HEADLINE, *experiment.metrics) if given is None else given)
-    chosen = tuple(map(find, wanted))
-    runs = measure(experiment) if measured is None else measured
-    if not runs:
-        raise RecordingError(f"`{experiment.path}` holds no finished run")
-    _known(class_name, {c for run in runs for _, c in run.queues}, "class")
-    if queue is None:
-        queue = judged(runs, bottleneck(runs), class_name)
-    elif queue != EVERY_QUEUE:
-        _known(queue, {q for run in runs for q, _ in run.queues}, "queue")
-    values: dict[str, dict[str, dict[int, float | None]]] = {}
-    for run in runs:
-        of_arm = values.setdefault(run.run.arm, {metric.name: {} for metric in chosen})
-        for metric in chosen:
-            of_arm[metric.name][run.run.seed] = metric.compute(run, queue, class_name)
-    arms = tuple(arm for arm in experiment.arms if arm in values)
-    return Table(experiment, queue, class_name, arms, chosen, values)
+    from aqmlab.results import Results
+
+    found = results if isinstance(results, Results) else Results.of_experiment(results)
+    if by not in (None, "class"):
+        raise unknown("way to make rows", str(by), ["class"])
+    if by and class_name != EVERY_CLASS:
+        raise UsageError("an answer by class has every class; leave out which")
+    given = given_names(metrics)
+    usual = BY_CLASS if by else (*HEADLINE, *found.metrics)
+    chosen = tuple(map(find, dict.fromkeys(usual if given is None else given)))
+    if not found.plans and (by or not found.axes):
+        raise RecordingError(f"`{found.path}` holds no finished run")
+    if by and queue is None:
+        queue = EVERY_QUEUE
+    if queue not in (None, EVERY_QUEUE):
+        queues = {name for cell in found.cells for name in _queues(found, cell)}
+        if queue not in queues:
+            raise unknown("queue", str(queue), sorted(queues))
+    rows = _rows(found, queue, class_name, by_class=bool(by))
+    values = {row: _values(found, row, chosen, queue) for row in rows}
+    return Answer(found, queue, class_name, bool(by), chosen, values)
 
 
-def bottleneck(runs: Sequence[Measured]) -> str:
-    """The queue called ``bottleneck``, or else the one whose link was busiest over all runs."""
-    busy = _busy(runs)
-    if not busy:
-        raise RecordingError("the recording has no queue")
-    return "bottleneck" if "bottleneck" in busy else max(busy, key=lambda name: (busy[name], name))
+def _values(
+    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
+) -> dict[str, Mapping[int, float | None]]:
+    """The values of a row; none where another cell has the queue and this one does not."""
+    cell, class_name = row
+    if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
+        return {m.name: dict.fromkeys(run.seed for run in results.runs(cell)) for m in metrics}
+    return {m.name: results.values(m.name, cell, queue=queue, class_name=class_name) for m in metrics}
 
 
-def judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
-    if class_name == EVERY_CLASS or any(class_name not in run.run.plan.elsewhere(queue) for run in runs):
-        return queue
-    busy = {
-        name: ns
-        for name, ns in _busy(runs).items()
-        if any(class_name not in run.run.plan.elsewhere(name) for run in runs)
-    }
-    return max(busy, key=lambda name: (busy[name], name)) if busy else queue
+def _queues(results: Results, cell: Cell) -> set[str]:
+    return {name for run in results.measured(cell) for name, _ in run.queues}
 
 
-def _busy(runs: Sequence[Measured]) -> dict[str, int]:
-    """By queue, how long its link was busy in all runs together."""
-    busy: dict[str, int] = {}
-    for run in runs:
-        for (queue, class_name), totals in run.queues.items():
-            if class_name == EVERY_CLASS and totals.has_link:
-                busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
-    return busy
+def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
+    """What there are figures of; a cell without a finished run has a row where its case has swept values."""
+    cells = [cell for cell in results.cells if results.runs(cell) or (results.axes and not by_class)]
+    if not by_class:
+        return [Row(cell, class_name) for cell in cells]
+    plans = {cell: results.runs(cell)[0].plan for cell in cells}
+    return [
+        Row(cell, name) for cell, plan in plans.items() for name in classes_at(plan, queue or EVERY_QUEUE)
+    ]
 
 
-def _known(name: str, known: set[str], what: str) -> str:
-    if name in known:
-        return name
-    raise UsageError(f"there is no {what} `{name}`; there are {', '.join(f'`{k}`' for k in sorted(known))}")
+__all__ = ["HEADLINE", "Answer", "Row", "answer"]

@@ -106,12 +106,6 @@ def estimate_text(est: Estimate | None, unit: str) -> str:
     return f"{mean} ± {half}" if half else mean
 
 
-def estimate_cell(est: Estimate | None, unit: str, seeds: str = "") -> str:
-    """``38.72 ±0.21``, as tables have it; with ``(3 of 10)`` where only some ``seeds`` have a value."""
-    mean, half = estimate_parts(est, unit)
-    return (f"{mean} ±{half}" if half else mean) + (f" ({seeds})" if seeds else "")
-
-
 def with_unit(label: str, unit: str) -> str:
     """``goodput [Mbit/s]``: what a row or column of values in ``unit`` is called."""
     of = display_unit(unit)

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from aqmlab.answers import bottleneck, judged
 from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
 from aqmlab.figures import counted, left_out
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Experiment, Run
 from aqmlab.stopping import raise_if_stopped
@@ -208,7 +208,7 @@ class Results:
         Parameters
         ----------
         metrics, queue, class_name
-            As of :func:`aqmlab.cells.cells_of`.
+            As of :func:`aqmlab.answer`.
         library
             ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
 
@@ -221,9 +221,9 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
-        from aqmlab.cells import cells_of
+        from aqmlab.answers import answer
 
-        return cells_of(self, metrics, queue=queue, class_name=class_name).to_frame(library)
+        return answer(self, metrics, queue=queue, class_name=class_name).to_frame(library)
 
     def axis(self, name: str) -> Axis:
         """An axis by its name, or by any tail of it that no other axis has.
@@ -262,6 +262,17 @@ class Results:
     def runs(self, cell: Cell) -> tuple[Run, ...]:
         """The finished runs of a cell, seeds ascending."""
         return self._runs[cell]
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the finished runs, each once, in the order of the cells."""
+        every = (run for runs in self._runs.values() for run in runs)
+        return tuple({run.manifest.plan_digest: run.plan for run in every}.values())
+
+    @cached_property
+    def finished_seeds(self) -> tuple[int, ...]:
+        """The seeds with a finished run of at least one cell, ascending."""
+        return tuple(sorted({run.seed for runs in self._runs.values() for run in runs}))
 
     def measured(self, cell: Cell) -> tuple[Measured, ...]:
         """Counts, integrals and distributions of the runs of a cell.
@@ -349,7 +360,7 @@ class Results:
         runs = self.measured(cell)
         everywhere = self._bottleneck
         there = any((everywhere, EVERY_CLASS) in run.queues for run in runs)
-        return judged(runs, everywhere if there else bottleneck(runs), class_name)
+        return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     @cached_property
     def _bottleneck(self) -> str:
@@ -418,6 +429,36 @@ class Results:
         return {run.path: i for i, run in enumerate(self._distinct)}
 
 
+def bottleneck(runs: Sequence[Measured]) -> str:
+    """The queue called ``bottleneck``, or else the one whose link was busiest over all runs."""
+    busy = _busy(runs)
+    if not busy:
+        raise RecordingError("the recording has no queue")
+    return "bottleneck" if "bottleneck" in busy else max(busy, key=lambda name: (busy[name], name))
+
+
+def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
+    """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
+    if class_name == EVERY_CLASS or any(class_name not in run.run.plan.elsewhere(queue) for run in runs):
+        return queue
+    busy = {
+        name: ns
+        for name, ns in _busy(runs).items()
+        if any(class_name not in run.run.plan.elsewhere(name) for run in runs)
+    }
+    return max(busy, key=lambda name: (busy[name], name)) if busy else queue
+
+
+def _busy(runs: Sequence[Measured]) -> dict[str, int]:
+    """By queue, how long its link was busy in all runs together."""
+    busy: dict[str, int] = {}
+    for run in runs:
+        for (queue, class_name), totals in run.queues.items():
+            if class_name == EVERY_CLASS and totals.has_link:
+                busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
+    return busy
+
+
 def axis_named(axes: Sequence[Axis], name: str) -> Axis:
     """An axis by its name, or by any tail of it that no other axis has.
 
@@ -460,5 +501,6 @@ __all__ = [
     "Missing",
     "Results",
     "axis_named",
+    "bottleneck",
     "short_names",
 ]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import aqmlab
-from aqmlab.answers import table
+from aqmlab.answers import answer
 from aqmlab.claims import read_claims, score
 from aqmlab.metrics import find, flow_goodput, measure
 from aqmlab.paths import load_results
@@ -55,9 +55,9 @@ def goodput(run, classes):
 
 @pytest.mark.parametrize("queue", ACROSS)
 def test_the_goodput_at_a_queue_is_that_of_the_flows_that_cross_it(lot, queue):
-    answer = table(lot, ["goodput_bps"], queue=queue)
+    found = answer(lot, ["goodput_bps"], queue=queue)
     for run in measure(lot):
-        value = answer.values[run.run.arm]["goodput_bps"][run.run.seed]
+        value = found.by_seed(run.run.arm, "goodput_bps")[run.run.seed]
         if ACROSS[queue]:
             assert value == pytest.approx(goodput(run, ACROSS[queue]), rel=1e-12)
         else:
@@ -89,8 +89,8 @@ def test_every_figure_of_flows_is_of_those_that_cross_the_queue(lot):
 def test_what_is_asked_of_all_queues_is_of_all_flows_and_nothing_else(lot):
     run = measure(lot)[0]
     everybody = {flow.class_name for flow in run.flows}
-    whole = table(lot, queue="*")
-    assert whole.values["DropTail"]["goodput_bps"][1] == pytest.approx(goodput(run, everybody))
+    whole = answer(lot, queue="*")
+    assert whole.by_seed("DropTail", "goodput_bps")[1] == pytest.approx(goodput(run, everybody))
     assert whole.estimate("DropTail", "utilisation_percent") is None
     assert whole.estimate("DropTail", "queueing_delay_p95_s") is None
     assert find("goodput_efficiency_percent").compute(run, "*", "*") is None
@@ -126,11 +126,11 @@ def test_a_class_is_judged_by_a_queue_that_it_crosses(lot):
     judged = {name: results.queue_of(cell, name) for name in ("long", "near", "far", "back")}
     assert judged == {"long": results.queue_of(cell), "near": "hop1", "far": "hop2", "back": "hop1-reverse"}
     for name, queue in judged.items():
-        answer = table(lot, class_name=name)
-        assert answer.queue == queue
+        found = answer(lot, class_name=name)
+        assert found.queue == queue
         for metric in ("goodput_bps", "drop_percent", "queueing_delay_p95_s"):
             same = results.values(metric, cell, class_name=name)
-            assert answer.values["DropTail"][metric] == same
+            assert found.by_seed("DropTail", metric) == same
             assert same == results.values(metric, cell, class_name=name, queue=queue)
             assert None not in same.values()
 
@@ -161,7 +161,7 @@ def test_the_table_says_whose_figures_it_has(lot, aqmlab_cli):
     assert "all queues: every flow of the network" in everywhere
     assert "utilisation" not in everywhere
     asked = json.loads(aqmlab_cli("report", lot.path, "--queue", "hop2", "--json").stdout)
-    assert asked["queue"] == "hop2"
+    assert asked["queues"] == ["hop2"]
     assert asked["crossed_by"] == ["long", "far"]
     assert json.loads(aqmlab_cli("report", lot.path, "--queue", "*", "--json").stdout)["crossed_by"] == [
         *("long", "near", "far", "back")
@@ -176,6 +176,6 @@ def test_where_all_flows_cross_the_queue_nothing_is_said_of_it(experiment, aqmla
 def test_the_two_sides_of_a_comparison_are_of_the_queue(lot):
     found = aqmlab.compare(f"{lot.path}:DropTail", ":RED", metrics=["goodput_bps"], queue="hop2")
     (one,) = found.compared
-    assert one.first.mean == table(lot, queue="hop2").estimate("DropTail", "goodput_bps").mean
+    assert one.first.mean == answer(lot, queue="hop2").estimate("DropTail", "goodput_bps").mean
     whole = aqmlab.compare(f"{lot.path}:DropTail", ":RED", metrics=["goodput_bps"], queue="*")
     assert whole.compared[0].first.mean > one.first.mean

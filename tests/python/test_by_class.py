@@ -47,27 +47,27 @@ def mixed(tmp_path_factory):
 
 
 def test_each_class_has_its_own_figures(mixed):
-    table = aqmlab.table_by_class(mixed)
+    table = aqmlab.answer(mixed, by="class")
     assert table.classes == ("ftp", "sack", "udp")
     assert [(cell.arm, name) for cell, name in table.rows] == [
         (arm, name) for arm in ("DropTail", "RED") for name in table.classes
     ]
     by_seed = {run.run.seed: run for run in measure(mixed) if run.run.arm == "RED"}
     for name, count in (("ftp", 2), ("sack", 3), ("udp", 1)):
-        assert table.estimate("RED", name, "flows").mean == count
+        assert table.estimate("RED", "flows", name).mean == count
         sums = [sum(flow_goodput(run, f) for f in run.flows_of(name)) for run in by_seed.values()]
-        goodput = table.estimate("RED", name, "goodput_bps")
+        goodput = table.estimate("RED", "goodput_bps", name)
         assert goodput.mean == pytest.approx(sum(sums) / 3)
         assert goodput.n == 3
         assert goodput.half_width is not None
-        assert table.estimate("RED", name, "goodput_per_flow_bps").mean == pytest.approx(goodput.mean / count)
-    shares = [table.estimate("RED", name, "goodput_share_percent").mean for name in table.classes]
+        assert table.estimate("RED", "goodput_per_flow_bps", name).mean == pytest.approx(goodput.mean / count)
+    shares = [table.estimate("RED", "goodput_share_percent", name).mean for name in table.classes]
     assert sum(shares) == pytest.approx(100)
-    assert table.estimate("RED", "udp", "retransmissions") is None
-    assert table.estimate("RED", "udp", "round_trip_mean_s") is None
-    assert table.estimate("RED", "ftp", "retransmissions").mean > 0
+    assert table.estimate("RED", "retransmissions", "udp") is None
+    assert table.estimate("RED", "round_trip_mean_s", "udp") is None
+    assert table.estimate("RED", "retransmissions", "ftp").mean > 0
     # Nothing is ECN-capable.
-    assert "mark_percent" not in [metric.name for metric in table.metrics]
+    assert "mark_percent" not in [metric.name for metric in table.shown]
 
 
 def test_the_mean_rtt_is_the_way_and_the_waiting(mixed):
@@ -87,19 +87,19 @@ def test_the_mean_rtt_is_the_way_and_the_waiting(mixed):
 
 def test_a_class_is_judged_on_its_whole_way_unless_a_queue_is_named(tmp_path):
     lot = aqmlab.run(LOT | {"runs": 2}, output=tmp_path / "lot", report=False)
-    table = aqmlab.table_by_class(lot)
+    table = aqmlab.answer(lot, by="class")
     assert table.classes == ("long", "near", "far", "back")
-    at_hop2 = aqmlab.table_by_class(lot, queue="hop2")
-    assert at_hop2.classes == ("long", "far")
+    at_hop2 = aqmlab.answer(lot, queue="hop2", by="class")
+    assert at_hop2.crossed_by == ("long", "far")
     drops = [
-        each.estimate("DropTail", "long", "drop_percent").mean
-        for each in (table, at_hop2, aqmlab.table_by_class(lot, queue="hop1"))
+        each.estimate("DropTail", "drop_percent", "long").mean
+        for each in (table, at_hop2, aqmlab.answer(lot, queue="hop1", by="class"))
     ]
     assert drops[0] >= max(drops[1:]) > 0
     with pytest.raises(UsageError, match="no queue `hop3`"):
-        aqmlab.table_by_class(lot, queue="hop3")
-    with pytest.raises(UsageError, match="class `near`"):
-        at_hop2.estimate("DropTail", "near", "flows")
+        aqmlab.answer(lot, queue="hop3", by="class")
+    with pytest.raises(UsageError, match="class in this answer `near`"):
+        at_hop2.estimate("DropTail", "flows", "near")
 
 
 def test_the_command_prints_a_row_for_each_class(mixed, aqmlab_cli):
@@ -111,11 +111,11 @@ def test_the_command_prints_a_row_for_each_class(mixed, aqmlab_cli):
     assert (mixed.path / "report.html").is_file()
     one = aqmlab_cli("report", mixed.path, "--by", "class", "--metric", "jain_index", "--json")
     found = json.loads(one.stdout)
-    assert [(row["arm"], row["class"]) for row in found["classes"]][:2] == [
+    assert [(row["arm"], row["class"]) for row in found["cells"]][:2] == [
         ("DropTail", "ftp"),
         ("DropTail", "sack"),
     ]
-    assert found["classes"][0]["values"]["jain_index"]["n"] == 3
+    assert found["cells"][0]["values"]["jain_index"]["n"] == 3
     wrong = aqmlab_cli("report", mixed.path, "--by", "flow")
     assert wrong.returncode == 2
     assert "class" in wrong.stderr
@@ -128,7 +128,7 @@ def test_a_sweep_has_them_by_cell(tmp_path, aqmlab_cli):
     scenario["traffic"] = copy.deepcopy(MIXED["traffic"])
     sweep = aqmlab.sweep(scenario, store=tmp_path / "store")
     results = sweep.wait()
-    table = aqmlab.table_by_class(results)
+    table = aqmlab.answer(results, by="class")
     assert len(table.rows) == 3 * len(results.cells)
     told = aqmlab_cli("report", results.path, "--by", "class")
     assert told.returncode == 0
@@ -138,7 +138,7 @@ def test_a_sweep_has_them_by_cell(tmp_path, aqmlab_cli):
     cell, name = table.rows[-1]
     assert rows[-1]["class"] == name
     assert rows[-1]["arm"] == cell.arm
-    assert float(rows[-1]["goodput_bps"]) == table.estimate(cell, name, "goodput_bps").mean
+    assert float(rows[-1]["goodput_bps"]) == table.estimate(cell, "goodput_bps", name).mean
     page = (results.path / "report.html").read_text()
     assert "By class of traffic" in page
 
@@ -202,13 +202,13 @@ def test_the_report_says_whose_figures_it_has(tmp_path):
 
 
 def test_the_table_of_classes_is_short_in_a_session_and_a_frame(mixed):
-    table = aqmlab.table_by_class(mixed, "goodput_bps")
+    table = aqmlab.answer(mixed, "goodput_bps", by="class")
     assert repr(table).startswith(
-        "<ClassTable of 'Mixed': 1 metric of ftp, sack, udp; each class on its whole way"
+        "<Answer of 'Mixed': 1 metric of ftp, sack, udp; each class on its whole way"
     )
     assert len(repr(table)) < 200
     assert "<td" in table._repr_html_()
     assert str(table).splitlines()[0] == "Mixed"
-    columns = table._columns()
+    columns = table._frame_columns()
     assert list(columns) == ["arm", "class", "seed", "goodput_bps"]
     assert all(len(values) == 2 * 3 * 3 for _, values in columns.values())

@@ -51,8 +51,8 @@ def test_json_is_alone_on_stdout(aqmlab, small_file, tmp_path):
     ended = aqmlab("run", small_file, "-o", tmp_path / "out", "--runs", "1", "--json", "-q")
     answer = json.loads(ended.stdout)
     assert ended.stderr == ""
-    assert [arm["name"] for arm in answer["arms"]] == ["DropTail", "RED + ECN"]
-    goodput = answer["arms"][0]["values"]["goodput_bps"]
+    assert [cell["arm"] for cell in answer["cells"]] == ["DropTail", "RED + ECN"]
+    goodput = answer["cells"][0]["values"]["goodput_bps"]
     assert goodput["n"] == 1
     assert goodput["half_width"] is None
     assert goodput["mean"] == goodput["by_seed"]["1"]
@@ -254,7 +254,7 @@ def test_report_can_look_at_one_class_and_one_metric(aqmlab, experiment, tmp_pat
     answer = json.loads(aqmlab(*words, "--json").stdout)
     assert answer["class"] == "cbr"
     # 500 B every 40 ms is 100 kbit/s, headers of 28 B included; DropTail may lose some of it
-    assert answer["arms"][0]["values"]["goodput_bps"]["mean"] == pytest.approx(100_000, rel=0.1)
+    assert answer["cells"][0]["values"]["goodput_bps"]["mean"] == pytest.approx(100_000, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", ["series", "delay-cdf", "goodput-delay"])

@@ -96,7 +96,7 @@ def as_read(path):
     """All that the renamed tables of an experiment hold, through the package."""
     experiment = load(path)
     return {table: experiment.rows(table, "*", "ORDER BY ALL") for table in RENAMED}, str(
-        aqmlab.table(experiment)
+        aqmlab.answer(experiment)
     )
 
 
@@ -134,7 +134,7 @@ def test_a_present_recording_with_early_names_is_an_error(experiment, tmp_path):
     with pytest.raises(
         aqmlab.RecordingError, match=r"summary\.parquet` is corrupt: it has no column `initial_in"
     ):
-        aqmlab.table(load(path))
+        aqmlab.answer(load(path))
 
 
 @pytest.mark.parametrize("mixed", [True, False])

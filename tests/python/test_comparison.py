@@ -48,7 +48,7 @@ def test_two_arms_are_compared_seed_by_seed(experiment):
     found = aqmlab.compare(f"{experiment.path}:DropTail", ":RED + ECN", metrics=["goodput_bps"])
     assert (found.first, found.second, found.unpaired) == ("DropTail", "RED + ECN", ())
     (one,) = found.compared
-    a, b = (aqmlab.table(experiment).values[arm]["goodput_bps"] for arm in ("DropTail", "RED + ECN"))
+    a, b = (aqmlab.answer(experiment).by_seed(arm, "goodput_bps") for arm in ("DropTail", "RED + ECN"))
     test = scipy_stats.ttest_rel([b[1], b[2]], [a[1], a[2]])
     interval = test.confidence_interval(0.95)
     assert one.found.estimate.mean == pytest.approx((b[1] - a[1] + b[2] - a[2]) / 2)

@@ -113,25 +113,25 @@ NAMES = [
 
 
 def test_they_are_read_from_recordings(experiment):
-    table = aqmlab.table(experiment, metrics=NAMES)
-    of_pi = table.values["PI"]
+    table = aqmlab.answer(experiment, metrics=NAMES)
+    of_pi = {name: table.by_seed("PI", name) for name in NAMES}
     for seed in (1, 2):
         error = 100 * (of_pi["backlog_mean_packets"][seed] - 20) / 20
         assert of_pi["backlog_error_percent"][seed] == pytest.approx(error)
         assert 10 <= of_pi["backlog_reach_s"][seed] <= 40
         assert of_pi["backlog_settling_s"][seed] is None, "40 s are less than the minute that it must hold"
-        assert table.values["BLUE"]["probability_spread_percent"][seed] > 0
+        assert table.by_seed("BLUE", "probability_spread_percent")[seed] > 0
 
 
 def test_without_a_target_in_packets_or_a_probability_there_is_nothing_to_say(experiment):
-    values = aqmlab.table(experiment, metrics=NAMES).values
+    table = aqmlab.answer(experiment, metrics=NAMES)
     for arm, names in [("DropTail", NAMES[:4]), ("BLUE", NAMES[:3]), ("bytes", NAMES[:3])]:
-        assert all(value is None for name in names for value in values[arm][name].values()), arm
+        assert all(value is None for name in names for value in table.by_seed(arm, name).values()), arm
 
 
 def test_a_figure_that_some_seeds_lack_says_so(experiment):
-    table = aqmlab.table(experiment, metrics=NAMES)
-    table.values["PI"]["backlog_settling_s"][1] = 12.0
+    table = aqmlab.answer(experiment, metrics=NAMES)
+    table.by_seed("PI", "backlog_settling_s")[1] = 12.0
     assert table.defined_in("PI", "backlog_settling_s") == "1 of 2"
     assert table.defined_in("PI", "backlog_reach_s") == ""
     assert table.defined_in("BLUE", "backlog_settling_s") == ""

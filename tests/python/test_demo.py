@@ -21,11 +21,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
 
 
 @pytest.fixture(scope="module")
-def answer(demo: aqmlab.Experiment) -> aqmlab.Table:
-    return aqmlab.table(demo)
+def answer(demo: aqmlab.Experiment) -> aqmlab.Answer:
+    return aqmlab.answer(demo)
 
 
-def difference(answer: aqmlab.Table, arm: str, other: str, metric: str) -> aqmlab.Estimate:
+def difference(answer: aqmlab.Answer, arm: str, other: str, metric: str) -> aqmlab.Estimate:
     """The paired difference arm - other over the ten seeds, with its 95 % interval."""
     found = answer.difference(arm, other, metric)
     assert found is not None
@@ -39,21 +39,21 @@ def test_every_arm_ran_with_ten_seeds(demo: aqmlab.Experiment) -> None:
 
 
 @pytest.mark.parametrize("arm", ARMS[1:])
-def test_droptail_has_the_longest_queue(answer: aqmlab.Table, arm: str) -> None:
+def test_droptail_has_the_longest_queue(answer: aqmlab.Answer, arm: str) -> None:
     shorter = difference(answer, "DropTail", arm, "backlog_mean_packets")
     assert shorter.low is not None
     assert shorter.low > 0
 
 
 @pytest.mark.parametrize("arm", ARMS[1:])
-def test_no_red_beats_the_goodput_of_droptail(answer: aqmlab.Table, arm: str) -> None:
+def test_no_red_beats_the_goodput_of_droptail(answer: aqmlab.Answer, arm: str) -> None:
     gain = difference(answer, arm, "DropTail", "goodput_bps")
     assert gain.low is not None
     assert gain.low <= 0, "the whole interval lies above DropTail's goodput"
 
 
 @pytest.mark.parametrize("arm", PLAIN)
-def test_ecn_drops_less_than_the_same_queue_without(answer: aqmlab.Table, arm: str) -> None:
+def test_ecn_drops_less_than_the_same_queue_without(answer: aqmlab.Answer, arm: str) -> None:
     more = difference(answer, f"{arm} + ECN", arm, "drop_percent")
     assert more.high is not None
     assert more.high < 0
@@ -80,7 +80,7 @@ def test_adaptive_red_keeps_its_average_in_the_target_band(demo: aqmlab.Experime
 
 
 @pytest.mark.slow
-def test_the_words_below_the_table_of_the_readme_are_true(answer: aqmlab.Table) -> None:
+def test_the_words_below_the_table_of_the_readme_are_true(answer: aqmlab.Answer) -> None:
     def mean(arm: str, metric: str) -> float:
         found = answer.estimate(arm, metric)
         assert found is not None

@@ -53,7 +53,7 @@ def everything(path):
     found = load(path)
     names = found.runs[0].manifest.tables
     rows = {name: found.select(name, f"SELECT * FROM {name} ORDER BY ALL") for name in names}
-    return json.dumps(aqmlab.table(found).to_json() | {"path": ""}), rows
+    return json.dumps(aqmlab.answer(found).to_json() | {"path": ""}), rows
 
 
 def flip(file, place):
@@ -145,7 +145,7 @@ def test_tables_of_one_seed_in_the_directory_of_another_are_noticed(copied):
         (one / f"{name}.parquet").write_bytes((other / f"{name}.parquet").read_bytes())
         (other / f"{name}.parquet").write_bytes(kept)
     with pytest.raises(DamageError) as told:
-        aqmlab.table(load(copied))
+        aqmlab.answer(load(copied))
     assert len(told.value.reasons) == 4
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import aqmlab
-from aqmlab.answers import bottleneck, table
+from aqmlab.answers import answer
 from aqmlab.metrics import measure
+from aqmlab.results import bottleneck
 
 SCENARIO = """
 duration = "6s"
@@ -68,7 +69,7 @@ def test_inner_queues_have_books_of_their_own(experiment):
 
 
 def test_metrics_take_the_name_of_an_inner_queue(experiment):
-    results = table(experiment, queue="bottleneck/voice")
+    results = answer(experiment, queue="bottleneck/voice")
     drops = results.estimate("classes", "drop_percent")
     assert drops is not None
     assert drops.mean == pytest.approx(50, abs=1)

@@ -99,8 +99,8 @@ def test_json_has_the_verdicts(aqmlab_cli, router, tiny_file, tmp_path):
     assert [v["faithful"] for v in answer["verdicts"]] == [True, False]
     assert answer["verdicts"][1]["lateness"]["p99_ns"] == 2_300_000
     assert answer["verdicts"][0]["remarks"] == ["tcp.min_rto of `ftp` cannot be set: the kernel's 200ms hold"]
-    assert answer["arms"][0]["values"]["timeouts_per_flow"]["mean"] is None
-    assert answer["arms"][0]["values"]["goodput_bps"]["mean"] > 0
+    assert answer["cells"][0]["values"]["timeouts_per_flow"]["mean"] is None
+    assert answer["cells"][0]["values"]["goodput_bps"]["mean"] > 0
     assert not (tmp_path / "out" / "report.html").exists()
     assert [v["capture_failure"] for v in answer["verdicts"]] == [None, None]
 

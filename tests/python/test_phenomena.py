@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.answers import HEADLINE, table
+from aqmlab.answers import HEADLINE, answer
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Window, find, measure
 from aqmlab.metrics.phenomena import long_lived
@@ -185,7 +185,7 @@ def test_synchronisation_needs_every_loss(scene, experiment):
 
 def test_metrics_that_a_scenario_names_are_in_its_table(scene, tmp_path):
     assert scene.metrics == ("rtt_bias_exponent",)
-    results = table(scene)
+    results = answer(scene)
     assert [metric.name for metric in results.metrics] == [*HEADLINE, "rtt_bias_exponent"]
     assert results.estimate("main", "rtt_bias_exponent") is not None
     with pytest.raises(
@@ -235,5 +235,5 @@ def phenomena(tmp_path_factory):
         of_file = aqmlab.run(
             SCENARIOS / f"{name}.toml", output=folder / name, runs=5, arms=chosen, report=False
         )
-        found[name] = table(of_file, list(of_file.metrics))
+        found[name] = answer(of_file, list(of_file.metrics))
     return found

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats as scipy_stats
 
 import aqmlab
-from aqmlab.cells import cells_of
+from aqmlab.answers import answer
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
@@ -110,7 +110,7 @@ def test_heat_maps_show_means_and_differences_hatch_what_may_be_chance(noisy):
     figure = drawn(noisy, "differences", View(arms=["RED", "PI"]))
     axes = figure.axes[0]
     assert axes.get_title() == "PI − RED"
-    of_metric = differences(cells_of(noisy, [DELAY]), find(DELAY))
+    of_metric = differences(answer(noisy, [DELAY]), find(DELAY))
     doubtful = [c for c in of_metric.between("PI", "RED") if not c.stands]
     assert 0 < len(doubtful) < len(RATES) * len(COUNTS)
     hatched = [patch for patch in axes.patches if patch.get_hatch()]
@@ -160,7 +160,7 @@ def test_flows_are_compared_by_their_goodput(experiment):
     (axes,) = bar.axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["ftp 0", "ftp 1", "ftp 2", "cbr 0"]
     total = sum(patch.get_height() for patch in axes.patches if patch.get_hatch() == "////")
-    mean = aqmlab.table(experiment).estimate("RED + ECN", "goodput_bps").mean
+    mean = aqmlab.answer(experiment).estimate("RED + ECN", "goodput_bps").mean
     assert total == pytest.approx(mean / 1e6)
     box = aqmlab.figure(experiment.path, "box", over="flows")
     assert [text.get_text() for text in box.axes[0].get_xticklabels()] == ["ftp", "cbr"]

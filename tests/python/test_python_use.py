@@ -13,7 +13,6 @@ import pytest
 
 import aqmlab
 from aqmlab.both import Both
-from aqmlab.cells import cells_of
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import HostError, ScenarioError, UsageError
 from aqmlab.grid import text_of
@@ -38,7 +37,7 @@ def swept(tmp_path_factory):
 @pytest.fixture(scope="module")
 def things(experiment, swept, tmp_path_factory):
     """One of every public class."""
-    table = aqmlab.table(experiment)
+    table = aqmlab.answer(experiment)
     results = aqmlab.load_results(swept.path)
     comparison = aqmlab.compare(f"{experiment.path}:DropTail", ":RED + ECN")
     file = tmp_path_factory.mktemp("claims") / "claims.toml"
@@ -48,19 +47,19 @@ def things(experiment, swept, tmp_path_factory):
     return {
         "Experiment": experiment,
         "Run": experiment.runs[0],
-        "Table": table,
+        "Answer": table,
         "Estimate": table.estimate("DropTail", "goodput_bps"),
         "Results": results,
         "Cell": results.cells[0],
         "Axis": results.axes[0],
-        "Cells": cells_of(results, ["goodput_bps", "drop_percent"]),
+        "Cells": aqmlab.answer(results, ["goodput_bps", "drop_percent"]),
         "Comparison": comparison,
         "Compared": comparison.compared[0],
         "Sweep": swept,
         "Scored": scored,
         "Series": series.queue,
         "RunSeries": series,
-        "Answer": aqmlab.query("SELECT arm, seed, events FROM runs", swept.path.parent.parent),
+        "QueryResult": aqmlab.query("SELECT arm, seed, events FROM runs", swept.path.parent.parent),
         "Measured": results.measured(results.cells[0])[0],
         "Flows": results.measured(results.cells[0])[0].flows,
         "Both": Both(experiment.path, experiment, experiment, comparison),
@@ -71,14 +70,14 @@ def test_every_repr_is_short(things):
     for name, thing in things.items():
         text = repr(thing)
         assert len(text) < 500, (name, len(text))
-        assert name in text
+        assert {"Cells": "Answer"}.get(name, name) in text
         assert text.count("\n") < 3
     assert repr(things["Experiment"]).startswith(
         "<Experiment 'Small': 2 arms (DropTail, RED + ECN), seeds 1 to 2, 4 finished runs, in '"
     )
-    assert "7 metrics" not in repr(things["Table"])
-    assert repr(things["Table"]).startswith(
-        "<Table of 'Small': 11 metrics of DropTail, RED + ECN; queue bottleneck"
+    assert "7 metrics" not in repr(things["Answer"])
+    assert repr(things["Answer"]).startswith(
+        "<Answer of 'Small': 11 metrics of DropTail, RED + ECN; queue bottleneck"
     )
     assert "8 cells over rate, count" in repr(things["Results"])
     assert repr(things["Sweep"]).startswith("<Sweep ended: 16 of 16 runs done, in ")
@@ -86,13 +85,13 @@ def test_every_repr_is_short(things):
 
 def test_a_printed_table_is_that_of_the_command_line(things, aqmlab_cli):
     seen = aqmlab_cli("report", things["Experiment"].path).stdout
-    table = things["Table"]
+    table = things["Answer"]
     assert text_of(table.grid().lines()) in seen
     assert str(table.grid()) in str(table)
     assert table.footnote() in str(table)
 
 
-HTML = ("Experiment", "Table", "Estimate", "Results", "Cells", "Comparison", "Scored", "Answer", "Both")
+HTML = ("Experiment", "Answer", "Estimate", "Results", "Cells", "Comparison", "Scored", "QueryResult", "Both")
 
 
 @pytest.mark.parametrize("name", HTML)
@@ -116,7 +115,7 @@ def test_what_a_notebook_shows_of_an_experiment(things):
 def test_texts_of_a_scenario_are_no_markup(experiment):
     evil = "<script>alert(1)</script> & <b>"
     named = replace(experiment, title=evil, question=evil)
-    for html in (named._repr_html_(), aqmlab.table(named)._repr_html_()):
+    for html in (named._repr_html_(), aqmlab.answer(named)._repr_html_()):
         assert "<script" not in html
         assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;" in html
 
@@ -133,7 +132,7 @@ def test_what_cannot_be_read_is_told_in_the_notebook(experiment, tmp_path):
     assert "summary.parquet" in html
 
 
-FRAMES = ("Table", "Cells", "Comparison", "Series", "Answer", "Flows")
+FRAMES = ("Answer", "Cells", "Comparison", "Series", "QueryResult", "Flows")
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -149,13 +148,14 @@ def test_arrow_streams_have_the_columns(things, name):
 
 
 def test_a_table_has_a_row_a_run(things):
-    columns = things["Table"]._frame_columns()
+    columns = things["Answer"]._frame_columns()
     assert list(columns)[:3] == ["arm", "seed", "goodput_bps"]
     assert columns["arm"][1] == ["DropTail", "DropTail", "RED + ECN", "RED + ECN"]
     assert columns["seed"][1] == [1, 2, 1, 2]
-    values = things["Table"].values
     assert columns["mark_percent"][1] == [
-        values[arm]["mark_percent"][seed] for arm in things["Table"].arms for seed in (1, 2)
+        things["Answer"].by_seed(arm, "mark_percent")[seed]
+        for arm in things["Answer"].arms
+        for seed in (1, 2)
     ]
     swept = things["Cells"]._frame_columns()
     assert list(swept) == ["rate", "count", "arm", "seed", "goodput_bps", "drop_percent"]
@@ -165,7 +165,7 @@ def test_a_table_has_a_row_a_run(things):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(things, library):
     pytest.importorskip(library)
-    frame = things["Table"].to_frame(library)
+    frame = things["Answer"].to_frame(library)
     assert list(frame.columns)[:3] == ["arm", "seed", "goodput_bps"]
     assert list(frame["seed"]) == [1, 2, 1, 2]
     flows = things["Experiment"].to_frame("flows", library)
@@ -177,7 +177,7 @@ def test_data_frames(things, library):
 def test_without_a_library_of_frames_the_package_is_named(things):
     program = (
         "import sys; sys.modules['pandas'] = sys.modules['polars'] = None\n"
-        f"import aqmlab; table = aqmlab.table(aqmlab.load({str(things['Experiment'].path)!r}))\n"
+        f"import aqmlab; table = aqmlab.answer(aqmlab.load({str(things['Experiment'].path)!r}))\n"
         "for library in (None, 'pandas', 'polars', 'panda'):\n"
         "    try: table.to_frame(library)\n"
         "    except aqmlab.AqmlabError as error: print(type(error).__name__, error)\n"
@@ -193,7 +193,7 @@ def test_without_a_library_of_frames_the_package_is_named(things):
 
 
 def test_wrong_names_are_told_with_the_nearest(things):
-    table, cells = things["Table"], things["Cells"]
+    table, cells = things["Answer"], things["Cells"]
     wrong = {
         "there is no arm `Droptail`; did you mean `DropTail`?": lambda: table.estimate(
             "Droptail", "goodput_bps"
@@ -204,10 +204,10 @@ def test_wrong_names_are_told_with_the_nearest(things):
         ),
         "there is no arm `RED`": lambda: table.defined_in("RED", "goodput_bps"),
         "there is no metric `godput_bps`; did you mean `goodput_bps`?": lambda: cells.estimate(
-            "godput_bps", things["Results"].cells[0]
+            things["Results"].cells[0], "godput_bps"
         ),
-        "there is no cell `X": lambda: cells.estimate("goodput_bps", aqmlab.Cell((), "X")),
-        "there is no metric in this table `backlog_error_percent`": lambda: table.estimate(
+        "there is no cell `X": lambda: cells.estimate(aqmlab.Cell((), "X"), "goodput_bps"),
+        "there is no metric in this answer `backlog_error_percent`": lambda: table.estimate(
             "DropTail", "backlog_error_percent"
         ),
         "there is no table `flow`; did you mean `flows`?": lambda: things["Experiment"].to_frame("flow"),
@@ -257,7 +257,7 @@ def test_one_name_is_a_list_of_one(small, tmp_path):
     )
     assert done.arms == ("RED + ECN",)
     assert (done.runs[0].path / "packets.pcapng").stat().st_size > 0
-    table = aqmlab.table(done, "goodput_bps")
+    table = aqmlab.answer(done, "goodput_bps")
     assert [metric.name for metric in table.metrics] == ["goodput_bps"]
     with pytest.raises(UsageError, match="there is no arm `RED`; there are `DropTail`, `RED \\+ ECN`"):
         aqmlab.run(small, output=tmp_path / "other", arms="RED")

@@ -88,7 +88,7 @@ def test_a_run_alone_can_be_opened(experiment):
     run = experiment.runs[0]
     alone = load(run.path)
     assert (alone.arms, alone.seeds, len(alone.runs)) == ((run.arm,), (run.seed,), 1)
-    assert aqmlab.table(alone).estimate(run.arm, "goodput_bps").half_width is None
+    assert aqmlab.answer(alone).estimate(run.arm, "goodput_bps").half_width is None
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_corrupt_table_is_named(copied):
     content[-20:] = b"\0" * 20
     victim.write_bytes(content)
     with pytest.raises(aqmlab.RecordingError, match=r"seed-2/summary\.parquet. is corrupt"):
-        aqmlab.table(load(copied))
+        aqmlab.answer(load(copied))
 
 
 def test_a_missing_table_is_named(copied):
@@ -135,7 +135,7 @@ def test_a_run_that_never_finished_is_missing_and_not_an_error(copied):
     shutil.rmtree(copied / "droptail" / "seed-2")
     rest = load(copied)
     assert rest.missing == (("DropTail", 2),)
-    assert aqmlab.table(rest).estimate("DropTail", "goodput_bps").n == 1
+    assert aqmlab.answer(rest).estimate("DropTail", "goodput_bps").n == 1
 
 
 def test_before_results_version_5_goodput_is_what_was_delivered_in_order(copied):

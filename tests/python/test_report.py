@@ -56,7 +56,7 @@ def test_the_page_is_of_moderate_size(page):
 
 
 def test_the_page_says_what_was_asked_and_found(page, experiment):
-    results = aqmlab.table(experiment)
+    results = aqmlab.answer(experiment)
     text = html.unescape(page)
     assert "Does it run?" in text
     assert answer(results).replace(" ± ", "\u00a0±\u00a0")[:60] in text.replace("\u00a0%", " %").replace(
@@ -117,7 +117,7 @@ def test_a_report_of_one_run_alone(experiment, tmp_path):
 
 
 def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chance(experiment):
-    results = aqmlab.table(experiment)
+    results = aqmlab.answer(experiment)
     means = {arm: results.estimate(arm, "queueing_delay_p95_s").mean for arm in results.arms}
     best = min(means, key=means.get)
     assert best_arm(results) == best
@@ -232,7 +232,7 @@ def test_a_run_that_ends_at_its_begin_has_a_report_without_figures(
     small["stop"] = {"at": "6s", "condition": {"queue": "bottleneck", "arrivals": 1}}
     ended = aqmlab.run(small, output=tmp_path / "ended", jobs=1)
     assert all(run.t1_ns == 0 for run in ended.runs)
-    answer = aqmlab.table(ended)
+    answer = aqmlab.answer(ended)
     assert answer.estimate("DropTail", "goodput_bps") is None
     assert answer.estimate("DropTail", "backlog_mean_packets") is None
     assert "DropTail" in aqmlab.report(ended.path).read_text(encoding="utf-8")

@@ -62,13 +62,13 @@ def test_an_experiment_has_a_cell_for_each_arm(experiment):
 
 def test_values_are_those_of_the_table(experiment):
     results = load_results(experiment.path)
-    table = aqmlab.table(experiment)
+    table = aqmlab.answer(experiment)
     for cell in results.cells:
         for name in ("goodput_bps", "queueing_delay_p99_s", "mark_percent"):
-            assert results.values(name, cell) == table.values[cell.arm][name]
-    ftp = aqmlab.table(experiment, ["goodput_bps"], class_name="ftp").values["DropTail"]["goodput_bps"]
+            assert results.values(name, cell) == table.by_seed(cell, name)
+    ftp = aqmlab.answer(experiment, ["goodput_bps"], class_name="ftp").by_seed("DropTail", "goodput_bps")
     assert results.values("goodput_bps", results.cells[0], class_name="ftp") == ftp
-    assert ftp != table.values["DropTail"]["goodput_bps"]
+    assert ftp != table.by_seed("DropTail", "goodput_bps")
 
 
 def test_the_tables_are_read_once(experiment, monkeypatch):

@@ -73,7 +73,7 @@ def test_arms_share_their_arrivals(experiment):
 
 
 def test_marks_take_the_place_of_drops(experiment):
-    answer = aqmlab.table(experiment, ["drop_early_percent", "mark_percent"])
+    answer = aqmlab.answer(experiment, ["drop_early_percent", "mark_percent"])
     assert answer.estimate("RED + ECN", "mark_percent").mean > 0
     assert answer.estimate("DropTail", "mark_percent") is None
     assert answer.estimate("DropTail", "drop_early_percent").mean == 0

@@ -73,7 +73,7 @@ SHORT = {
 
 def test_a_recording_has_its_hurst_parameter_and_its_figure(tmp_path):
     experiment = aqmlab.run(SHORT, output=tmp_path / "short", report=False)
-    values = aqmlab.table(experiment, metrics=["hurst"]).values["main"]["hurst"]
+    values = aqmlab.answer(experiment, metrics=["hurst"]).by_seed("main", "hurst")
     assert 0 < values[1] < 1.2
     drawn = aqmlab.plot(experiment.path, "variance-time", tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "scale [s]" in drawn
@@ -85,7 +85,7 @@ def test_a_recording_has_its_hurst_parameter_and_its_figure(tmp_path):
 def test_too_few_samples_have_no_hurst_parameter(tmp_path):
     coarse = SHORT | {"record": {"queues": "1s", "flows": "0s"}}
     experiment = aqmlab.run(coarse, output=tmp_path / "coarse", report=False)
-    assert aqmlab.table(experiment, metrics=["hurst"]).values["main"]["hurst"][1] is None
+    assert aqmlab.answer(experiment, metrics=["hurst"]).by_seed("main", "hurst")[1] is None
     with pytest.raises(UsageError, match="400 samples"):
         aqmlab.plot(experiment.path, "variance-time", tmp_path / "figure.svg")
 
@@ -93,7 +93,7 @@ def test_too_few_samples_have_no_hurst_parameter(tmp_path):
 @pytest.mark.slow
 def test_heavy_tailed_sources_make_self_similar_input(tmp_path):
     scenario = ROOT / "scenarios" / "self_similar.toml"
-    table = aqmlab.table(
+    table = aqmlab.answer(
         aqmlab.run(scenario, output=tmp_path / "runs", jobs=2, report=False), metrics=["hurst"]
     )
     pareto, exponential = (table.estimate(arm, "hurst") for arm in ("Pareto", "exponential"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from aqmlab.answers import table
+from aqmlab.answers import answer
 from aqmlab.metrics import measure
 from aqmlab.plots.kinds import series
 from aqmlab.recording import Run
@@ -37,7 +37,7 @@ def test_stalls_come_with_the_series_of_a_run(stalled, experiment):
 
 def test_the_figure_shades_them_in_the_column_of_their_arm(stalled):
     runs = measure(stalled)
-    figure = series(stalled, runs, table(stalled, measured=runs))
+    figure = series(stalled, runs, answer(stalled))
     first, second = figure.axes[0], figure.axes[1]
     said = "stall: the router stood still"
     (stripe,) = [patch for patch in first.patches if patch.get_label() == said]

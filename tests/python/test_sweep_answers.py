@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from aqmlab.cells import Cells, cells_of
+from aqmlab.answers import Row
+from aqmlab.answers import answer as answer_of
 from aqmlab.metrics import EVERY_CLASS, find
 from aqmlab.reports.answer import best_arms
 from aqmlab.reports.sweep.answer import answer
@@ -19,29 +21,29 @@ from synthetic_sweep import DELAY, QUEUE, synthetic
 
 
 def test_the_answer_counts_the_cases(grid):
-    cells = cells_of(grid)
-    assert answer(cells, [differences(cells, metric) for metric in cells.metrics]) == (
+    cells = answer_of(grid)
+    assert answer(cells, [differences(cells, metric) for metric in cells.shown]) == (
         "P95 queueing delay is lower in 8 of 12 cases with PI than with RED; in 4 the difference is not"
         " significant. Goodput is lower in 12 of 12 cases with PI than with RED."
     )
 
 
 def test_the_answer_of_many_arms_says_how_often_each_is_ahead():
-    cells = cells_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
-    said = answer(cells, [differences(cells, metric) for metric in cells.metrics])
+    cells = answer_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
+    said = answer(cells, [differences(cells, metric) for metric in cells.shown])
     assert re.match(r"PI has the shortest p95 queueing delay in \d+ of 12 cases \(significantly in 8\)", said)
     assert said.endswith("DropTail has the highest goodput in 12 of 12 cases (significantly in 12).")
 
 
 def test_the_answer_of_one_arm_is_a_range():
-    cells = cells_of(synthetic(arms=["RED"], seeds=5))
+    cells = answer_of(synthetic(arms=["RED"], seeds=5))
     said = answer(cells, [])
     assert "(rate 50Mbit, count 5) to" in said
     assert "(rate 5Mbit, count 80)." in said
 
 
 def test_differences_are_paired_and_stand_by_holm_over_the_cases(grid):
-    cells = cells_of(grid)
+    cells = answer_of(grid)
     found = differences(cells, find(DELAY))
     assert found.pairs == (("PI", "RED"),)
     p_values = []
@@ -62,15 +64,15 @@ def test_differences_are_paired_and_stand_by_holm_over_the_cases(grid):
 
 
 def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
-    cells = cells_of(synthetic(arms=["RED", "PI"], seeds=10), ["goodput_bps"])
+    cells = answer_of(synthetic(arms=["RED", "PI"], seeds=10), ["goodput_bps"])
     spread = np.array([-1.0, 1.0] * 5)
     values = {}
     for i, (_, (red, pi)) in enumerate(cells.cases):
         # In one case the mean is 0.85 of the standard deviation, in the others as good as nothing.
         shift = 0.85 if i == 3 else 0.01
-        values[red] = dict.fromkeys(range(10), 1.0)
-        values[pi] = dict(enumerate(1.0 + shift + spread))
-    made = Cells(cells.results, cells.metrics, {"goodput_bps": values})
+        values[Row(red, "*")] = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
+        values[Row(pi, "*")] = {"goodput_bps": dict(enumerate(1.0 + shift + spread))}
+    made = replace(cells, values=values)
     p_value = scipy_stats.ttest_1samp(0.85 + spread, 0).pvalue
     assert 0.05 / 12 < p_value < 0.05
     contrast = differences(made, cells.metrics[0]).contrasts[0][3]

@@ -9,7 +9,7 @@ import pytest
 import tomli_w
 
 from aqmlab.cli.progress import sweep_text
-from aqmlab.cli.sweep_tables import MOST_ROWS
+from aqmlab.cli.tables import MOST_ROWS
 from sweeping import RUNS, tiny
 
 

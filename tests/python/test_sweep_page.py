@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from aqmlab.cells import cells_of
+from aqmlab.answers import answer
 from aqmlab.metrics import find
 from aqmlab.reports import write_sweep_report
 from aqmlab.reports.sweep.differences import differences
@@ -153,7 +153,7 @@ def test_choosers_redraw_and_keep_the_keyboard(page, watched):
 
 
 def test_differences_that_do_not_stand_are_hatched(page, grid):
-    found = differences(cells_of(grid), find(DELAY)).contrasts[0]
+    found = differences(answer(grid), find(DELAY)).contrasts[0]
     hatched = page.eval_on_selector_all(
         '[data-figure="heat"] svg.plot rect', "all => all.filter(r => r.style.fill.includes('hatch')).length"
     )

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 import aqmlab
-from aqmlab.cells import cells_of
+from aqmlab.answers import answer
 from aqmlab.reports import write_sweep_report
 from aqmlab.results import Results
 from sweeping import tiny
@@ -27,8 +27,8 @@ def test_the_table_has_a_row_a_cell_with_the_figures_of_the_statistics(grid, gri
     page = grid_report.read_text(encoding="utf-8")
     rows = re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>")[-1], flags=re.S)
     assert len(rows) == len(grid.cells) == 24
-    cells = cells_of(grid)
-    column = [metric.name for metric in cells.metrics].index(DELAY)
+    cells = answer(grid)
+    column = [metric.name for metric in cells.shown].index(DELAY)
     for row, cell in zip(rows, grid.cells, strict=True):
         figures = re.findall(r'data-value="([^"]*)" data-half="([^"]*)" data-n="(\d+)"', row)
         mean, half, n = figures[column]

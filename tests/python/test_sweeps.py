@@ -77,9 +77,9 @@ def test_a_cell_has_the_same_values_as_an_experiment_of_its_own(swept, tmp_path)
     results = swept.results
     for arm in ("DropTail", "RED"):
         (cell,) = results.select(arm, {"rate": "4Mbit", "count": "2"})
-        table = aqmlab.table(experiment, HEADLINE)
+        table = aqmlab.answer(experiment, HEADLINE)
         for name in HEADLINE:
-            assert results.values(name, cell) == table.values[arm][name], name
+            assert results.values(name, cell) == table.by_seed(arm, name), name
 
 
 def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):

@@ -77,7 +77,7 @@ def test_answer_of_twelve_arms(twelve, aqmlab_cli, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     told = json.loads(aqmlab_cli("report", twelve.path, "--json").stdout)
     seen = aqmlab_cli("report", twelve.path).stdout
-    wanted = [*NAMES, *(text for arm in told["arms"] for text in means(told["metrics"], arm["values"]))]
+    wanted = [*NAMES, *(text for arm in told["cells"] for text in means(told["metrics"], arm["values"]))]
     assert len(wanted) > 12 * 15
     assert lacking(wanted, seen) == set()
     assert fits(seen, width) == []

@@ -23,13 +23,13 @@ def laws(tmp_path_factory):
 @pytest.fixture(scope="module")
 def answer(laws):
     metrics = ["backlog_error_percent", "backlog_settling_s", "probability_spread_percent"]
-    return aqmlab.table(laws, metrics=metrics)
+    return aqmlab.answer(laws, metrics=metrics)
 
 
 @pytest.mark.parametrize("arm", ["PI auto", "PI published"])
 def test_pi_holds_the_mean_queue_at_q_ref(answer, arm):
     # The integrator leaves no error while the probability is not clamped: 10 % is asked for, 1 % is the case.
-    errors = answer.values[arm]["backlog_error_percent"]
+    errors = answer.by_seed(arm, "backlog_error_percent")
     assert len(errors) == 10
     assert all(abs(error) < 1 for error in errors.values()), errors
 
@@ -58,7 +58,7 @@ def test_rem_stands_above_its_target_by_what_the_link_does_not_send(laws, answer
 
 
 def test_blue_finds_its_probability(answer):
-    calm = answer.values["BLUE"]["probability_spread_percent"]
+    calm = answer.by_seed("BLUE", "probability_spread_percent")
     assert len(calm) == 10
     assert all(spread <= 20 for spread in calm.values()), calm
 

@@ -208,7 +208,7 @@ def test_a_time_axis_is_that_of_what_was_recorded(tmp_path):
         SCENE | {"record": {"packets": packets}}, output=tmp_path / "part", report=False, arms=["one"]
     )
     view = View(flows=["ftp 0"])
-    figure = time_sequence(scene, [], aqmlab.table(scene), view)
+    figure = time_sequence(scene, [], aqmlab.answer(scene), view)
     begin, end = figure.axes[0].get_xlim()
     assert 4 <= begin < 4.5 < end <= 5
 

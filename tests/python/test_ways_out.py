@@ -104,7 +104,7 @@ def test_a_recording_in_a_directory_that_is_no_text_is_not_called_corrupt(experi
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))
     shutil.copytree(experiment.path, odd)
     with pytest.raises(aqmlab.RecordingError, match="its name is no UTF-8 text; rename the directory"):
-        aqmlab.table(aqmlab.load(odd))
+        aqmlab.answer(aqmlab.load(odd))
 
 
 def test_a_pipe_as_a_trace_is_refused_at_once(tmp_path, small):

@@ -144,11 +144,11 @@ def run(
         )
     for warning in experiment.warnings:
         say(f"warning: {warning}")
-    from aqmlab.answers import table
+    from aqmlab.answers import answer
     from aqmlab.cli.tables import tell_answer
 
     scored = scored_claims(experiment)
-    tell_answer(table(experiment), as_json=as_json, more=claims_json(scored))
+    tell_answer(answer(experiment), as_json=as_json, more=claims_json(scored))
     if scored and not as_json:
         print()
         print_claims(scored)
@@ -202,39 +202,18 @@ def report(
 ) -> None:
     """Print the results of a recording or a sweep and write its report."""
     from aqmlab.both import is_both
-    from aqmlab.paths import is_sweep
+    from aqmlab.cli.tables import report_answer
 
     set_quiet(quiet)
     if is_both(path):
         report_both(path, output, as_json=as_json)
-    elif by is not None:
-        from aqmlab.cli.sweep_tables import report_by_class
-
-        written, results = report_by_class(
-            path, output, metric, by=by, queue=queue, class_name=class_name, as_json=as_json
-        )
-        say(f"report     {written}")
-        refuse_damage(results)
-    elif is_sweep(path):
-        from aqmlab.cli.sweep_tables import report_sweep
-
-        file, results = report_sweep(
-            path, output, metric, queue=queue, class_name=class_name, as_json=as_json
-        )
-        if file is not None:
-            say(f"report     {file}")
-        refuse_damage(results)
-    else:
-        from aqmlab.answers import table
-        from aqmlab.cli.tables import tell_answer
-        from aqmlab.recording import load
-        from aqmlab.reports import write_report
-
-        experiment = load(path)
-        answer = table(experiment, metric, queue=queue, class_name=class_name)
-        file = write_report(experiment, output, queue=queue, class_name=class_name)
-        tell_answer(answer, as_json=as_json)
+        return
+    file, results = report_answer(
+        path, output, metric, queue=queue, class_name=class_name, by=by, as_json=as_json
+    )
+    if file is not None:
         say(f"report     {file}")
+    refuse_damage(results)
 
 
 app.command()(live)

@@ -74,7 +74,7 @@ def live(
             interrupted=_stopping,
             report=False,
         )
-    from aqmlab.answers import table
+    from aqmlab.answers import answer
     from aqmlab.cli.tables import tell_answer
     from aqmlab.faithfulness import verdicts
 
@@ -83,10 +83,10 @@ def live(
         say(f"warning: {warning}")
     scored = scored_claims(experiment)
     if as_json:
-        tell_answer(table(experiment), as_json=True, more=_verdicts_json(found) | claims_json(scored))
+        tell_answer(answer(experiment), as_json=True, more=_verdicts_json(found) | claims_json(scored))
     else:
         print_verdict(found)
-        tell_answer(table(experiment), as_json=False)
+        tell_answer(answer(experiment), as_json=False)
         print_lateness(found)
         if scored:
             print()

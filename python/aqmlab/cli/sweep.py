@@ -22,6 +22,7 @@ from aqmlab.files import json_text
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
     from aqmlab.results import Results
+    from aqmlab.sweeps.forecast import Forecast
     from aqmlab.sweeps.progress import Progress
     from aqmlab.sweeps.sweep import Sweep
 
@@ -107,11 +108,11 @@ def sweep(
 
 
 def _print(under_way: Sweep, *, whole: bool) -> None:
-    from aqmlab.cli.sweep_tables import print_sweep
+    from aqmlab.cli.tables import short_answer, tell_answer
 
     results = under_way.results
     if whole or not results.missing:
-        print_sweep(results)
+        tell_answer(short_answer(results), as_json=False)
         _print_claims(under_way.claims)
     else:
         from aqmlab.figures import counted
@@ -144,16 +145,42 @@ def _forecast(
     shard: str | None,
     as_json: bool,
 ) -> None:
-    from aqmlab.cli.sweep_tables import print_forecast
     from aqmlab.sweeps.forecast import forecast
 
     found = forecast(scenario, store=store, seed=seed, runs=runs, jobs=jobs, shard=shard)
     if as_json:
         tell_json({"format_version": 1, **found.to_json()})
     else:
-        print_forecast(found)
+        _print_forecast(found)
     for warning in found.warnings:
         say(f"warning: {warning}")
+
+
+def _print_forecast(found: Forecast) -> None:
+    """What there is to do, and what it would take."""
+    from aqmlab.cli.progress import duration_text
+    from aqmlab.cli.tables import answer_console, print_grid
+    from aqmlab.figures import counted
+    from aqmlab.grid import Column, Grid
+
+    console = answer_console()
+    table = Grid("", Column("", prose=True))
+    product = " × ".join(
+        [counted(found.cases, "case"), counted(found.arms, "arm"), counted(found.seeds, "seed")]
+    )
+    table.add("sweep", f"{product} = {counted(found.cases * found.arms * found.seeds, 'run')}")
+    if found.runs != found.cases * found.arms * found.seeds:
+        table.add("asked for", counted(found.runs, "run"))
+    table.add("in the store", str(found.present))
+    table.add("to do", str(found.runs - found.present))
+    if found.wall_s is not None:
+        table.add("time", f"about {duration_text(found.wall_s)}")
+    if found.bytes is not None:
+        table.add("disk", f"about {found.bytes / 1e6:.3g} MB")
+    if found.memory_bytes:
+        table.add("memory", f"{found.memory_bytes / 1e6:.3g} MB at least")
+    print_grid(console, table)
+    console.print(found.how, style="dim", markup=False)
 
 
 class _Events:
@@ -239,7 +266,7 @@ def merge(
 
     Exits with 1 if a firm claim of one of them fails.
     """
-    from aqmlab.cli.sweep_tables import print_sweep
+    from aqmlab.cli.tables import short_answer, tell_answer
     from aqmlab.figures import counted
     from aqmlab.sweeps.merge import merge as bring_together
 
@@ -265,7 +292,7 @@ def merge(
         )
     else:
         for found in merged.sweeps:
-            print_sweep(found.results)
+            tell_answer(short_answer(found.results), as_json=False)
             _print_claims(found.claims)
     say(f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were there")
     for found in merged.sweeps:
@@ -306,9 +333,9 @@ def query(
         writer.writerow(answer.columns)
         writer.writerows(answer.rows)
     else:
-        from aqmlab.cli.sweep_tables import print_rows
+        from aqmlab.cli.tables import answer_console, print_grid
 
-        print_rows(answer.columns, answer.rows)
+        print_grid(answer_console(), answer.grid())
     if answer.skipped:
         from aqmlab.figures import left_out
 

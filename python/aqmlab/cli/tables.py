@@ -1,36 +1,91 @@
-"""Answers as tables on stdout."""
+"""Answers as tables on stdout: of a run, a sweep, a live run, by class of traffic."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.cli.console import tell_json
+from aqmlab.figures import counted
 from aqmlab.grid import Column, Grid, Span, text_width
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
+    from aqmlab.results import Results
     from aqmlab.soundness import Check
+
+MOST_ROWS = 60
+"""Cells, or classes of them, that are printed."""
+SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_percent")
+"""What is printed of a sweep whose scenario names no metrics."""
 
 _ENDLESS = 1_000_000
 """Columns of an output that has no width."""
+_SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 
-def tell_answer(results: Table, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
-    """The answer of an experiment and what speaks against believing it, as text or as JSON with ``more``."""
-    from aqmlab.results import Results
+def tell_answer(found: Answer, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
+    """An answer and what speaks against believing it, as text or as JSON with ``more``."""
     from aqmlab.soundness import doubts, examine
 
-    found = Results.of_experiment(results.experiment)
     if as_json:
-        told = results.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found)]}
+        told = found.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found.results)]}
         tell_json(told | dict(more or {}))
         return
-    print_answer(results)
-    print_doubts(examine(found))
+    print_answer(found)
+    print_doubts(examine(found.results))
+
+
+def short_answer(results: Results) -> Answer:
+    """What is printed of results unless asked for something else."""
+    from aqmlab.answers import answer
+
+    return answer(results, (results.metrics or SHORT) if results.axes else None)
+
+
+def report_answer(
+    path: Path,
+    output: Path | None,
+    metrics: Sequence[str] | None,
+    *,
+    queue: str | None,
+    class_name: str,
+    by: str | None,
+    as_json: bool,
+) -> tuple[Path | None, Results]:
+    """Tell the answer of a recording or a sweep, and write its report, which covers what can be read."""
+    from aqmlab.answers import answer
+    from aqmlab.errors import UsageError
+    from aqmlab.metrics import EVERY_CLASS
+    from aqmlab.paths import is_sweep, load_results
+    from aqmlab.recording import load
+    from aqmlab.reports import write_report, write_sweep_report
+
+    swept = is_sweep(path)
+    if by and class_name != EVERY_CLASS:
+        raise UsageError("`--by class` shows every class; leave `--class` out")
+    parts = [name for name in (class_name, queue) if name not in (None, EVERY_CLASS)]
+    if swept and parts and not by and output is not None:
+        raise UsageError(
+            f"the report of a sweep is of all classes and queues; leave out `{parts[0]}`, or `-o`"
+        )
+    results = load_results(path)
+    if swept or by:
+        results = results.sound()
+    if swept and not (as_json or metrics or by):
+        metrics = results.metrics or SHORT
+    found = answer(results, metrics, queue=queue, class_name=class_name, by=by)
+    if not swept:
+        of_queue = None if by else queue
+        file: Path | None = write_report(load(path), output, queue=of_queue, class_name=class_name)
+    else:
+        file = None if parts and not by else write_sweep_report(results, output)
+    tell_answer(found, as_json=as_json)
+    return file, results
 
 
 def print_doubts(checks: Sequence[Check]) -> None:
@@ -50,24 +105,36 @@ def print_doubts(checks: Sequence[Check]) -> None:
     print_grid(console, table)
 
 
-def print_answer(results: Table) -> None:
-    """Arms by metrics; metrics by arms where the lines would get too long."""
+def print_answer(found: Answer) -> None:
+    """Title and question, the table, what its figures are of, and of a single case a conclusion in words."""
+    console, results = answer_console(), found.results
+    console.print(results.title, style="bold", markup=False)
+    if results.question:
+        console.print(results.question, markup=False)
+    console.print()
+    print_grid(console, found.grid(MOST_ROWS))
+    console.print(found.footnote(), style="dim", markup=False)
+    if results.axes or found.by_class:
+        left = len(found.rows) - MOST_ROWS
+        if left > 0 and found.by_class:
+            console.print(f"{counted(left, 'more row')}: `--json` has all", markup=False)
+        elif left > 0:
+            from aqmlab.sweeps.tables import ANSWER_FILE
+
+            console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
+    elif said := _conclusion(found):
+        console.print()
+        console.print(said, markup=False)
+
+
+def _conclusion(found: Answer) -> str:
+    """What an answer says in words; nothing of figures that are not to be used."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import answer
 
-    console = answer_console()
-    experiment = results.experiment
-    console.print(f"{experiment.title}", style="bold", markup=False)
-    if experiment.question:
-        console.print(experiment.question, markup=False)
-    console.print()
-    print_grid(console, results.grid())
-    console.print(results.footnote(), style="dim", markup=False)
-    asked = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"} <= set(results.values[results.arms[0]])
-    # No sentence draws a conclusion from figures that are not to be used.
-    if asked and all(verdict.faithful for verdict in verdicts(experiment.runs)):
-        console.print()
-        console.print(answer(results), markup=False)
+    runs = [run for cell in found.results.cells for run in found.results.runs(cell)]
+    asked = {metric.name for metric in found.metrics} >= _SENTENCE_NEEDS
+    return answer(found) if asked and all(verdict.faithful for verdict in verdicts(runs)) else ""
 
 
 def print_grid(console: Console, table: Grid) -> None:

@@ -74,7 +74,7 @@ def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
     of_arms = {}
     for arm in grid.arms:
         cell = grid.cell(arm, panel, "")
-        of_arms[arm] = {} if cell is None else flow_goodputs(grid.cells.results.measured(cell))
+        of_arms[arm] = {} if cell is None else flow_goodputs(grid.answer.results.measured(cell))
     names = list(dict.fromkeys(name for of_flows in of_arms.values() for name in of_flows))
     if each:
         return [

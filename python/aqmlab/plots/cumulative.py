@@ -25,7 +25,7 @@ from aqmlab.traces import FlowName, chosen
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def fields_of(experiment: Experiment, runs: Sequence[Measured], view: View) -> l
     return [(run, field_of(of_run[run.path], view)) for run in view.runs(experiment)]
 
 
-def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
     """Acknowledged bytes of each flow over time, and below the width of the field; a column an arm."""
     columns = fields_of(experiment, runs, view)
     first = columns[0][0]
@@ -116,7 +116,7 @@ def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: T
 
 
 def cumulative_rows(
-    experiment: Experiment, runs: Sequence[Measured], _results: Table, view: View
+    experiment: Experiment, runs: Sequence[Measured], _results: Answer, view: View
 ) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers: a row a flow and time, and one called ``width`` a time."""
     yield ("arm", "flow", "t_s", "acked_bytes")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.answers import Table, table
+from aqmlab.answers import Answer, answer
 from aqmlab.errors import HostError, UsageError
 from aqmlab.figures import listed
 from aqmlab.files import write_whole
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from aqmlab.plots.sweep_kinds import SweepKind
 
-Draw = Callable[[Experiment, Sequence[Measured], Table, View], "Figure"]
-Rows = Callable[[Experiment, Sequence[Measured], Table, View], Iterator[tuple[Any, ...]]]
+Draw = Callable[[Experiment, Sequence[Measured], Answer, View], "Figure"]
+Rows = Callable[[Experiment, Sequence[Measured], Answer, View], Iterator[tuple[Any, ...]]]
 
 
 class FigureKind(NamedTuple):
@@ -42,10 +42,10 @@ class FigureKind(NamedTuple):
     rows: Rows | None = None
 
 
-def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) -> FigureKind:
+def _whole(figure: Callable[[Experiment, Sequence[Measured], Answer], Figure]) -> FigureKind:
     """A figure of the whole experiment, which refuses a choice of flows, arms or times."""
 
-    def draw(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
+    def draw(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Figure:
         if given := view.chosen():
             kind = figure.__name__.replace("_", "-")
             raise UsageError(f"`{kind}` shows the whole experiment; leave out {listed(given)}")
@@ -57,11 +57,11 @@ def _whole(figure: Callable[[Experiment, Sequence[Measured], Table], Figure]) ->
 def _compared(kind: str) -> FigureKind:
     """A figure of many runs, which an experiment has too: a case with several arms and seeds."""
 
-    def figure(experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View) -> Figure:
+    def figure(experiment: Experiment, _runs: Sequence[Measured], results: Answer, view: View) -> Figure:
         return sweep_kind(kind).draw(Results.of_experiment(experiment), view, results.queue)
 
     def rows(
-        experiment: Experiment, _runs: Sequence[Measured], results: Table, view: View
+        experiment: Experiment, _runs: Sequence[Measured], results: Answer, view: View
     ) -> Iterator[tuple[Any, ...]]:
         found = sweep_kind(kind).rows
         return iter(()) if found is None else found(Results.of_experiment(experiment), view, results.queue)
@@ -134,7 +134,7 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     rows = found.rows
     check_format(file, (".csv",) if rows else ())
     runs = measure(experiment)
-    results = table(experiment, queue=queue, measured=runs)
+    results = answer(experiment, queue=queue)
     if rows and file.suffix.lower() == ".csv":
         write_csv(file, rows(experiment, runs, results, view))
     else:
@@ -167,7 +167,7 @@ def figure_of(
     """
     found = known_kind(kind)
     runs = measure(experiment)
-    results = table(experiment, queue=queue, measured=runs)
+    results = answer(experiment, queue=queue)
     return made(lambda: found.draw(experiment, runs, results, view), look)
 
 

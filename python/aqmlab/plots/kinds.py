@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 _WIDTH = 7.0
 _SINGLE = (4.9, 3.5)
@@ -41,7 +41,7 @@ _LAW: dict[str, dict[str, Any]] = {
 }
 
 
-def series(experiment: Experiment, _runs: Sequence[Measured], results: Table) -> Figure:
+def series(experiment: Experiment, _runs: Sequence[Measured], results: Answer) -> Figure:
     """Backlog, average, probability and congestion windows over time; a column an arm, first seed."""
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
     of_arms = run_series(experiment, firsts, results.queue)
@@ -80,7 +80,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
     windows.set_xlabel("time [s]")
 
 
-def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
+def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
     """Distribution of queueing delay of each arm, all seeds together."""
     figure, axes = single(f"{experiment.title}: queueing delay at {results.queue}")
     longest = 0.0
@@ -95,7 +95,7 @@ def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Table) 
     return figure
 
 
-def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
+def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
     """Goodput against mean queueing delay, a mark a run, with medians and 1-sigma ellipses.
 
     RFC 7928, section 2.7, in the form of Winstein's plots with a linear axis: up and left is better.

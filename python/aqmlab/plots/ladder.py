@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 MOST_PACKETS = 150
 """More arrows than that are a grey area."""
@@ -41,7 +41,7 @@ _STROKES: dict[str, dict[str, Any]] = {
 }
 
 
-def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
     """Segments, acknowledgments, marks and losses of one connection in the first arm chosen."""
     arm, flow, packets = _chosen(experiment, view)
     height = min(max(_INCHES_A_PACKET * len(packets), 3.0), 9.0)
@@ -174,7 +174,7 @@ def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
 
 
 def ladder_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
 ) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers: a row a packet."""
     yield (

@@ -43,7 +43,7 @@ def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
     _need_axes(grid)
     metric = grid.panels[0].metric
     pairs = _pairs(grid)
-    of_metric = differences(grid.cells, metric)
+    of_metric = differences(grid.answer, metric)
     maps: dict[str, dict[tuple[int, int], float]] = {}
     doubtful: dict[str, set[tuple[int, int]]] = {}
     for pair in pairs:
@@ -96,7 +96,7 @@ def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
 
 def _means(grid: PanelGrid, arm: str) -> dict[tuple[int, int], float]:
     metric = grid.panels[0].metric
-    found = {place: grid.cells.estimate(metric.name, cell) for cell, place in _places(grid, arm).items()}
+    found = {place: grid.answer.estimate(cell, metric.name) for cell, place in _places(grid, arm).items()}
     return {place: display_value(e.mean, metric.unit) for place, e in found.items() if e is not None}
 
 
@@ -106,7 +106,7 @@ def _maps(grid: PanelGrid, titles: Sequence[str], what: str) -> tuple[Figure, li
     panel = grid.panels[0]
     panels = [Panel(title, panel.held, panel.metric) for title in titles]
     rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
-    of_maps = PanelGrid(grid.cells, grid.arms, grid.x, grid.y, rows, grid.held)
+    of_maps = PanelGrid(grid.answer, grid.arms, grid.x, grid.y, rows, grid.held)
     figure, plots = empty_plots(of_maps, what)
     label_x(of_maps, plots)
     for i, (_, axes) in enumerate(plots):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.cells import Cells, cells_of
+from aqmlab.answers import Answer, answer
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Metric, find
@@ -47,7 +47,7 @@ class PanelGrid:
 
     Attributes
     ----------
-    cells
+    answer
         The values of the metrics.
     arms
         Those to draw, by their number among all.
@@ -57,7 +57,7 @@ class PanelGrid:
         Plots side by side.
     """
 
-    cells: Cells
+    answer: Answer
     arms: Mapping[str, int]
     x: Axis | None
     y: Axis | None
@@ -79,13 +79,13 @@ class PanelGrid:
         along = {} if self.x is None else {self.x.name: label}
         down = {} if self.y is None else {self.y.name: row}
         wanted = {**panel.held, **along, **down}
-        found = [c for c in self.cells.results.cells if c.arm == arm and dict(c.settings) == wanted]
+        found = [c for c in self.answer.results.cells if c.arm == arm and dict(c.settings) == wanted]
         return found[0] if found else None
 
     def values(self, arm: str, panel: Panel, label: str) -> list[float]:
         """The values of the seeds of a cell, in the unit that they are shown in."""
         cell = self.cell(arm, panel, label)
-        found = {} if cell is None else self.cells.values[panel.metric.name][cell]
+        found = {} if cell is None else self.answer.by_seed(cell, panel.metric.name)
         return [display_value(value, panel.metric.unit) for value in found.values() if value is not None]
 
     def estimate(self, arm: str, panel: Panel, label: str) -> Estimate | None:
@@ -139,8 +139,8 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     held = {**where, **{axis.name: axis.labels[0] for axis in free}}
     chosen = tuple(find(name) for name in (view.metrics or metrics))
     rows = _panels(chosen, by, held)
-    cells = cells_of(results, list(dict.fromkeys([*(m.name for m in chosen), *more])), queue=queue)
-    return PanelGrid(cells, _arms(results, view), x, y, rows, held)
+    found = answer(results, list(dict.fromkeys([*(m.name for m in chosen), *more])), queue=queue)
+    return PanelGrid(found, _arms(results, view), x, y, rows, held)
 
 
 def _panels(
@@ -194,9 +194,9 @@ def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figu
                 plots.append((row[i], one))
             else:
                 one.remove()
-    short = {axis.name: axis.short for axis in grid.cells.results.axes}
+    short = {axis.name: axis.short for axis in grid.answer.results.axes}
     held = ", ".join(f"{short[name]} {label}" for name, label in grid.held.items())
-    entitle(figure, f"{grid.cells.results.title}: {what}{f' ({held})' if held else ''}")
+    entitle(figure, f"{grid.answer.results.title}: {what}{f' ({held})' if held else ''}")
     return figure, plots
 
 

@@ -16,13 +16,13 @@ from aqmlab.reports.by_class import Points, class_names, rtt_points
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 _COLUMNS = 3
 _WIDTH, _HEIGHT = 7.0, 2.5
 
 
-def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Figure:
+def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Figure:
     """Goodput of each long-lived flow by its RTT without queueing; one plot per arm, one mark per flow."""
     points = _points(experiment, runs, results, view)
     arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
@@ -51,7 +51,7 @@ def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Table
 
 
 def goodput_rtt_rows(
-    experiment: Experiment, runs: Sequence[Measured], results: Table, view: View
+    experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View
 ) -> Iterator[tuple[Any, ...]]:
     """The points of :func:`goodput_rtt`."""
     yield ("arm", "class", "rtt_ms", "goodput_mbit_s")
@@ -60,7 +60,7 @@ def goodput_rtt_rows(
             yield (arm, name, rtt, goodput)
 
 
-def _points(experiment: Experiment, runs: Sequence[Measured], results: Table, view: View) -> Points:
+def _points(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Points:
     points = rtt_points(runs, [run.arm for run in view.runs(experiment)], results.queue)
     if not points:
         raise UsageError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 MOST_FLOWS = 2
 """Rows of panels where nobody chooses flows: there is room for so many beside a text."""
@@ -38,12 +38,12 @@ def traces_of(experiment: Experiment, run: Run, view: View) -> list[Trace]:
     return [trace(experiment, run, flow) for flow in flows]
 
 
-def cwnd(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+def cwnd(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
     """Congestion window and threshold of single flows, with timeouts, fast retransmits and ECN reductions."""
     return _figure(experiment, view, "congestion window", "cwnd [segments]", _draw_cwnd)
 
 
-def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
     """Smoothed round-trip time and retransmission timeout of single flows."""
     figure = _figure(experiment, view, "round-trip time", "time [ms]", _draw_srtt)
     for axes in figure.axes:
@@ -55,7 +55,7 @@ def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Table, vie
 
 
 def trace_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
 ) -> Iterator[tuple[Any, ...]]:
     """What both figures show, as numbers."""
     yield ("arm", "flow", "t_s", "event", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 MOST_FLOWS = 1
 Floats = npt.NDArray[np.float64]
@@ -86,7 +86,7 @@ def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
     )
 
 
-def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View) -> Figure:
+def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
     """Segments, retransmissions, losses, marks and acknowledgments of single flows; a column an arm."""
     runs = view.runs(experiment)
     columns = [packets_of(experiment, run, view, MOST_FLOWS) for run in runs]
@@ -135,7 +135,7 @@ def draw_sequence(axes: Axes, points: SequencePoints) -> None:
 
 
 def sequence_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Table, view: View
+    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
 ) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers."""
     yield ("arm", "flow", "what", "t_s", "position_segments")

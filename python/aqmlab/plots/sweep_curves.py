@@ -79,7 +79,7 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
             cell = grid.cell(arm, panel, "")
             if cell is None:
                 continue
-            delays, of_goodput = (grid.cells.values[metric.name][cell] for metric in (delay, goodput))
+            delays, of_goodput = (grid.answer.by_seed(cell, metric.name) for metric in (delay, goodput))
             points = [
                 (display_value(x, delay.unit), display_value(y, goodput.unit))
                 for seed, x in delays.items()

@@ -45,7 +45,7 @@ def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tupl
     grid = panel_grid(results, view, queue)
     for metric in {panel.metric.name: panel.metric for panel in grid.panels}.values():
         for cell in _shown(results, grid):
-            for seed, value in grid.cells.values[metric.name][cell].items():
+            for seed, value in grid.answer.by_seed(cell, metric.name).items():
                 shown = "" if value is None else f"{display_value(value, metric.unit):.9g}"
                 yield (*_labels(cell), cell.arm, metric.name, display_unit(metric.unit), seed, shown)
 

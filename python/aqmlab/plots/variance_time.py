@@ -21,10 +21,10 @@ from aqmlab.stats import estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Table
+    from aqmlab.answers import Answer
 
 
-def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Table) -> Figure:
+def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
     """Variance of mean arrivals over the scale, both logarithmic: marks are means over seeds, lines seeds.
 
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 for what depends on nothing far

@@ -34,7 +34,7 @@ def write_report(
         The file; ``report.html`` in the experiment's directory if not given, or ``report-NAME.html`` where it
         is of one class or queue.
     queue, class_name
-        What the answer is of, as of :func:`aqmlab.table`.
+        What the answer is of, as of :func:`aqmlab.answer`.
 
     Raises
     ------

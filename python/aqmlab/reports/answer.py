@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from aqmlab.answers import Table
+from aqmlab.answers import Answer
 from aqmlab.figures import display_unit, estimate_text, listed, number
 from aqmlab.stats import Estimate
 
@@ -13,7 +13,7 @@ GOODPUT = "goodput_bps"
 DROPS = "drop_percent"
 
 
-def answer(table: Table) -> str:
+def answer(table: Answer) -> str:
     """What the experiment found about queueing delay and its price.
 
     Arms are compared seed by seed, for they share their arrivals; a difference whose 95 % interval holds zero
@@ -30,7 +30,7 @@ def answer(table: Table) -> str:
     if delays[best].mean == delays[worst].mean:
         return "All arms have the same queueing delay."
     equals = [arm for arm in delays if arm != best and _same(table.difference(arm, best, DELAY))]
-    if len(equals) == len(delays) - 1 and len(table.experiment.finished_seeds) > 1:
+    if len(equals) == len(delays) - 1 and len(table.results.finished_seeds) > 1:
         return (
             "The arms do not differ significantly in queueing delay: 95 % of the packets wait at most"
             f" {_text(delays[best], 's')} with {best}, the shortest, and {_text(delays[worst], 's')} with"
@@ -40,7 +40,7 @@ def answer(table: Table) -> str:
         f"{best} has the shortest queueing delay: 95 % of its packets wait at most"
         f" {_text(delays[best], 's')}, against {_text(delays[worst], 's')} with {worst}"
     )
-    if len(table.experiment.finished_seeds) == 1:
+    if len(table.results.finished_seeds) == 1:
         first += " (one run per arm: no interval, so the difference may be chance)"
     if equals:
         first += f". The difference from {listed(equals)} is not significant"
@@ -48,13 +48,13 @@ def answer(table: Table) -> str:
     return f"{first}. {_price(table, best, richest)}{_losses(table, best, worst)}"
 
 
-def best_arm(table: Table) -> str:
+def best_arm(table: Answer) -> str:
     """The arm of the shortest queueing delay; the first one where none is known."""
     delays = _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.arms[0]
 
 
-def _single(table: Table, delays: dict[str, Estimate], goodputs: dict[str, Estimate]) -> str:
+def _single(table: Answer, delays: dict[str, Estimate], goodputs: dict[str, Estimate]) -> str:
     arm = table.arms[0]
     drops = table.estimate(arm, DROPS)
     lost = f"; {estimate_text(drops, '%')} % of the packets were dropped" if drops else ""
@@ -64,7 +64,7 @@ def _single(table: Table, delays: dict[str, Estimate], goodputs: dict[str, Estim
     )
 
 
-def _price(table: Table, best: str, richest: str) -> str:
+def _price(table: Answer, best: str, richest: str) -> str:
     """The goodput that the arm of the shortest delay costs."""
     if best == richest:
         return f"{best} also has the highest goodput."
@@ -85,7 +85,7 @@ def _price(table: Table, best: str, richest: str) -> str:
     return f"The goodput of {best} is {cost} below the highest, that of {richest}."
 
 
-def _losses(table: Table, best: str, worst: str) -> str:
+def _losses(table: Answer, best: str, worst: str) -> str:
     drops = _present(table, DROPS)
     if best not in drops or worst not in drops:
         return ""
@@ -97,7 +97,7 @@ def _same(difference: Estimate | None) -> bool:
     return difference is not None and difference.half_width is not None and not difference.excludes_zero()
 
 
-def _present(table: Table, metric: str) -> dict[str, Estimate]:
+def _present(table: Answer, metric: str) -> dict[str, Estimate]:
     estimates = {arm: table.estimate(arm, metric) for arm in table.arms}
     return {arm: est for arm, est in estimates.items() if est is not None}
 

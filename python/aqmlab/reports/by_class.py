@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from aqmlab.classes import ClassTable, classes_of, table_by_class
+from aqmlab.answers import Answer, Row, answer
+from aqmlab.classes import classes_of
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.reports import charts
 from aqmlab.reports.figures import ChartAxis, Figure, source
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 
 CHART = "chart-goodput_rtt"
 
@@ -29,12 +30,12 @@ def by_class_context(results: Results) -> dict[str, Any]:
     """What the template needs to show the table; nothing where there is one class only."""
     if len(classes_of(results)) < 2:
         return {"by_class": None}
-    table = table_by_class(results)
+    table = answer(results, by="class")
     return {
         "by_class": {
             "heads": [*(axis.short for axis in results.axes), "arm", "class"],
-            "columns": [_column(metric) for metric in table.metrics],
-            "rows": [_row(table, *row) for row in table.rows],
+            "columns": [_column(metric) for metric in table.shown],
+            "rows": [_row(table, row) for row in table.rows],
         }
     }
 
@@ -44,14 +45,14 @@ def _column(metric: Metric) -> dict[str, str]:
     return {"label": metric.label, "unit": unit, "definition": metric.definition, "source": metric.source}
 
 
-def _row(table: ClassTable, cell: Cell, class_name: str) -> dict[str, Any]:
+def _row(table: Answer, row: Row) -> dict[str, Any]:
     cells = []
-    for metric in table.metrics:
-        mean, half = table.parts((cell, class_name), metric)
-        seeds = table.defined_in((cell, class_name), metric.name)
+    for metric in table.shown:
+        mean, half = table.parts(row.cell, metric, row.class_name)
+        seeds = table.defined_in(row.cell, metric.name, row.class_name)
         cells.append({"mean": mean, "half": half, "seeds": seeds})
-    labels = [*(label for _, label in cell.settings), cell.arm]
-    return {"labels": labels, "class": class_name, "cells": cells}
+    labels = [*(label for _, label in row.cell.settings), row.cell.arm]
+    return {"labels": labels, "class": row.class_name, "cells": cells}
 
 
 def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Points:

@@ -10,7 +10,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from aqmlab.answers import Table, table
+from aqmlab.answers import Answer
+from aqmlab.answers import answer as answer_of
 from aqmlab.faithfulness import verdicts
 from aqmlab.figures import display_unit, display_value, estimate_parts, estimate_text, listed, time_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, measure
@@ -37,8 +38,8 @@ _OTHER_QUEUES = (
 def render(experiment: Experiment, queue: str | None = None, class_name: str = EVERY_CLASS) -> str:
     """The report as one self-contained page; its answer is of one queue, and of one class if one is named."""
     runs = measure(experiment)
-    results = table(experiment, queue=queue, class_name=class_name, measured=runs)
     as_results = Results.of_experiment(experiment)
+    results = answer_of(as_results, queue=queue, class_name=class_name)
     firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
     series = run_series(experiment, firsts, results.queue)
     shown = results.arms.index(best_arm(results))
@@ -58,7 +59,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
     context = {
         "version": experiment.version,
         "results_version": first.manifest.results_version or "",
-        "kicker": _kicker(results, runs),
+        "kicker": _kicker(results, experiment, runs),
         "title": experiment.title,
         "question": experiment.question,
         "answer": unbroken(answer(results)),
@@ -69,7 +70,7 @@ def render(experiment: Experiment, queue: str | None = None, class_name: str = E
         "crossing": _crossing(results),
         **by_class_context(as_results),
         "rtt_chart": rtt_context(points, results.queue),
-        "other_queues": _other_queues(experiment, results, runs),
+        "other_queues": _other_queues(results, runs),
         **_claims(as_results),
         "checks": examine(as_results),
         "live": live_context(found, results.arms),
@@ -122,14 +123,14 @@ def _claims(results: Results) -> dict[str, Any]:
     return claims_context(score(results))
 
 
-def _kicker(results: Table, runs: Sequence[Measured]) -> str:
-    arms, seeds = len(results.arms), len(results.experiment.seeds)
+def _kicker(results: Answer, experiment: Experiment, runs: Sequence[Measured]) -> str:
+    arms, seeds = len(results.arms), len(results.results.seeds)
     plural = "" if arms == 1 else "s"
     most = "" if len({run.run.t1_ns for run in runs}) == 1 else "at most "
     end_s = max(run.run.t1_ns for run in runs) / 1e9
     return (
         f"{arms} arm{plural}, {seeds} seed{'' if seeds == 1 else 's'} each,"
-        f" {most}{time_text(end_s)} {'live' if is_live(results.experiment) else 'simulated'} in each run"
+        f" {most}{time_text(end_s)} {'live' if is_live(experiment) else 'simulated'} in each run"
     )
 
 
@@ -143,9 +144,9 @@ def _ends(runs: Sequence[Measured]) -> str:
     )
 
 
-def _interval_note(results: Table, runs: Sequence[Measured]) -> str:
+def _interval_note(results: Answer, runs: Sequence[Measured]) -> str:
     interval = f"measured from {time_text(runs[0].run.t0_ns / 1e9)} to {_ends(runs)}"
-    done = results.experiment.finished_seeds
+    done = results.results.finished_seeds
     if len(done) == 1:
         return f"One run: no interval. Seed {done[0]}, {interval}."
     seeds = f"{done[0]} to {done[-1]}"
@@ -153,10 +154,8 @@ def _interval_note(results: Table, runs: Sequence[Measured]) -> str:
     return f"Mean ± half-width of the 95 % Student t interval over the seeds {seeds}; {interval}{chance}."
 
 
-def _answer_table(results: Table) -> dict[str, Any]:
-    shown = [
-        m for m in results.metrics if any(results.estimate(arm, m.name) is not None for arm in results.arms)
-    ]
+def _answer_table(results: Answer) -> dict[str, Any]:
+    shown = results.shown
     best = {metric.name: _best(results, metric.name, metric.better) for metric in shown}
     rows = []
     for arm in results.arms:
@@ -173,18 +172,18 @@ def _answer_table(results: Table) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "marks_best": any(best.values())}
 
 
-def _best(results: Table, metric: str, better: str) -> frozenset[str]:
+def _best(results: Answer, metric: str, better: str) -> frozenset[str]:
     means = {arm: est.mean for arm in results.arms if (est := results.estimate(arm, metric)) is not None}
     return best_arms(means, better, lambda arm, other: results.difference(arm, other, metric))
 
 
-def _other_queues(experiment: Experiment, results: Table, runs: Sequence[Measured]) -> list[dict[str, Any]]:
+def _other_queues(results: Answer, runs: Sequence[Measured]) -> list[dict[str, Any]]:
     rows = []
     others = sorted({queue for run in runs for queue, _ in run.queues} - {results.queue})
     # The whole network is worth a row where the queue is not that of all flows.
     everywhere = [EVERY_QUEUE] if results.crossed_by != results.classes else []
     for queue in [*others, *everywhere]:
-        of_queue = table(experiment, _OTHER_QUEUES, queue=queue, measured=runs)
+        of_queue = answer_of(results.results, _OTHER_QUEUES, queue=queue)
         for arm in of_queue.arms:
             texts = [estimate_text(of_queue.estimate(arm, name), find(name).unit) for name in _OTHER_QUEUES]
             name = "all flows of the network" if queue == EVERY_QUEUE else queue
@@ -192,7 +191,7 @@ def _other_queues(experiment: Experiment, results: Table, runs: Sequence[Measure
     return rows
 
 
-def _crossing(results: Table) -> str:
+def _crossing(results: Answer) -> str:
     """Whose the figures of flows are, where they are not those of all."""
     if results.class_name != EVERY_CLASS or results.crossed_by == results.classes:
         return ""
@@ -203,7 +202,7 @@ def _crossing(results: Table) -> str:
     )
 
 
-def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:
+def _queue_labels(experiment: Experiment, results: Answer) -> dict[str, str]:
     """The disciplines that the arms put at a link, where they differ."""
     labels: dict[str, list[str]] = {}
     for arm in results.arms:
@@ -214,7 +213,7 @@ def _queue_labels(experiment: Experiment, results: Table) -> dict[str, str]:
     return {name: " / ".join(kinds) for name, kinds in labels.items()}
 
 
-def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Figure]:
+def _overviews(runs: Sequence[Measured], results: Answer) -> dict[str, Figure]:
     """The charts of all arms together, by their places."""
     cdf = charts.delay_cdf_chart(runs, results.arms, results.queue)
     trade_off = charts.trade_off_chart(trade_off_points(runs, results))
@@ -222,7 +221,7 @@ def _overviews(runs: Sequence[Measured], results: Table) -> dict[str, Figure]:
     return {place: fig for place, fig in figures.items() if fig is not None}
 
 
-def trade_off_points(runs: Sequence[Measured], results: Table) -> dict[str, tuple[list[float], list[float]]]:
+def trade_off_points(runs: Sequence[Measured], results: Answer) -> dict[str, tuple[list[float], list[float]]]:
     """Mean queueing delay in ms and goodput in Mbit/s of each run, by arm."""
     delay, goodput = find("queueing_delay_mean_s"), find("goodput_bps")
     points: dict[str, tuple[list[float], list[float]]] = {arm: ([], []) for arm in results.arms}
@@ -248,7 +247,7 @@ def _bin_text(series: Sequence[RunSeries]) -> str:
     return "the sampling interval"
 
 
-def _parameters(experiment: Experiment, results: Table) -> list[dict[str, Any]]:
+def _parameters(experiment: Experiment, results: Answer) -> list[dict[str, Any]]:
     described = {arm["name"]: arm["parameters"] for arm in experiment.details.get("arms", ())}
     result = []
     for arm in results.arms:
@@ -261,7 +260,7 @@ def _parameters(experiment: Experiment, results: Table) -> list[dict[str, Any]]:
     return result
 
 
-def _digests(experiment: Experiment, results: Table) -> list[dict[str, str]]:
+def _digests(experiment: Experiment, results: Answer) -> list[dict[str, str]]:
     """Of the plans, and of each run's tables together."""
     digests = []
     for arm in results.arms:

@@ -34,7 +34,7 @@ _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
 
 @dataclass(frozen=True, repr=False)
-class Answer(Framed):
+class QueryResult(Framed):
     """The answer to a query, which is also a data frame.
 
     Attributes
@@ -53,7 +53,7 @@ class Answer(Framed):
 
     def __repr__(self) -> str:
         lost = f", {left_out(len(self.skipped), 'file')}" if self.skipped else ""
-        return f"<Answer: {counted(len(self.rows), 'row')} of {', '.join(self.columns)}{lost}>"
+        return f"<QueryResult: {counted(len(self.rows), 'row')} of {', '.join(self.columns)}{lost}>"
 
     def __str__(self) -> str:
         return str(self.grid())
@@ -88,7 +88,7 @@ def _kept(values: list[Any]) -> tuple[str, list[Any]]:
     return TEXT, [None if value is None else str(value) for value in values]
 
 
-def query(sql: str, path: Path | str | None = None) -> Answer:
+def query(sql: str, path: Path | str | None = None) -> QueryResult:
     """Ask a question in SQL.
 
     There are a view for each table of recordings (``summary``, ``flows``, ``queues``, ...), whose rows have
@@ -136,7 +136,7 @@ def query(sql: str, path: Path | str | None = None) -> Answer:
                 columns, rows = _answer(connection, sql, files, known, mixed=True)
             except duckdb.Error as error:
                 raise UsageError(f"the query fails: {error}") from error
-    return Answer(columns, rows, tuple(known.skipped))
+    return QueryResult(columns, rows, tuple(known.skipped))
 
 
 _SHUT = {
@@ -341,4 +341,4 @@ def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-__all__ = ["Answer", "query"]
+__all__ = ["QueryResult", "query"]

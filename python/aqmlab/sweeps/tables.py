@@ -14,12 +14,12 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aqmlab.answers import HEADLINE
-from aqmlab.classes import ClassTable, classes_of, table_by_class
+from aqmlab.answers import HEADLINE, Answer, answer
+from aqmlab.classes import classes_of
 from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
 from aqmlab.results import Cell, Results
-from aqmlab.stats import Estimate, estimate
+from aqmlab.stats import Estimate
 from aqmlab.sweeps.store import writing
 
 RESULTS_FILE = "results.csv"
@@ -36,35 +36,28 @@ def columns(results: Results) -> tuple[Metric, ...]:
     return tuple(map(find, dict.fromkeys([*HEADLINE, *counted, *results.metrics])))
 
 
-def results_csv(results: Results) -> str:
+def results_csv(found: Answer) -> str:
     """A row for each finished run: swept values, arm, seed, metrics; empty where one is not defined."""
-    metrics = columns(results)
-    rows: list[list[str]] = [[*_axes(results), "arm", "seed", *(metric.name for metric in metrics)]]
-    for cell in results.cells:
-        values = [results.values(metric.name, cell) for metric in metrics]
-        for run in results.runs(cell):
-            rows.append([*_labels(cell), str(run.seed), *(_number(of[run.seed]) for of in values)])
+    rows: list[list[str]] = [[*_axes(found.results), "arm", "seed", *(m.name for m in found.metrics)]]
+    for row in found.rows:
+        for run in found.results.runs(row.cell):
+            values = (found.values[row][metric.name][run.seed] for metric in found.metrics)
+            rows.append([*_labels(row.cell), str(run.seed), *map(_number, values)])
     return _csv(rows)
 
 
-def answer_csv(results: Results) -> str:
-    """A row for each cell: swept values, arm, and of each metric mean, half-width of its interval, and n."""
-    metrics = columns(results)
+def answer_csv(found: Answer) -> str:
+    """A row for each cell: swept values, arm, and of each metric mean, half-width of its interval, and n.
+
+    Of an answer by class a row for each class of a cell, with the metrics that any run has a value of.
+    """
+    metrics = found.shown if found.by_class else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]
-    rows: list[list[str]] = [[*_axes(results), "arm", *head]]
-    for cell in results.cells:
-        estimates = (estimate(results.values(metric.name, cell).values()) for metric in metrics)
-        rows.append([*_labels(cell), *(text for found in estimates for text in _estimate(found))])
-    return _csv(rows)
-
-
-def classes_csv(table: ClassTable) -> str:
-    """A row for each cell and class of traffic, otherwise as :func:`answer_csv`."""
-    head = [f"{m.name}{part}" for m in table.metrics for part in ("", "_half_width", "_n")]
-    rows: list[list[str]] = [[*_axes(table.results), "arm", "class", *head]]
-    for cell, class_name in table.rows:
-        estimates = (table.estimate(cell, class_name, metric.name) for metric in table.metrics)
-        rows.append([*_labels(cell), class_name, *(text for found in estimates for text in _estimate(found))])
+    rows: list[list[str]] = [[*_axes(found.results), "arm", *(["class"] if found.by_class else []), *head]]
+    for row in found.rows:
+        of_class = [row.class_name] if found.by_class else []
+        estimates = (found.estimate(row.cell, metric.name, row.class_name) for metric in metrics)
+        rows.append([*_labels(row.cell), *of_class, *(text for est in estimates for text in _estimate(est))])
     return _csv(rows)
 
 
@@ -78,9 +71,10 @@ def write_tables(results: Results, directory: Path) -> None:
     RecordingError
         If a recording cannot be read.
     """
-    tables = {RESULTS_FILE: results_csv(results), ANSWER_FILE: answer_csv(results)}
+    found = answer(results, [metric.name for metric in columns(results)])
+    tables = {RESULTS_FILE: results_csv(found), ANSWER_FILE: answer_csv(found)}
     if len(classes_of(results)) > 1:
-        tables[CLASSES_FILE] = classes_csv(table_by_class(results))
+        tables[CLASSES_FILE] = answer_csv(answer(results, by="class"))
     with writing(directory.parent.parent):
         for name, content in tables.items():
             write_whole(directory / name, content)
@@ -116,7 +110,6 @@ __all__ = [
     "CLASSES_FILE",
     "RESULTS_FILE",
     "answer_csv",
-    "classes_csv",
     "columns",
     "results_csv",
     "write_tables",

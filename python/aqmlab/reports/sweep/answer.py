@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from aqmlab.cells import Cells
+from aqmlab.answers import Answer
 from aqmlab.figures import display_unit, estimate_text
 from aqmlab.metrics import Metric, find
 from aqmlab.reports.answer import DELAY, GOODPUT
@@ -14,10 +14,10 @@ from aqmlab.results import Cell
 from aqmlab.stats.sentence import spoken
 
 
-def answer(cells: Cells, of_metrics: Sequence[Differences]) -> str:
+def answer(cells: Answer, of_metrics: Sequence[Differences]) -> str:
     """Which arm waits least in how many cases, and which delivers most."""
     found = {entry.metric.name: entry for entry in of_metrics}
-    shown = {metric.name for metric in cells.metrics}
+    shown = {metric.name for metric in cells.shown}
     told = [name for name in (DELAY, GOODPUT) if name in shown]
     if not told:
         return "Nothing was delivered in the measured intervals, so there is nothing to compare."
@@ -29,9 +29,9 @@ def answer(cells: Cells, of_metrics: Sequence[Differences]) -> str:
     return " ".join(_of_many(cells, found[name]) for name in told)
 
 
-def _range(cells: Cells, metric: Metric) -> str:
+def _range(cells: Answer, metric: Metric) -> str:
     """The least and the greatest mean of the only arm."""
-    means = {cell: est for cell in cells.results.cells if (est := cells.estimate(metric.name, cell))}
+    means = {cell: est for cell in cells.results.cells if (est := cells.estimate(cell, metric.name))}
     least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
     unit = display_unit(metric.unit)
     what = _subject(metric)
@@ -61,13 +61,13 @@ def _of_two(found: Differences) -> str:
     return f"{said}; in {open_} the difference is not significant." if open_ else f"{said}."
 
 
-def _of_many(cells: Cells, found: Differences) -> str:
+def _of_many(cells: Answer, found: Differences) -> str:
     """How often each arm is the best, and how often significantly so."""
     metric, best = found.metric, (min if found.metric.better == "less" else max)
     firsts: Counter[str] = Counter()
     sure: Counter[str] = Counter()
     for _, of_case in cells.cases:
-        means = {cell.arm: est.mean for cell in of_case if (est := cells.estimate(metric.name, cell))}
+        means = {cell.arm: est.mean for cell in of_case if (est := cells.estimate(cell, metric.name))}
         if not means:
             continue
         top = best(means, key=lambda arm: means[arm])

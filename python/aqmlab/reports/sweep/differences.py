@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from aqmlab.cells import Cells
+from aqmlab.answers import Answer
 from aqmlab.metrics import Metric
 from aqmlab.results import Cell
 from aqmlab.stats import CONFIDENCE
@@ -58,7 +58,7 @@ class Differences:
         return self.contrasts[self.pairs.index((arm, other))]
 
 
-def differences(cells: Cells, metric: Metric) -> Differences:
+def differences(cells: Answer, metric: Metric) -> Differences:
     """Every two arms of every case, by one metric."""
     pairs = tuple((later, earlier) for earlier, later in combinations(cells.results.arms, 2))
     return Differences(metric, pairs, tuple(_of_pair(cells, metric, *pair) for pair in pairs))
@@ -76,14 +76,16 @@ def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
     return multiple_comparisons(p_values)
 
 
-def _of_pair(cells: Cells, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
+def _of_pair(cells: Answer, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
     both = []
     for _, of_case in cells.cases:
         by_arm = {cell.arm: cell for cell in of_case}
         if arm in by_arm and other in by_arm:
             both.append((by_arm[arm], by_arm[other]))
-    values = cells.values[metric.name]
-    found = [difference(values[cell], values[versus]) for cell, versus in both]
+    found = [
+        difference(cells.by_seed(cell, metric.name), cells.by_seed(versus, metric.name))
+        for cell, versus in both
+    ]
     tested = [i for i, one in enumerate(found) if one.p_value is not None]
     adjusted = holm([found[i].p_value or 0.0 for i in tested])
     standing = {i for i, p in zip(tested, adjusted, strict=True) if p <= 1.0 - CONFIDENCE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.cells import Cells
+from aqmlab.answers import Answer
 from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
 from aqmlab.reports import charts
@@ -20,7 +20,7 @@ DELAY = "queueing_delay_mean_s"
 GOODPUT = "goodput_bps"
 
 
-def payload(cells: Cells, of_metrics: Sequence[Differences]) -> dict[str, Any]:
+def payload(cells: Answer, of_metrics: Sequence[Differences]) -> dict[str, Any]:
     """Axes, arms, metrics and cells, and for each chart its numbers in the order of the cells."""
     results = cells.results
     places = {axis.name: {label: i for i, label in enumerate(axis.labels)} for axis in results.axes}
@@ -38,15 +38,15 @@ def payload(cells: Cells, of_metrics: Sequence[Differences]) -> dict[str, Any]:
         ],
         "metrics": [
             {"name": m.name, "label": m.label, "unit": display_unit(m.unit), "better": m.better}
-            for m in cells.metrics
+            for m in cells.shown
         ],
         "cells": [
             {"at": [places[axis][label] for axis, label in cell.settings], "arm": arms[cell.arm]}
             for cell in results.cells
         ],
         "estimates": {
-            m.name: [_estimate(cells.estimate(m.name, cell), m.unit) for cell in results.cells]
-            for m in cells.metrics
+            m.name: [_estimate(cells.estimate(cell, m.name), m.unit) for cell in results.cells]
+            for m in cells.shown
         },
         "pairs": [[arms[arm], arms[other]] for arm, other in of_metrics[0].pairs] if of_metrics else [],
         "differences": {
@@ -70,22 +70,22 @@ def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
     return [_short(display_value(est.mean, unit)), half, est.n, text]
 
 
-def _contrast(contrast: Contrast, metric: Metric, cells: Cells) -> list[Any]:
+def _contrast(contrast: Contrast, metric: Metric, cells: Answer) -> list[Any]:
     """Number of the cell, the difference as :func:`_estimate` has it, and whether it stands."""
     est = contrast.found.estimate
     return [cells.number(contrast.cell), _estimate(est, metric.unit), contrast.stands]
 
 
-def _trade_off(cells: Cells) -> list[dict[str, Any] | None]:
+def _trade_off(cells: Answer) -> list[dict[str, Any] | None]:
     """Of each cell delay and goodput of its runs, by seed, and their 1-sigma ellipse (RFC 7928, 2.7)."""
-    shown = {metric.name: metric for metric in cells.metrics}
+    shown = {metric.name: metric for metric in cells.shown}
     if not {DELAY, GOODPUT} <= shown.keys():
         return []
     return [_cloud(cells, cell, shown[DELAY], shown[GOODPUT]) for cell in cells.results.cells]
 
 
-def _cloud(cells: Cells, cell: Cell, delay: Metric, goodput: Metric) -> dict[str, Any] | None:
-    of_delay, of_goodput = cells.values[delay.name][cell], cells.values[goodput.name][cell]
+def _cloud(cells: Answer, cell: Cell, delay: Metric, goodput: Metric) -> dict[str, Any] | None:
+    of_delay, of_goodput = (cells.by_seed(cell, m.name) for m in (delay, goodput))
     runs = [
         (seed, display_value(x, delay.unit), display_value(y, goodput.unit))
         for seed, x in of_delay.items()

@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from aqmlab.cells import Cells, cells_of
+from aqmlab.answers import Answer
+from aqmlab.answers import answer as answer_of
 from aqmlab.claims import Scored, score
 from aqmlab.reports.by_class import by_class_context
 from aqmlab.reports.claims import claims_context
@@ -28,8 +29,8 @@ _MOST_NAMED = 12
 
 def render(results: Results, scored: Sequence[Scored] | None = None) -> str:
     """The report as one self-contained page."""
-    cells = cells_of(results)
-    of_metrics = [differences(cells, metric) for metric in cells.metrics]
+    cells = answer_of(results)
+    of_metrics = [differences(cells, metric) for metric in cells.shown]
     data = payload(cells, of_metrics)
     several = comparisons(of_metrics)
     version, results_version = _versions(results)
@@ -84,7 +85,7 @@ def _kicker(results: Results) -> str:
     return f"{shape}: {len(results.cells)} cells, {seeds} each, {runs} runs"
 
 
-def _interval_note(cells: Cells) -> str:
+def _interval_note(cells: Answer) -> str:
     results = cells.results
     queues = sorted({results.queue_of(cell) for cell in results.cells if results.runs(cell)})
     where = f"At {' or '.join(f'`{queue}`' for queue in queues)}. " if queues else ""
