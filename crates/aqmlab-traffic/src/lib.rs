@@ -13,6 +13,7 @@ mod distribution;
 mod end;
 mod on_off;
 mod packets;
+pub mod packmime;
 mod pareto;
 mod population;
 mod quantity;

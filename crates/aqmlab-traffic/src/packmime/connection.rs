@@ -1,0 +1,169 @@
+//! What one connection carries: exchanges, and the pauses between them.
+
+use aqmlab_random::Stream;
+use aqmlab_units::Span;
+
+use super::{gamma, normal, weibull};
+
+/// Responses up to this size say that nothing has changed: all of their connection are alike.
+const NOT_MODIFIED: u64 = 275;
+
+/// Pauses of persistent connections. Their binary logarithms are normal about `location`, with `scale`
+/// as standard deviation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pauses {
+    location: f64,
+    scale: f64,
+}
+
+impl Pauses {
+    /// Those before the first object of a page but the first, and those before the other objects of a page.
+    pub fn both(draws: &mut Stream) -> [Self; 2] {
+        [Pauses::drawn(draws, (3.22, 0.73), 1.85, 1.21), Pauses::drawn(draws, (-4.15, 3.12), 2.35, 1.57)]
+    }
+
+    fn drawn(draws: &mut Stream, (mean, variance): (f64, f64), shape: f64, error_variance: f64) -> Self {
+        let location = mean + libm::sqrt(variance) * normal::draw(draws);
+        let scale = libm::sqrt(gamma(shape, draws) / shape * error_variance);
+        Pauses { location, scale }
+    }
+
+    fn draw(self, draws: &mut Stream) -> Span {
+        let seconds = libm::exp2(self.location + self.scale * normal::draw(draws));
+        Span::try_from_secs_f64(seconds).unwrap_or(LONGEST)
+    }
+}
+
+/// None is longer; a run is shorter.
+const LONGEST: Span = Span::s(1 << 32);
+
+/// One exchange, and what goes before and within it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WebExchange {
+    /// At the client, from the end of the response before; zero for the first.
+    pub pause: Span,
+    /// Bytes, at least one.
+    pub request: u64,
+    /// At the server, from the arrival of the request to the response.
+    pub server_time: Span,
+    /// Bytes, at least one.
+    pub response: u64,
+    /// No other follows on the connection.
+    pub last: bool,
+}
+
+/// The exchanges of one connection, as an iterator.
+#[derive(Clone, Debug)]
+pub struct WebConnection {
+    /// Bytes of each request: one draw for the whole connection.
+    request: u64,
+    first_response: u64,
+    /// Between pages and within them; drawn when the first is needed, unless they are the cloud's.
+    pauses: Option<[Pauses; 2]>,
+    structure: Stream,
+    draws: Stream,
+    /// Size of the other responses, as a binary logarithm.
+    others: Option<(f64, f64)>,
+    is_multipage: bool,
+    pages_left: u32,
+    /// Objects of the page to come.
+    objects_left: u32,
+    begins_page: bool,
+    number: u32,
+}
+
+impl WebConnection {
+    /// A connection with these sizes. `draws` is its own stream.
+    pub fn new(request: u64, first_response: u64, pauses: Option<[Pauses; 2]>, draws: &Stream) -> Self {
+        let mut structure = draws.member(0);
+        let is_persistent = structure.hit(0.09);
+        let pages =
+            if !is_persistent || structure.hit(0.82) { 1 } else { more_than_one(0.417, &mut structure) };
+        let mut connection = WebConnection {
+            request,
+            first_response,
+            pauses,
+            structure,
+            draws: draws.member(1),
+            others: None,
+            is_multipage: pages > 1,
+            pages_left: pages,
+            objects_left: 1,
+            begins_page: true,
+            number: 0,
+        };
+        if is_persistent {
+            connection.begin_page();
+        } else {
+            connection.pages_left = 0;
+        }
+        connection
+    }
+
+    fn pause(&mut self) -> Span {
+        let draws = &mut self.draws;
+        let pauses = self.pauses.get_or_insert_with(|| Pauses::both(draws));
+        pauses[usize::from(!self.begins_page)].draw(draws)
+    }
+
+    /// Decides how many objects the next page has.
+    fn begin_page(&mut self) {
+        self.pages_left -= 1;
+        self.begins_page = true;
+        let is_single = self.is_multipage && self.structure.hit(0.69);
+        self.objects_left = if is_single { 1 } else { more_than_one(1.578, &mut self.structure) };
+    }
+
+    fn next_response(&mut self) -> u64 {
+        if self.first_response <= NOT_MODIFIED {
+            return self.first_response;
+        }
+        let draws = &mut self.draws;
+        let (location, scale) = *self.others.get_or_insert_with(|| {
+            let location = 10.62 + libm::sqrt(0.94) * normal::draw(draws);
+            (location, libm::sqrt(gamma(3.22, draws) / 3.22 * 2.43))
+        });
+        (libm::exp2(location + scale * normal::draw(draws)) as u64).max(1)
+    }
+}
+
+impl Iterator for WebConnection {
+    type Item = WebExchange;
+
+    fn next(&mut self) -> Option<WebExchange> {
+        if self.objects_left == 0 {
+            return None;
+        }
+        let is_first = self.number == 0;
+        let pause = match is_first {
+            true => Span::ZERO,
+            false => self.pause(),
+        };
+        let server_time = server_time(&mut self.draws);
+        let response = if is_first { self.first_response } else { self.next_response() };
+        self.number += 1;
+        self.objects_left -= 1;
+        self.begins_page = false;
+        if self.objects_left == 0 && self.pages_left > 0 {
+            self.begin_page();
+        }
+        Some(WebExchange {
+            pause,
+            request: self.request,
+            server_time,
+            response,
+            last: self.objects_left == 0,
+        })
+    }
+}
+
+/// `ceil(1 + W(1, scale))`, at least 2.
+fn more_than_one(scale: f64, draws: &mut Stream) -> u32 {
+    (libm::ceil(1.0 + weibull(1.0, scale, draws)) as u32).max(2)
+}
+
+/// `1 / max(10, W(0.63, 305))` seconds.
+fn server_time(draws: &mut Stream) -> Span {
+    let rate = weibull(0.63, 305.0, draws).max(10.0);
+    Span::try_from_secs_f64(1.0 / rate).unwrap_or(LONGEST)
+}

@@ -1,0 +1,191 @@
+//! Fractional noise: a Gaussian process with long-range dependence.
+
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+
+use super::convolution::{BLOCK, Convolution};
+use super::normal;
+
+/// A fractional ARIMA(0, d, 0) process with innovations of variance 1, as an autoregression.
+///
+/// Value `t` is its best linear prediction from the `order` values before it, plus an innovation. The
+/// coefficients are those of the partial autocorrelations `d / (t - d)`, by the recursion of Durbin and
+/// Levinson; from value `order` on they stay as they are (Hosking, "Fractional differencing",
+/// Biometrika 68, 1981).
+#[derive(Clone, Debug)]
+pub struct Fractional {
+    d: f64,
+    order: usize,
+    innovations: Stream,
+    /// Coefficients of the prediction, that of the latest value first; once there are `order` of them,
+    /// those of the last [`BLOCK`] values only, that of the latest value last.
+    coefficients: Vec<f64>,
+    /// Standard deviation of the next innovation.
+    deviation: f64,
+    /// Once there are `order` coefficients: the two last whole blocks and the values since then. Before
+    /// that all values.
+    values: Vec<f64>,
+    /// Once there are `order` coefficients.
+    old: Option<Old>,
+}
+
+/// What values that are at least a block old add to the predictions of a block.
+#[derive(Clone, Debug)]
+struct Old {
+    filter: Convolution,
+    predicted: [f64; BLOCK],
+}
+
+impl Fractional {
+    /// The process with `0 < d < 1/2`, predicted from `order` values, more than two blocks of them.
+    ///
+    /// # Panics
+    /// If `d` or `order` is none of these.
+    pub fn new(d: f64, order: usize, innovations: Stream) -> Self {
+        assert!(d > 0.0 && d < 0.5 && order > 2 * BLOCK);
+        Fractional {
+            d,
+            order,
+            innovations,
+            coefficients: Vec::new(),
+            deviation: libm::sqrt(variance(d)),
+            values: Vec::new(),
+            old: None,
+        }
+    }
+
+    /// The next value.
+    pub fn next(&mut self) -> f64 {
+        if self.old.is_some() && self.values.len() == 3 * BLOCK {
+            self.begin_block();
+        }
+        let value = self.prediction() + self.deviation * normal::draw(&mut self.innovations);
+        self.values.push(value);
+        if self.old.is_none() {
+            self.extend_coefficients();
+            if self.values.len() == self.order {
+                self.settle();
+            }
+        }
+        value
+    }
+
+    fn prediction(&self) -> f64 {
+        match &self.old {
+            Some(old) => {
+                let recent = &self.values[self.values.len() - self.coefficients.len()..];
+                old.predicted[self.values.len() - 2 * BLOCK] + product(&self.coefficients, recent)
+            }
+            None => self.coefficients.iter().zip(self.values.iter().rev()).map(|(c, x)| c * x).sum(),
+        }
+    }
+
+    /// The coefficients of the prediction from one value more.
+    fn extend_coefficients(&mut self) {
+        let t = self.values.len();
+        let partial = self.d / (t as f64 - self.d);
+        for j in 0..t / 2 {
+            let (near, far) = (self.coefficients[j], self.coefficients[t - 2 - j]);
+            self.coefficients[j] = near - partial * far;
+            self.coefficients[t - 2 - j] = far - partial * near;
+        }
+        self.coefficients.push(partial);
+        self.deviation *= libm::sqrt(1.0 - partial * partial);
+    }
+
+    /// From now on coefficients stay as they are.
+    fn settle(&mut self) {
+        let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
+        let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
+        // No coefficient reaches back beyond the first value.
+        let mut values = alloc::vec![0.0; ((windows + 1) * BLOCK).saturating_sub(self.order)];
+        values.extend_from_slice(&self.values);
+        let mut predicted = [0.0; BLOCK];
+        for end in (0..windows).rev().map(|later| values.len() - later * BLOCK) {
+            predicted = filter.next_block(&values[end - 2 * BLOCK..end]);
+        }
+        self.old = Some(Old { filter, predicted });
+        self.coefficients = self.coefficients[..BLOCK - 1].iter().rev().copied().collect();
+        self.values = self.values[self.order - 2 * BLOCK..].to_vec();
+    }
+
+    /// A block is whole, and another one begins.
+    fn begin_block(&mut self) {
+        self.values.drain(..BLOCK);
+        if let Some(old) = &mut self.old {
+            old.predicted = old.filter.next_block(&self.values);
+        }
+    }
+}
+
+/// The sum of products, by several sums side by side: the next addition need not wait for the one before.
+fn product(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The variance of the process.
+pub fn variance(d: f64) -> f64 {
+    libm::exp(libm::lgamma(1.0 - 2.0 * d) - 2.0 * libm::lgamma(1.0 - d))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(d: f64, order: usize) -> Fractional {
+        Fractional::new(d, order, Stream::new(5, "test"))
+    }
+
+    /// The coefficients of the prediction have a closed form (Hosking 1981, theorem 1):
+    /// `-binomial(t, j) G(j - d) G(t - d - j + 1) / (G(-d) G(t - d + 1))`.
+    #[test]
+    fn coefficients_are_those_of_the_closed_form() {
+        let (d, t) = (0.31f64, 40usize);
+        let mut process = process(d, 400);
+        (0..t).for_each(|_| _ = process.next());
+        for j in 1..=t {
+            let (n, k) = (t as f64, j as f64);
+            let binomial = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
+            let gammas = libm::lgamma(k - d) + libm::lgamma(n - d - k + 1.0) - libm::lgamma(n - d + 1.0);
+            // Gamma(-d) is negative for d between 0 and 1: the two signs cancel.
+            let expected = libm::exp(binomial + gammas - libm::lgamma(-d));
+            let found = process.coefficients[j - 1];
+            assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
+        }
+        // What remains is the variance of the innovation: 1 in the limit, and above it before.
+        let expected = libm::exp(
+            libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
+                - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
+        );
+        assert!((process.deviation * process.deviation / expected - 1.0).abs() < 1e-11);
+    }
+
+    /// Blocks are what one value at a time would be.
+    #[test]
+    fn a_block_is_a_value_at_a_time() {
+        let (d, order) = (0.33, 1000);
+        let mut process = process(d, order);
+        // Another that is about to look back one value further has all coefficients still.
+        let mut longer = Fractional { order: order + 1, ..process.clone() };
+        let mut values: Vec<f64> = (0..order).map(|_| longer.next()).collect();
+        (0..order).for_each(|_| _ = process.next());
+        let mut innovations = Stream::new(5, "test").from_draw(order as u64);
+        for t in order..2 * order {
+            let predicted: f64 =
+                longer.coefficients.iter().zip(values.iter().rev()).map(|(c, x)| c * x).sum();
+            values.push(predicted + longer.deviation * normal::draw(&mut innovations));
+            let found = process.next();
+            assert!((values[t] - found).abs() < 1e-11, "{t}: {found} against {}", values[t]);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! PackMime-HTTP: the web traffic of a cloud of users, connection by connection.
+//!
+//! Connections open at a rate, whatever becomes of those before. Gaps between them, request sizes and
+//! delays depend on each other over long ranges, the less the higher the rate.
+//!
+//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models
+//! for generating synthetic HTTP source traffic", INFOCOM 2004, as ns-2.35 has it (`packmime/`); its
+//! persistent connections are those of ns-2.31 and later.
+
+mod connection;
+mod convolution;
+mod driver;
+mod fractional;
+mod normal;
+mod tables;
+
+use aqmlab_random::Stream;
+use aqmlab_units::Span;
+
+pub use connection::{WebConnection, WebExchange};
+
+use connection::Pauses;
+use driver::Driver;
+
+/// Values from which gaps and delays are predicted.
+const ORDER: usize = 1000;
+/// The same of request sizes.
+const REQUEST_ORDER: usize = 5000;
+
+/// For what location and spread of pauses on persistent connections are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PausesOf {
+    /// Once for the cloud, as ns-2.35 does: pauses of a whole run hang on one draw.
+    Cloud,
+    /// For each connection, which is what the paper's model means.
+    Connection,
+}
+
+/// A cloud of users. Connection after connection, in the order in which they open.
+#[derive(Clone, Debug)]
+pub struct PackMime {
+    gaps: Driver,
+    requests: Driver,
+    client_delays: Driver,
+    server_delays: Driver,
+    gap_shape: f64,
+    /// Seconds.
+    gap_scale: f64,
+    responses: Responses,
+    pauses: Option<[Pauses; 2]>,
+    /// Member i: all that only connection i needs.
+    connections: Stream,
+    opened: u64,
+}
+
+/// A connection as it opens.
+#[derive(Clone, Debug)]
+pub struct OpenedByCloud {
+    /// Since the opening of the connection before.
+    pub gap: Span,
+    /// From the client to its edge of the network, one way.
+    pub client_delay: Span,
+    /// From the server to its edge of the network, one way.
+    pub server_delay: Span,
+    /// What it carries.
+    pub carries: WebConnection,
+}
+
+impl PackMime {
+    /// A cloud that opens `rate` connections a second, `rate > 0`. `draws` is the cloud's own family of
+    /// streams.
+    pub fn new(rate: f64, pauses_of: PausesOf, draws: &Stream) -> Self {
+        let log_rate = libm::log2(rate);
+        let share = |offset: f64, slope: f64| logistic(offset + slope * log_rate);
+        let gap_shape = share(0.352, 0.388);
+        let mut cloud = draws.member(5);
+        PackMime {
+            gaps: Driver::new(0.33, ORDER, share(0.333, 0.414), &draws.member(0)),
+            requests: Driver::new(0.31, REQUEST_ORDER, share(0.123, 0.494), &draws.member(1)),
+            client_delays: Driver::new(0.31, ORDER, share(-0.445, 0.554), &draws.member(2)),
+            server_delays: Driver::new(0.32, ORDER, share(-0.053, 0.396), &draws.member(3)),
+            gap_shape,
+            gap_scale: 1.0 / (rate * libm::tgamma(1.0 + 1.0 / gap_shape)),
+            responses: Responses::new(log_rate, &draws.member(4)),
+            pauses: match pauses_of {
+                PausesOf::Cloud => Some(Pauses::both(&mut cloud)),
+                PausesOf::Connection => None,
+            },
+            connections: draws.member(6),
+            opened: 0,
+        }
+    }
+
+    /// The next connection.
+    pub fn open(&mut self) -> OpenedByCloud {
+        let own = self.connections.member(self.opened);
+        self.opened += 1;
+        OpenedByCloud {
+            gap: seconds(self.gap()),
+            client_delay: seconds(delay_ms(&tables::CLIENT_DELAY, 5, self.client_delays.next()) / 1e3),
+            server_delay: seconds(delay_ms(&tables::SERVER_DELAY, 3, self.server_delays.next()) / 1e3),
+            carries: WebConnection::new(
+                request_size(self.requests.next()),
+                self.responses.next(),
+                self.pauses,
+                &own,
+            ),
+        }
+    }
+
+    /// Weibull: its quantile at the probability of a normal variable.
+    fn gap(&mut self) -> f64 {
+        let above = normal::above(self.gaps.next());
+        self.gap_scale * libm::pow(-libm::log(above), 1.0 / self.gap_shape)
+    }
+}
+
+/// First responses: runs of downloads and of answers from the cached state in turn, a download first.
+#[derive(Clone, Debug)]
+struct Responses {
+    runs: Stream,
+    sizes: Stream,
+    /// Shapes of the lengths of runs of downloads, and of the others.
+    shapes: [f64; 2],
+    is_cached: bool,
+    left_in_run: u64,
+}
+
+impl Responses {
+    fn new(log_rate: f64, draws: &Stream) -> Self {
+        let shapes = [logistic(1.293 + 0.316 * log_rate), logistic(0.718 + 0.357 * log_rate)];
+        // The first run is about to begin, and is one of downloads.
+        Responses { runs: draws.member(0), sizes: draws.member(1), shapes, is_cached: true, left_in_run: 0 }
+    }
+
+    /// Bytes of the next response.
+    fn next(&mut self) -> u64 {
+        if self.left_in_run == 0 {
+            self.is_cached = !self.is_cached;
+            let scale = if self.is_cached { 0.775 } else { 3.11 };
+            let length = weibull(self.shapes[usize::from(self.is_cached)], scale, &mut self.runs);
+            self.left_in_run = (libm::ceil(length) as u64).max(1);
+        }
+        self.left_in_run -= 1;
+        let p = self.sizes.unit();
+        let size = match self.is_cached {
+            true => tables::RESPONSE_CACHED.at(p),
+            false => libm::exp2(tables::RESPONSE_DOWNLOADED.at(libm::log2(1.0 - p))),
+        };
+        whole(size)
+    }
+}
+
+/// Bytes of a request, from a standard normal variable.
+fn request_size(z: f64) -> u64 {
+    let size = if z <= 0.0 {
+        tables::REQUEST_LOWER_HALF.at(normal::cumulative(z) / 0.5)
+    } else {
+        libm::exp2(tables::REQUEST_UPPER_HALF.at(libm::log2(normal::above(z) / 0.5)))
+    };
+    whole(size)
+}
+
+/// Milliseconds one way, from a standard normal variable. What the table has is there and back.
+fn delay_ms(table: &tables::Knots, power: u32, z: f64) -> f64 {
+    let root = table.at(-libm::log10(normal::above(z)));
+    (1..power).fold(root, |product, _| product * root) / 2.0
+}
+
+/// Whole bytes, at least one.
+fn whole(size: f64) -> u64 {
+    (size as u64).max(1)
+}
+
+fn seconds(s: f64) -> Span {
+    Span::try_from_secs_f64(s).unwrap_or(Span::s(1 << 32))
+}
+
+/// The logistic function to base 2.
+fn logistic(x: f64) -> f64 {
+    let power = libm::exp2(x);
+    power / (1.0 + power)
+}
+
+/// A Weibull variable: one draw.
+fn weibull(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
+    scale * libm::pow(draws.exponential(), 1.0 / shape)
+}
+
+/// A gamma variable with scale 1 and `shape >= 1` (G. Marsaglia and W. W. Tsang, "A simple method for
+/// generating gamma variables", ACM TOMS 26, 2000); three draws for most, more for some.
+fn gamma(shape: f64, draws: &mut Stream) -> f64 {
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = normal::draw(draws);
+        let root = 1.0 + c * x;
+        if root <= 0.0 {
+            continue;
+        }
+        let v = root * root * root;
+        if -draws.exponential() < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
+            return d * v;
+        }
+    }
+}

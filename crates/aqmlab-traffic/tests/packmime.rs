@@ -1,0 +1,187 @@
+//! PackMime-HTTP against the exact values of its distributions (by integration of the source's tables)
+//! and against what ns-2.35's generator gives.
+
+use aqmlab_random::Stream;
+use aqmlab_traffic::packmime::{OpenedByCloud, PackMime, PausesOf, WebExchange};
+
+const DRAWS: usize = 400_000;
+
+fn cloud(rate: f64) -> PackMime {
+    PackMime::new(rate, PausesOf::Connection, &Stream::new(1, "traffic/web"))
+}
+
+fn opened(rate: f64, count: usize) -> Vec<OpenedByCloud> {
+    let mut cloud = cloud(rate);
+    (0..count).map(|_| cloud.open()).collect()
+}
+
+fn exchanges(of: &OpenedByCloud) -> Vec<WebExchange> {
+    of.carries.clone().collect()
+}
+
+/// Sorted values, to be asked for quantiles.
+struct Sample(Vec<f64>);
+
+impl Sample {
+    fn new(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        Sample(values)
+    }
+
+    fn quantile(&self, p: f64) -> f64 {
+        self.0[(p * self.0.len() as f64) as usize]
+    }
+
+    fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// Each quantile within a share of what it should be.
+    fn check(&self, what: &str, quantiles: &[(f64, f64, f64)]) {
+        for &(p, expected, within) in quantiles {
+            let found = self.quantile(p);
+            assert!((found / expected - 1.0).abs() <= within, "{what}, {p}: {found} against {expected}");
+        }
+    }
+}
+
+/// Request sizes and delays depend on each other over long ranges, so that their quantiles vary more from seed
+/// to seed than those of independent draws.
+#[test]
+fn sizes_and_delays_have_the_quantiles_of_the_source() {
+    let opened = opened(27.0, DRAWS);
+    let response = Sample::new(opened.iter().map(|c| exchanges(c)[0].response as f64));
+    response.check(
+        "response",
+        &[
+            (0.5, 889.0, 0.03),
+            (0.9, 14_800.0, 0.02),
+            (0.95, 29_800.0, 0.02),
+            (0.99, 71_500.0, 0.03),
+            (0.999, 464e3, 0.1),
+        ],
+    );
+    let share = |bound: f64| response.0.partition_point(|&v| v <= bound) as f64 / DRAWS as f64;
+    assert!((share(275.0) - 0.278).abs() < 0.004, "{}", share(275.0));
+    assert!((share(10e3) - 0.8375).abs() < 0.003, "{}", share(10e3));
+    assert!((1.0 - share(50e3) - 0.0158).abs() < 0.0008, "{}", share(50e3));
+    let of_bytes: f64 =
+        response.0.iter().filter(|&&v| v <= 10e3).sum::<f64>() / response.0.iter().sum::<f64>();
+    // 16.3 % of the bytes exactly; samples lack the end of the tail, and have more.
+    assert!((0.15..0.19).contains(&of_bytes), "{of_bytes}");
+
+    let request = Sample::new(opened.iter().map(|c| exchanges(c)[0].request as f64));
+    request.check(
+        "request",
+        &[
+            (0.1, 279.6, 0.02),
+            (0.5, 421.8, 0.02),
+            (0.9, 869.0, 0.02),
+            (0.95, 1062.5, 0.03),
+            (0.99, 3062.0, 0.05),
+            (0.999, 14_450.0, 0.12),
+        ],
+    );
+    let client = Sample::new(opened.iter().map(|c| c.client_delay.as_secs_f64() * 1e3));
+    client.check(
+        "client delay",
+        &[(0.0, 0.26, 0.001), (0.5, 0.735, 0.02), (0.9, 17.99, 0.04), (0.99, 299.4, 0.05)],
+    );
+    assert!((client.mean() / 13.4 - 1.0).abs() < 0.05, "{}", client.mean());
+    let server = Sample::new(opened.iter().map(|c| c.server_delay.as_secs_f64() * 1e3));
+    server.check(
+        "server delay",
+        &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
+    );
+    assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
+    // What a path of 18 ms comes to: 123, 84 and 19 ms in the source's own runs.
+    let rtt =
+        Sample::new(opened.iter().map(|c| 18.0 + 2e3 * (c.client_delay + c.server_delay).as_secs_f64()));
+    assert!((rtt.mean() - 124.5).abs() < 5.0 && (rtt.quantile(0.5) - 84.5).abs() < 2.5, "{}", rtt.mean());
+    assert!((19.0..19.2).contains(&rtt.quantile(0.0)));
+}
+
+#[test]
+fn gaps_are_weibull_with_the_mean_of_the_rate() {
+    // Shape and scale as the source computes them.
+    for (rate, shape, scale) in
+        [(1.0, 0.5607, 0.604_78), (27.0, 0.8209, 0.033_282), (100.0, 0.8840, 0.009_409_3)]
+    {
+        let gaps = Sample::new(opened(rate, 100_000).iter().map(|c| c.gap.as_secs_f64()));
+        let quantile = |p: f64| scale * libm::pow(-libm::log(1.0 - p), 1.0 / shape);
+        let expected = [0.1, 0.5, 0.9, 0.99].map(|p| (p, quantile(p), if rate < 2.0 { 0.2 } else { 0.06 }));
+        gaps.check("gap", &expected);
+        assert!(
+            (gaps.mean() * rate - 1.0).abs() < if rate < 2.0 { 0.15 } else { 0.04 },
+            "{}",
+            gaps.mean() * rate
+        );
+    }
+}
+
+#[test]
+fn server_times_end_at_a_tenth_of_a_second() {
+    let opened = opened(27.0, 100_000);
+    let times = Sample::new(opened.iter().map(|c| exchanges(c)[0].server_time.as_secs_f64()));
+    times.check("server time", &[(0.5, 0.005_866, 0.02), (0.95, 0.1, 0.0)]);
+    assert!((times.mean() / 0.021_95 - 1.0).abs() < 0.02, "{}", times.mean());
+    let at_most = times.0.iter().filter(|&&t| t >= 0.1).count() as f64 / times.0.len() as f64;
+    assert!((at_most - 0.1096).abs() < 0.003, "{at_most}");
+}
+
+#[test]
+fn connections_carry_the_exchanges_of_the_source() {
+    let opened = opened(27.0, DRAWS);
+    let all: Vec<Vec<WebExchange>> = opened.iter().map(exchanges).collect();
+    let pairs = all.iter().map(Vec::len).sum::<usize>() as f64 / DRAWS as f64;
+    // 1 + 0.09 (e - 1), with e = 3.194 exchanges on a persistent connection, by geometric series.
+    let (objects, pages) =
+        (2.0 + 1.0 / (libm::exp(1.0 / 1.578) - 1.0), 2.0 + 1.0 / (libm::exp(1.0 / 0.417) - 1.0));
+    let persistent = 0.82 * objects + 0.18 * pages * (0.69 + 0.31 * objects);
+    assert!((pairs - (1.0 + 0.09 * (persistent - 1.0))).abs() < 0.003, "{pairs}");
+    for of_one in &all {
+        let (first, last) = (of_one[0], of_one.len() - 1);
+        assert!(first.pause.is_zero());
+        assert!(of_one.iter().enumerate().all(|(i, e)| e.last == (i == last) && e.request == first.request));
+        if first.response <= 275 {
+            assert!(of_one.iter().all(|e| e.response == first.response));
+        }
+    }
+    let later = all.iter().flat_map(|of_one| &of_one[1..]);
+    let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
+    // 2^10.62 of all of them, of which those up to 275 bytes are left out here.
+    assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
+    let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
+    assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));
+    // Those between pages: as many as there are pages but the first.
+    let long = pauses.0.iter().filter(|&&p| p > 2.0).count() as f64 / pauses.0.len() as f64;
+    let between = 0.18 * (pages - 1.0) / (persistent - 1.0);
+    assert!((long - between).abs() < 0.015, "{long} against {between}");
+}
+
+#[test]
+fn a_cloud_is_the_same_again() {
+    let values = |_| {
+        let opened = opened(27.0, 8000);
+        opened.iter().map(|c| (c.gap, c.client_delay, c.server_delay, exchanges(c))).collect::<Vec<_>>()
+    };
+    assert_eq!(values(0), values(1));
+}
+
+#[test]
+fn pauses_of_a_cloud_hang_on_one_draw() {
+    let medians = |pauses_of| {
+        [1u64, 2, 3].map(|seed| {
+            let mut cloud = PackMime::new(27.0, pauses_of, &Stream::new(seed, "traffic/web"));
+            let pauses = (0..50_000)
+                .flat_map(|_| exchanges(&cloud.open()).split_off(1))
+                .map(|e| e.pause.as_secs_f64());
+            Sample::new(pauses).quantile(0.5)
+        })
+    };
+    let spread =
+        |of: [f64; 3]| of.iter().copied().fold(0.0, f64::max) / of.iter().copied().fold(f64::MAX, f64::min);
+    assert!(spread(medians(PausesOf::Connection)) < 1.1);
+    assert!(spread(medians(PausesOf::Cloud)) > 1.3);
+}
