@@ -1,9 +1,9 @@
 //! How many frames a router has memory for.
 
-use aqmlab_params::Value;
+use aqmlab_params::{Settings, Value};
 use aqmlab_scenario::{Edge, LinkPlan, Plan};
-use aqmlab_units::Span;
 use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Span};
 
 use crate::error::LiveError;
 
@@ -57,7 +57,10 @@ fn frames(plan: &Plan) -> (u64, u64) {
         (round_trips * per_s * (rtt + link.delay.as_secs_f64())) as u64
     };
     let with = |round_trips| {
-        let of_link = |link| queue_limit(link).saturating_add(under_way(link, round_trips));
+        let of_link = |link: &LinkPlan| {
+            let queue = queue_limit(&link.queue.settings, link.queue.link.mean_packet);
+            queue.saturating_add(under_way(link, round_trips))
+        };
         plan.links.iter().map(of_link).fold(0u64, u64::saturating_add)
     };
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
@@ -72,11 +75,26 @@ fn own_round_trip(plan: &Plan, class: usize) -> Span {
     stages.fold(access, |sum, stage| sum + stage.mean_pipe().delay())
 }
 
-/// How many packets of mean size a link's queue holds.
-fn queue_limit(link: &LinkPlan) -> u64 {
-    match link.queue.settings.get("limit") {
+/// How many packets of this mean size a queue with these settings holds: its own limit, or what all queues inside it hold
+/// together.
+fn queue_limit(settings: &Settings, mean_packet: Bytes) -> u64 {
+    match settings.get("limit") {
         Some(Value::Size(Size::Packets(packets))) => packets.get(),
-        Some(Value::Size(Size::Bytes(bytes))) => bytes.get() / link.queue.link.mean_packet.get(),
+        Some(Value::Size(Size::Bytes(bytes))) => bytes.get() / mean_packet.get(),
+        _ => settings
+            .iter()
+            .map(|setting| inner_limit(&setting.value, mean_packet))
+            .fold(0, u64::saturating_add),
+    }
+}
+
+/// How many packets the queues in a parameter's value hold.
+fn inner_limit(value: &Value, mean_packet: Bytes) -> u64 {
+    match value {
+        Value::Discipline { settings, .. } | Value::Table(settings) => queue_limit(settings, mean_packet),
+        Value::List(values) => {
+            values.iter().map(|value| inner_limit(value, mean_packet)).fold(0, u64::saturating_add)
+        }
         _ => 0,
     }
 }
@@ -92,10 +110,14 @@ mod tests {
     }
 
     fn room_with(limit: u64, largest: usize, delays: &str) -> Result<FrameBudget, LiveError> {
+        room_behind(&format!("kind = \"droptail\", limit = \"{limit}p\""), largest, delays)
+    }
+
+    fn room_behind(queue: &str, largest: usize, delays: &str) -> Result<FrameBudget, LiveError> {
         let text = format!(
             "title = \"t\"\nduration = \"1s\"\n\
              [topology]\nkind = \"dumbbell\"\nrate = \"12Mbit\"\nreverse_rate = \"320kbit\"\ndelay = \"1ms\"\n\
-             queue = {{ kind = \"droptail\", limit = \"{limit}p\" }}\n\
+             queue = {{ {queue} }}\n\
              reverse_queue = {{ kind = \"droptail\", limit = \"10p\" }}\n\
              [[traffic]]\nname = \"a\"\nkind = \"bulk\"\ntcp = {{ mss = \"1460B\" }}\n{delays}\n"
         );
@@ -112,6 +134,19 @@ mod tests {
         assert_eq!(frames(10, 1500), 8_192);
         assert_eq!(frames(20_000, 1500), 20_000 + 10 + 4 * 125);
         assert_eq!(frames(70_000, 1500), 65_536);
+    }
+
+    #[test]
+    fn queues_inside_of_others_need_room_too() {
+        let classes = "kind = \"classes\", class = [\
+             { name = \"a\", traffic = [\"a\"], queue = { kind = \"red\", limit = \"15000p\" } }, \
+             { name = \"rest\", queue = { kind = \"droptail\", limit = \"7MB\" } }]";
+        let policed =
+            format!("kind = \"policer\", rate = \"6Mbit\", burst = \"9kB\", queue = {{ {classes} }}");
+        for queue in [classes, &policed] {
+            let frames = room_behind(queue, 1500, "rtt = \"124ms\"").unwrap().frames;
+            assert_eq!(frames, 15_000 + 7_000_000 / 1500 + 10 + 4 * 125, "{queue}");
+        }
     }
 
     #[test]

@@ -176,14 +176,14 @@ impl<'a> Generator<'a> {
                 Err(error) => return Err(socket_error("wait for", "sockets")(error.into())),
             }
             for event in events.drain(..) {
-                self.on_event(Whose::of(event.data), event.flags, &mut scratch)?;
-                // A burst of events takes milliseconds; what is due meanwhile does not wait for its end.
+                // A burst of events takes milliseconds; what is due meanwhile does not wait for its end, and what comes
+                // after the end is none of the run's.
                 let (now, end) = (self.clock.now(), self.signals.end());
                 self.do_what_is_due(now.min(end))?;
                 if now >= end {
-                    // What comes after the end is none of the run's.
                     break;
                 }
+                self.on_event(Whose::of(event.data), event.flags, now, &mut scratch)?;
             }
         }
         Ok(self.finish(used))

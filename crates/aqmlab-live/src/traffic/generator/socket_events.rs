@@ -24,6 +24,7 @@ impl Generator<'_> {
         &mut self,
         whose: Whose,
         flags: EventFlags,
+        now: Instant,
         scratch: &mut [u8],
     ) -> Result<(), LiveError> {
         match whose {
@@ -31,7 +32,7 @@ impl Generator<'_> {
                 Some(_) => self.accept(class as usize)?,
                 None => self.receive(class as usize, scratch),
             },
-            Whose::End(flow, end) => self.on_stream(flow, end, flags, scratch),
+            Whose::End(flow, end) => self.on_stream(flow, end, flags, now, scratch),
         }
         Ok(())
     }
@@ -84,7 +85,7 @@ impl Generator<'_> {
     }
 
     /// Something has happened at an end of a connection.
-    fn on_stream(&mut self, number: u32, end: End, flags: EventFlags, scratch: &mut [u8]) {
+    fn on_stream(&mut self, number: u32, end: End, flags: EventFlags, now: Instant, scratch: &mut [u8]) {
         let Some(Flow { body: Body::Tcp(connection), .. }) = self.flows[number as usize].as_deref_mut()
         else {
             return;
@@ -105,7 +106,6 @@ impl Generator<'_> {
         {
             return self.fail(number, error.raw_os_error().unwrap_or(0));
         }
-        let now = self.clock.now();
         let (wake_at, done) = connection.look(now);
         if let Some(done) = done {
             self.request_ended(number, &done, Ending::Completed, now);
