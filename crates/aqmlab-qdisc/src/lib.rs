@@ -112,7 +112,6 @@ mod fifo;
 mod flow_table;
 mod histogram;
 mod info;
-mod keyed;
 pub mod law;
 mod limit;
 mod pipe;

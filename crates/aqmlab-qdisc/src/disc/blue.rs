@@ -1,11 +1,19 @@
-//! BLUE: the [`Early`] queue with a [`crate::law::BlueLaw`].
+//! BLUE: the [`Early`] queue with a [`BlueLaw`]; its parameters.
 
+use alloc::format;
+
+use aqmlab_params::{Alias, Default, Kind, Origin, Param, ParamError, Settings, Value};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::{Early, EarlyLaw, Measure};
-use crate::law::{BlueLaw, Decision};
-use crate::{Backlog, LawSamples};
+use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, names, preset, word};
+use super::words::{Freeze, Gate, Loss, Precedence, Victim};
+use super::{Early, EarlyLaw, EarlyQueue, Measure};
+use crate::info::{Info, Maturity, Preset};
+use crate::law::{BlueIdle, BlueLaw, BlueParams, Decision};
+use crate::resolve::{self, LIMIT_RULE, in_bytes};
+use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
 
 /// BLUE.
 pub type Blue<P> = Early<P, BlueControl>;
@@ -109,4 +117,240 @@ impl EarlyLaw for BlueControl {
     fn observe(&self, _now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         out.push(("p", self.law.probability()));
     }
+}
+
+/// BLUE's entry in the catalogue.
+pub(crate) const BLUE_INFO: Info = Info {
+    name: "blue",
+    title: "BLUE",
+    summary: "one probability of dropping or marking, raised by lost packets and lowered by an idle link",
+    maturity: Maturity::ReferenceChecked,
+    decides: BlueControl::DECIDES,
+    params: BLUE,
+    presets: PRESETS,
+    resolve,
+};
+
+const fn ns3(name: &'static str) -> Alias {
+    Alias::new("ns-3", name)
+}
+
+static BLUE: &[Param] = &[
+    preset(const { &names::<3>(PRESETS) }),
+    Param {
+        name: "limit",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Bdp(1.0),
+        aliases: &[ns3("MaxSize")],
+        source: "one bandwidth-delay product: Villamizar and Song 1994",
+        help: "buffer size without the packet in transmission",
+    },
+    LIMIT_RULE,
+    Param {
+        name: "d1",
+        kind: PROBABILITY,
+        default: Default::Number(0.0025),
+        aliases: &[ns3("Increment")],
+        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
+        help: "what a loss adds to the probability",
+    },
+    Param {
+        name: "d2",
+        kind: PROBABILITY,
+        default: Default::Number(0.00025),
+        aliases: &[ns3("Decrement")],
+        source: "Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code by its port to ns-3",
+        help: "what an idle link takes from the probability",
+    },
+    Param {
+        name: "freeze_time",
+        kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
+        default: Default::Span(Span::ms(100)),
+        aliases: &[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")],
+        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
+        help: "time between two updates of the probability, upwards or downwards",
+    },
+    Param {
+        name: "freeze",
+        kind: Kind::Choice(Freeze::WORDS),
+        default: Default::Choice("fixed"),
+        aliases: &[],
+        source: "Feng et al. 2002, section 3: fixed there, to be randomised against synchronisation; the distribution is ours",
+        help: "`random`: each freeze time is drawn uniformly between 0 and twice freeze_time",
+    },
+    Param {
+        name: "gate",
+        kind: Kind::Choice(Gate::WORDS),
+        default: Default::Choice("after"),
+        aliases: &[],
+        source: "Feng et al. 2002, figure 2, ALTQ and ns-3: `after`",
+        help: "an update is due when more than freeze_time has passed since the last one (`after`), or just that too (`at`)",
+    },
+    Param {
+        name: "threshold",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Auto("limit, which a backlog never exceeds: only losses count"),
+        aliases: &[],
+        source: "Feng et al. 2002, figure 2, variant with L; its value is not known",
+        help: "an arrival that finds more than this waiting counts as a loss, `L`",
+    },
+    MEASURE,
+    MEAN_PACKET,
+    Param {
+        name: "loss",
+        kind: Kind::Choice(Loss::WORDS),
+        default: Default::Choice("overflow"),
+        aliases: &[],
+        source: "overflow: Feng et al. 2002, ALTQ; any_drop: first state of the port to ns-3",
+        help: "what raises the probability: packets lost to the limit, or those that it drops itself as well",
+    },
+    Param {
+        name: "idle",
+        kind: Kind::Choice(BlueIdle::WORDS),
+        default: Default::Choice("emptied"),
+        aliases: &[],
+        source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
+        help: "what lowers the probability: `emptied` the instant at which the link runs out of packets; at the arrival that ends \
+               an idle time: `periods` each whole freeze_time in it, `altq` once if it was longer than freeze_time, and down \
+               to d2 if it was longer than a second or two",
+    },
+    Param {
+        name: "min_backlog",
+        kind: Kind::Integer { min: 0, max: 1_000_000 },
+        default: Default::Integer(0),
+        aliases: &[],
+        source: "ours; ALTQ: 2",
+        help: "arrivals that find fewer packets waiting are never chosen",
+    },
+    Param {
+        name: "steps",
+        kind: Kind::Integer { min: 0, max: 1_000_000_000 },
+        default: Default::Integer(0),
+        aliases: &[Alias::new("ALTQ", "max_pmark")],
+        source: "ours; ALTQ: 1000",
+        help: "the probability is rounded to a multiple of one over this; 0: not at all",
+    },
+    Param {
+        name: "precedence",
+        kind: Kind::Choice(Precedence::WORDS),
+        default: Default::Choice("law"),
+        aliases: &[],
+        source: "law: ALTQ; limit: ns-3; the paper does not say",
+        help: "which of the two a packet is lost to that is chosen and finds the buffer full; `limit` makes it a loss that \
+               raises the probability",
+    },
+    Param {
+        name: "victim",
+        kind: Kind::Choice(Victim::WORDS),
+        default: Default::Choice("arrival"),
+        aliases: &[],
+        source: "arrival: Feng et al. 2002; random: ALTQ",
+        help: "which packet an overflow takes: the arrival, or any one of the queue and the arrival",
+    },
+    ecn(
+        "RFC 3168; Feng et al. 2002",
+        "mark ECN-capable packets instead of dropping them; only an overflow drops those",
+    ),
+];
+
+const PRESETS: &[Preset] = &[
+    Preset { name: "paper", title: "Feng et al. 2002 with the constants of the author's code", values: &[] },
+    Preset {
+        name: "ns3",
+        title: "BlueQueueDisc, the port of the author's ns-1.1 code to ns-3",
+        values: &[
+            ("limit", Value::Size(Size::Packets(Packets::new(25)))),
+            word("idle", "periods"),
+            word("precedence", "limit"),
+        ],
+    },
+    Preset {
+        name: "altq",
+        title: "ALTQ's blue as shipped",
+        values: &[
+            ("limit", Value::Size(Size::Packets(Packets::new(200)))),
+            ("d1", Value::Number(0.125)),
+            ("d2", Value::Number(0.001)),
+            ("freeze_time", Value::Span(Span::ms(50))),
+            word("idle", "altq"),
+            ("min_backlog", Value::Integer(2)),
+            ("steps", Value::Integer(1000)),
+            word("victim", "random"),
+        ],
+    },
+];
+
+fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut all = resolve::with_preset(BLUE, PRESETS, given)?;
+    let mean = resolve::mean_packet(&mut all, link)?;
+    resolve::absolute_size(&mut all, "limit", link)?;
+    if all.is_auto("threshold") {
+        let limit = all.size("limit")?;
+        all.set("threshold", Value::Size(limit), Origin::Derived("limit: only losses count".into()));
+    } else {
+        resolve::absolute_size(&mut all, "threshold", link)?;
+    }
+    resolve::check_buffer(&all, link.mean_packet.max(mean))?;
+    resolve::check_order(&all, "threshold", "limit", mean)?;
+    check_steps(&all)?;
+    if Victim::read(&all, "victim")? == Victim::Random && !matches!(resolve::limit(&all)?, Limit::Packets(_))
+    {
+        let limit = all.size("limit")?;
+        let message = format!(
+            "victim `random` needs a limit in packets, it is `{limit}`; a smaller victim makes no room"
+        );
+        return Err(ParamError::new("victim", message));
+    }
+    Ok(all)
+}
+
+/// A change that is less than half a step would be rounded away.
+fn check_steps(all: &Settings) -> Result<(), ParamError> {
+    let steps = all.integer("steps")?;
+    for name in ["d1", "d2"] {
+        let change = all.number(name)?;
+        if steps > 0 && change * (steps as f64) < 1.0 {
+            let message =
+                format!("{name} `{change}` is less than one of {steps} steps; use steps 0 for any number");
+            return Err(ParamError::new(name, message));
+        }
+    }
+    Ok(())
+}
+
+/// A BLUE queue with effective parameters.
+pub(crate) fn build_blue<P: Packet>(
+    s: &Settings,
+    _: &LinkContext,
+    draws: Stream,
+) -> Result<Blue<P>, ParamError> {
+    let measure = Measure::read(s, "measure")?;
+    let unit = match measure {
+        Measure::Packets => resolve::bytes(s, "mean_packet")?.as_f64(),
+        Measure::Bytes => 1.0,
+    };
+    let threshold = in_bytes(s.size("threshold")?, resolve::bytes(s, "mean_packet")?) / unit;
+    let limit = resolve::limit(s)?;
+    let params = BlueParams {
+        increment: s.number("d1")?,
+        decrement: s.number("d2")?,
+        freeze_time: s.span("freeze_time")?,
+        at_freeze_time: Gate::read(s, "gate")? == Gate::At,
+        // The backlog of a limit in other units may come out above the threshold that stands for the limit.
+        threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
+        early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
+        idle: BlueIdle::read(s, "idle")?,
+        min_backlog: s.integer("min_backlog")? as f64,
+        steps: Some(s.integer("steps")? as f64).filter(|steps| *steps > 0.0),
+    };
+    let random_freeze = Freeze::read(s, "freeze")? == Freeze::Random;
+    let random_victim = Victim::read(s, "victim")? == Victim::Random;
+    let control = BlueControl::new(BlueLaw::new(params), measure, random_freeze, random_victim, draws);
+    let queue = EarlyQueue {
+        limit,
+        ecn: s.flag("ecn")?,
+        overflow_first: Precedence::read(s, "precedence")? == Precedence::Limit,
+        spares_not_ect: false,
+    };
+    Ok(Blue::new(control, queue, draws))
 }

@@ -1,28 +1,23 @@
-//! The parameters of a port with classes and of a policer, and from what a scenario gives to queues.
+//! The parameters of a port with classes, and from what a scenario gives to queues.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Packets, Rate};
+use aqmlab_units::{Bytes, Packets};
 
 use super::classes::share_of;
 use super::table::PROBABILITY;
-use super::{ClassQueue, Classes, Classifier, Exceed, MOST_CLASSES, Policer, Scheduler};
+use super::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
 use crate::info::{Decides, Info, Maturity, Resolve};
-use crate::law::{RoundRobin, TokenBucket};
-use crate::{Dscp, LinkContext, Packet, Qdisc, resolve};
+use crate::law::RoundRobin;
+use crate::{LinkContext, Packet, Qdisc, resolve};
 
 words! {
     /// In which order classes send.
     enum Order { Strict = "strict", Wrr = "wrr", Drr = "drr" }
-}
-words! {
-    /// What becomes of packets that exceed a policer's rate.
-    enum Exceeding { Drop = "drop", Remark = "remark" }
 }
 
 /// Finds a discipline that may be inside of another.
@@ -42,27 +37,18 @@ pub(crate) const fn classes_info(resolve: Resolve) -> Info {
     }
 }
 
-/// The entry of the policer.
-pub(crate) const fn policer_info(resolve: Resolve) -> Info {
-    Info {
-        name: "policer",
-        title: "Policer",
-        summary: "a token bucket in front of a queue: what exceeds its rate and burst is dropped or re-marked",
-        maturity: Maturity::Experimental,
-        decides: Decides::Enqueue,
-        params: POLICER,
-        presets: &[],
-        resolve,
-    }
-}
-
 const RFC2475: &str = "RFC 2475, section 2.3";
 
-const fn optional(name: &'static str, kind: Kind, nothing: &'static str, help: &'static str) -> Param {
+pub(super) const fn optional(
+    name: &'static str,
+    kind: Kind,
+    nothing: &'static str,
+    help: &'static str,
+) -> Param {
     Param { name, kind, default: Default::Nothing(nothing), aliases: &[], source: RFC2475, help }
 }
 
-const fn required(name: &'static str, kind: Kind, help: &'static str) -> Param {
+pub(super) const fn required(name: &'static str, kind: Kind, help: &'static str) -> Param {
     Param { name, kind, default: Default::Required, aliases: &[], source: RFC2475, help }
 }
 
@@ -147,35 +133,8 @@ const THRESHOLDS: &[Param] = &[
     optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
 ];
 
-static POLICER: &[Param] = &[
-    required("rate", Kind::Rate { min: Rate::bps(1), max: Rate::gbit(10_000) }, "rate of the token bucket"),
-    Param {
-        source: "RFC 2697, section 2: at least the largest packet",
-        ..required(
-            "burst",
-            Kind::Bytes { min: 1, max: 1_000_000_000 },
-            "depth of the token bucket, which is full at first",
-        )
-    },
-    Param {
-        name: "exceed",
-        kind: Kind::Choice(Exceeding::WORDS),
-        default: Default::Choice(Exceeding::Drop.word()),
-        aliases: &[],
-        source: "RFC 2475, section 2.3.3",
-        help: "what becomes of packets that exceed: `drop`, or `remark` with `dscp`",
-    },
-    optional(
-        "dscp",
-        Kind::Dscp,
-        "none, as nothing is re-marked",
-        "exceed `remark`: the code point that they get",
-    ),
-    required("queue", Kind::Discipline, "the queue behind it: any discipline"),
-];
-
 /// A queue of `info`'s kind inside of another discipline, with effective parameters.
-fn resolve_inner(
+pub(super) fn resolve_inner(
     (kind, given): (&'static str, &Settings),
     link: &LinkContext,
     find: Find,
@@ -185,46 +144,9 @@ fn resolve_inner(
     Ok(Value::Discipline { kind: info.name, settings: (info.resolve)(given, link)? })
 }
 
-/// From what is given of a policer to effective parameters.
-pub(crate) fn resolve_policer(
-    given: &Settings,
-    link: &LinkContext,
-    find: Find,
-) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(POLICER, given);
-    for (name, what) in
-        [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
-    {
-        needs(&all, name, what)?;
-    }
-    let burst = resolve::bytes(&all, "burst")?;
-    if burst < link.mean_packet {
-        let message = format!(
-            "burst `{burst}` is smaller than a packet of `{}`, so that none of those would conform; write at least that",
-            link.mean_packet
-        );
-        return Err(ParamError::new("burst", message));
-    }
-    match (Exceeding::read(&all, "exceed")?, all.get("dscp")) {
-        (Exceeding::Remark, None | Some(Value::Nothing)) => {
-            return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
-        }
-        (Exceeding::Drop, Some(Value::Integer(dscp))) => {
-            let message =
-                format!("dscp `{dscp}` is written into no packet with exceed `drop`; write exceed `remark`");
-            return Err(ParamError::new("dscp", message));
-        }
-        _ => {}
-    }
-    let inner = all.discipline("queue")?.expect("it was there a moment ago");
-    let queue = resolve_inner(inner, link, find).map_err(|e| e.under("queue", None))?;
-    replace(&mut all, "queue", queue);
-    Ok(all)
-}
+pub(super) const A_QUEUE: &str = "a discipline such as { kind = \"droptail\", limit = \"100p\" }";
 
-const A_QUEUE: &str = "a discipline such as { kind = \"droptail\", limit = \"100p\" }";
-
-fn needs(all: &Settings, name: &'static str, what: &str) -> Result<(), ParamError> {
+pub(super) fn needs(all: &Settings, name: &'static str, what: &str) -> Result<(), ParamError> {
     match all.get(name) {
         Some(_) => Ok(()),
         None => Err(ParamError::new(name, format!("`{name}` is missing; write {what}"))),
@@ -232,29 +154,13 @@ fn needs(all: &Settings, name: &'static str, what: &str) -> Result<(), ParamErro
 }
 
 /// Puts a value in the place of another, which keeps its origin.
-fn replace(all: &mut Settings, name: &'static str, value: Value) {
+pub(super) fn replace(all: &mut Settings, name: &'static str, value: Value) {
     let origin = all.iter().find(|s| s.name == name).map_or(Origin::Given, |s| s.origin.clone());
     all.set(name, value, origin);
 }
 
-/// A policer with effective parameters; `build` makes the queue behind it.
-pub(crate) fn build_policer<Q>(
-    s: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
-) -> Result<Policer<Box<Q>>, ParamError> {
-    let exceed = match Exceeding::read(s, "exceed")? {
-        Exceeding::Drop => Exceed::Drop,
-        Exceeding::Remark => Exceed::Remark(Dscp(s.integer("dscp")? as u8)),
-    };
-    let bucket = TokenBucket::new(s.rate("rate")?, resolve::bytes(s, "burst")?);
-    let (kind, inner) = queue_of(s)?;
-    Ok(Policer::new(bucket, exceed, Box::new(build(kind, inner, link, draws)?)))
-}
-
 /// The queue that `s` holds.
-fn queue_of(s: &Settings) -> Result<(&'static str, &Settings), ParamError> {
+pub(super) fn queue_of(s: &Settings) -> Result<(&'static str, &Settings), ParamError> {
     s.discipline("queue")?
         .ok_or_else(|| ParamError::new("queue", format!("`queue` is missing; write {A_QUEUE}")))
 }

@@ -1,9 +1,16 @@
-//! A token-bucket policer in front of a queue.
+//! A token-bucket policer in front of a queue, and its parameters.
 
+use alloc::boxed::Box;
+use alloc::format;
+
+use aqmlab_params::{Default, Kind, Param, ParamError, Settings, Value, words};
+use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Rate};
 
+use super::classes_table::{A_QUEUE, Find, needs, optional, queue_of, replace, required, resolve_inner};
+use crate::info::{Decides, Info, Maturity, Resolve};
 use crate::law::TokenBucket;
-use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, Observer, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
 
 /// What becomes of packets that exceed the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,4 +84,103 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         out.extend([("tokens", self.bucket.bytes_at(now)), ("exceeded", self.exceeded as f64)]);
         self.queue.observe(now, out);
     }
+}
+
+words! {
+    /// What becomes of packets that exceed a policer's rate.
+    enum Exceeding { Drop = "drop", Remark = "remark" }
+}
+
+/// The entry of the policer.
+pub(crate) const fn policer_info(resolve: Resolve) -> Info {
+    Info {
+        name: "policer",
+        title: "Policer",
+        summary: "a token bucket in front of a queue: what exceeds its rate and burst is dropped or re-marked",
+        maturity: Maturity::Experimental,
+        decides: Decides::Enqueue,
+        params: POLICER,
+        presets: &[],
+        resolve,
+    }
+}
+
+static POLICER: &[Param] = &[
+    required("rate", Kind::Rate { min: Rate::bps(1), max: Rate::gbit(10_000) }, "rate of the token bucket"),
+    Param {
+        source: "RFC 2697, section 2: at least the largest packet",
+        ..required(
+            "burst",
+            Kind::Bytes { min: 1, max: 1_000_000_000 },
+            "depth of the token bucket, which is full at first",
+        )
+    },
+    Param {
+        name: "exceed",
+        kind: Kind::Choice(Exceeding::WORDS),
+        default: Default::Choice(Exceeding::Drop.word()),
+        aliases: &[],
+        source: "RFC 2475, section 2.3.3",
+        help: "what becomes of packets that exceed: `drop`, or `remark` with `dscp`",
+    },
+    optional(
+        "dscp",
+        Kind::Dscp,
+        "none, as nothing is re-marked",
+        "exceed `remark`: the code point that they get",
+    ),
+    required("queue", Kind::Discipline, "the queue behind it: any discipline"),
+];
+
+/// From what is given of a policer to effective parameters.
+pub(crate) fn resolve_policer(
+    given: &Settings,
+    link: &LinkContext,
+    find: Find,
+) -> Result<Settings, ParamError> {
+    let mut all = resolve::completed(POLICER, given);
+    for (name, what) in
+        [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
+    {
+        needs(&all, name, what)?;
+    }
+    let burst = resolve::bytes(&all, "burst")?;
+    if burst < link.mean_packet {
+        let message = format!(
+            "burst `{burst}` is smaller than a packet of `{}`, so that none of those would conform; write at least that",
+            link.mean_packet
+        );
+        return Err(ParamError::new("burst", message));
+    }
+    match (Exceeding::read(&all, "exceed")?, all.get("dscp")) {
+        (Exceeding::Remark, None | Some(Value::Nothing)) => {
+            return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
+        }
+        (Exceeding::Drop, Some(Value::Integer(dscp))) => {
+            let message =
+                format!("dscp `{dscp}` is written into no packet with exceed `drop`; write exceed `remark`");
+            return Err(ParamError::new("dscp", message));
+        }
+        _ => {}
+    }
+    let inner = all.discipline("queue")?.expect("it was there a moment ago");
+    let queue = resolve_inner(inner, link, find).map_err(|e| e.under("queue", None))?;
+    replace(&mut all, "queue", queue);
+    Ok(all)
+}
+
+/// A policer with effective parameters; `build` makes the queue behind it.
+pub(crate) fn build_policer<Q>(
+    s: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
+) -> Result<Policer<Box<Q>>, ParamError> {
+    let exceed = match Exceeding::read(s, "exceed")? {
+        Exceeding::Drop => Exceed::Drop,
+        Exceeding::Remark => Exceed::Remark(Dscp(s.integer("dscp")? as u8)),
+    };
+    let bucket = TokenBucket::new(s.rate("rate")?, resolve::bytes(s, "burst")?);
+    let (kind, inner) = queue_of(s)?;
+    Ok(Policer::new(bucket, exceed, Box::new(build(kind, inner, link, draws)?)))
 }

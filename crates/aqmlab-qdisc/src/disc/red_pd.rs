@@ -1,13 +1,25 @@
-//! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]).
+//! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]); its parameters.
 
+use alloc::format;
 use core::cell::{Ref, RefCell};
 
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Instant, Rate};
+use aqmlab_units::{Instant, Rate, Span};
 
 use super::Red;
-use crate::law::RedPdLaw;
-use crate::{Arrived, Backlog, Cause, LawSamples, Observer, Packet, Qdisc, Reason};
+use super::red_resolve::{Resolver, build_red};
+use super::red_table::{
+    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH, RED_NS2,
+    SPACING, W_P, W_Q, gentle, target, w_rule,
+};
+use super::table::{
+    MAX_PACKET, MEAN_PACKET, MEASURE, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset,
+};
+use crate::info::{Decides, Info, Maturity, Preset};
+use crate::law::{RedPdLaw, RedPdParams};
+use crate::resolve::LIMIT_RULE;
+use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason};
 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
@@ -128,4 +140,232 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
         let (flows, most) = filter.monitored();
         out.extend([("drop_rate", filter.drop_rate()), ("monitored", flows as f64), ("filter_p", most)]);
     }
+}
+
+/// RED-PD's entry in the catalogue.
+pub(crate) const RED_PD_INFO: Info = Info {
+    name: "redpd",
+    title: "RED-PD",
+    summary: "RED behind a filter that drops of the flows which RED's own drops show to be large",
+    maturity: Maturity::ReferenceChecked,
+    decides: Decides::Enqueue,
+    params: RED_PD,
+    presets: PRESETS,
+    resolve,
+};
+
+const PRESETS: &[Preset] = &[
+    Preset {
+        name: "paper",
+        title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, over RED of 1993",
+        values: &[],
+    },
+    Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
+];
+
+const SCRIPTS: &str = "the authors' scripts in ns-2.35";
+
+const fn interval(name: &'static str, auto: &'static str, help: &'static str) -> Param {
+    Param {
+        name,
+        kind: Kind::Span { min: Span::ms(2), max: Span::s(1000) },
+        default: Default::Auto(auto),
+        aliases: &[],
+        source: SCRIPTS,
+        help,
+    }
+}
+
+static RED_PD: &[Param] = &[
+    Param {
+        help: "whose variants of RED apply where nothing else is given",
+        ..preset(const { &names::<2>(PRESETS) })
+    },
+    LIMIT,
+    LIMIT_RULE,
+    Param {
+        name: "target_rtt",
+        kind: Kind::Span { min: Span::ms(1), max: Span::s(100) },
+        default: Default::Span(Span::ms(40)),
+        aliases: &[ns2_in("s", "target_rtt_")],
+        source: "Mahajan and Floyd 2001, section 3: R; value recalled",
+        help: "flows are sought that send more than a TCP of this round-trip time would at RED's drop rate",
+    },
+    Param {
+        name: "lists",
+        kind: Kind::Integer { min: 1, max: 8 },
+        default: Default::Integer(5),
+        aliases: &[ns2("MaxHighDRFlowHist_")],
+        source: "Mahajan and Floyd 2001, section 3: M; the authors' scripts in ns-2.35",
+        help: "lists in the drop history, one an interval",
+    },
+    Param {
+        name: "hits",
+        kind: Kind::Integer { min: 1, max: 8 },
+        default: Default::Integer(3),
+        aliases: &[ns2("XinRegular_")],
+        source: "Mahajan and Floyd 2001, section 3: K; the authors' scripts in ns-2.35",
+        help: "a flow on so many lists is monitored",
+    },
+    Param {
+        name: "list_flows",
+        kind: Kind::Integer { min: 1, max: 1_000_000 },
+        default: Default::Integer(50),
+        aliases: &[ns2("MaxDropList_")],
+        source: SCRIPTS,
+        help: "flows on a list, those of most dropped bytes",
+    },
+    interval(
+        "min_interval",
+        "2 target_rtt",
+        "shortest interval between identifications; else it is hits / lists of target_rtt / sqrt(1.5 p), a part of the \
+         congestion epoch at the average drop rate p",
+    ),
+    interval(
+        "max_interval",
+        "10 target_rtt",
+        "longest interval between identifications, also where nothing is dropped",
+    ),
+    Param {
+        name: "start",
+        kind: Kind::Span { min: Span::ms(1), max: Span::s(1_000_000) },
+        default: Default::Span(Span::us(10_100_000)),
+        aliases: &[],
+        source: SCRIPTS,
+        help: "time of the first identification",
+    },
+    Param {
+        name: "drop_rate_weight",
+        kind: Kind::Number { min: 0.05, max: 1.0 },
+        default: Default::Number(0.5),
+        aliases: &[],
+        source: SCRIPTS,
+        help: "weight of an interval's drop rate in the average that intervals follow",
+    },
+    Param {
+        name: "min_drop_rate",
+        kind: Kind::Number { min: 0.0, max: 1.0 },
+        default: Default::Number(0.001),
+        aliases: &[],
+        source: SCRIPTS,
+        help: "no flow is monitored, and no probability raised, in an interval in which RED drops no more than this",
+    },
+    Param {
+        name: "min_change",
+        kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
+        default: Default::Span(Span::ms(400)),
+        aliases: &[ns2_in("s", "minTimetoConsider_")],
+        source: SCRIPTS,
+        help: "least time between two changes of a flow's probability; the last 4 intervals (upwards), 3 (downwards) or 5 \
+               (downwards, unresponsive) where those are longer",
+    },
+    Param {
+        name: "max_reduction",
+        kind: PROBABILITY,
+        default: Default::Number(0.05),
+        aliases: &[ns2("maxPReduction_")],
+        source: SCRIPTS,
+        help: "most that one step takes from a flow's probability; else a step halves it",
+    },
+    Param {
+        name: "release",
+        kind: PROBABILITY,
+        default: Default::Number(0.005),
+        aliases: &[],
+        source: SCRIPTS,
+        help: "flows that are to be lowered from no more than this are released, unresponsive ones from half of it",
+    },
+    Param {
+        name: "unresponsive_test",
+        kind: Kind::Flag,
+        default: Default::Flag(true),
+        aliases: &[ns2_switch("unresponsiveTestOn_")],
+        source: "Mahajan and Floyd 2001, section 4",
+        help: "test whether monitored flows lower their rate when they lose more; those that do not are dropped of when the \
+               queue is short, too, and rise faster and fall slower",
+    },
+    Param {
+        name: "no_idle",
+        kind: Kind::Flag,
+        default: Default::Flag(false),
+        aliases: &[ns2_switch("noidle_")],
+        source: "ns-2.35, queue/red-pd.cc",
+        help: "spare unresponsive flows, too, while not more than one packet (or byte) waits",
+    },
+    Param {
+        name: "marks_count",
+        kind: Kind::Flag,
+        default: Default::Flag(false),
+        aliases: &[],
+        source: "ours; in ns-2 only drops are counted",
+        help: "RED's marks count in the history like drops",
+    },
+    MIN_TH,
+    MAX_TH,
+    MAX_P,
+    W_Q,
+    w_rule("fixed"),
+    W_P,
+    gentle(false),
+    ECN,
+    ECN_REGION,
+    MARK_P,
+    MEASURE,
+    MEAN_PACKET,
+    BYTE_MODE,
+    MAX_PACKET,
+    SPACING,
+    COUNTING,
+    IDLE,
+    target(Default::Span(Span::ZERO), "delay that automatic thresholds aim at; 0: min_th is 5 packets"),
+    BURST,
+];
+
+fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
+    let mut all = Resolver::new(RED_PD, PRESETS, given, link)?.run()?;
+    let rtt = all.span("target_rtt")?;
+    for (name, multiple) in [("min_interval", 2), ("max_interval", 10)] {
+        if all.is_auto(name) {
+            let rule = Origin::Derived(format!("{multiple} target_rtt").into());
+            all.set(name, Value::Span(rtt.saturating_mul(multiple)), rule);
+        }
+    }
+    let (shortest, longest) = (all.span("min_interval")?, all.span("max_interval")?);
+    if shortest > longest {
+        let message = format!("min_interval `{shortest}` exceeds max_interval `{longest}`");
+        return Err(ParamError::new("min_interval", message));
+    }
+    let (hits, lists) = (all.integer("hits")?, all.integer("lists")?);
+    if hits > lists {
+        let message = format!("hits `{hits}` exceeds lists `{lists}`; no flow could be on so many");
+        return Err(ParamError::new("hits", message));
+    }
+    Ok(all)
+}
+
+/// A RED-PD queue with effective parameters.
+pub(crate) fn build_red_pd<P: Packet>(
+    effective: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Result<RedPd<P>, ParamError> {
+    let s = effective;
+    let count = |name| s.integer(name).map(|n| n as usize);
+    let filter = RedPdLaw::new(RedPdParams {
+        target_rtt: s.span("target_rtt")?,
+        lists: count("lists")?,
+        hits: count("hits")?,
+        list_flows: count("list_flows")?,
+        min_interval: s.span("min_interval")?,
+        max_interval: s.span("max_interval")?,
+        start: s.span("start")?,
+        drop_rate_weight: s.number("drop_rate_weight")?,
+        min_drop_rate: s.number("min_drop_rate")?,
+        min_change: s.span("min_change")?,
+        max_reduction: s.number("max_reduction")?,
+        release: s.number("release")?,
+        unresponsive_test: s.flag("unresponsive_test")?,
+        no_idle: s.flag("no_idle")?,
+    });
+    Ok(RedPd::new(filter, build_red(s, link, draws)?, s.flag("marks_count")?, draws))
 }

@@ -2,8 +2,28 @@
 
 use aqmlab_params::words;
 
-use super::Measure;
+use crate::Backlog;
 use crate::law::{BlueIdle, Counting, IdleRule, SpacingRule, When};
+
+/// In what a queue's length is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Measure {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+impl Measure {
+    /// The length of `backlog`.
+    #[inline]
+    pub fn of(self, backlog: Backlog) -> f64 {
+        match self {
+            Measure::Packets => backlog.packets.get() as i64 as f64,
+            Measure::Bytes => backlog.bytes.get() as i64 as f64,
+        }
+    }
+}
 
 words!(pub(crate) impl Measure { Packets = "packets", Bytes = "bytes" });
 words!(pub(super) impl SpacingRule { Paper = "paper", Ns2Wait = "ns2_wait", Linux = "linux", Off = "off" });

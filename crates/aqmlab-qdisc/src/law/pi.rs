@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use super::grid::Grid;
+use super::sampling::Grid;
 use super::{ByteMode, Decision, Sampling, chosen};
 
 /// Parameters of the law.

@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use super::low_pass::LowPass;
+use super::average::LowPass;
 use super::{Average, ByteMode, Decision, IdleRule, Notice, Spacing, SpacingRule};
 use crate::Reason;
 
