@@ -11,7 +11,12 @@ use crate::packet::Place;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Into the queue of this link.
-    Queue(u32),
+    Queue {
+        /// index of the link
+        link: u32,
+        /// where it goes when it has crossed the link
+        onward: Onward,
+    },
     /// Over one of its flow's own links. When it has come to its host, it will have passed so many links.
     Access(AccessLink, u8),
     /// Over one of its flow's own links, with a stage in front of it that may lose the packet: whether it does is decided
@@ -27,6 +32,34 @@ pub enum Next {
     WatchedHost(End, u8),
 }
 
+/// How a packet goes on that comes out of a queue's link. A queue's entry says it, so that a packet looks its way up once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Onward {
+    /// Its arrival at the next place is an event.
+    Arrive,
+    /// It enters its flow's own link to the server at once, for that link has no other feeder and cannot drop. At the host
+    /// it will have passed so many links.
+    ToServer(u8),
+    /// The same to the client.
+    ToClient(u8),
+    /// The same where applications look how far their streams have come.
+    ToAttended(AccessLink, u8),
+}
+
+const _: () = assert!(size_of::<Next>() == 8, "an entry is a word");
+
+impl Onward {
+    /// Where hops are fused: how a packet enters the place `next`, the one behind a queue.
+    fn fused(next: Next) -> Self {
+        match next {
+            Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
+            Next::Access(_, passed) => Onward::ToClient(passed),
+            Next::AttendedAccess(link, passed) => Onward::ToAttended(link, passed),
+            _ => Onward::Arrive,
+        }
+    }
+}
+
 /// The places of all paths one after the other. Classes that take the same way share it.
 #[derive(Default)]
 pub struct Routes {
@@ -36,9 +69,9 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. `None` if they have
-    /// more places than a packet tells apart.
-    pub fn new(plan: &Plan) -> Option<(Self, Vec<[Place; 2]>)> {
+    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. Packets enter the last
+    /// links of their paths without an event if hops are `fused`. `None` if the paths have more places than packets can name.
+    pub fn new(plan: &Plan, fused: bool) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut routes = Routes::default();
         let add = |(i, class): (usize, &ClassPlan)| {
             let attended = matches!(class.workload, Workload::Sessions { .. });
@@ -51,12 +84,13 @@ impl Routes {
                 Some(stage) if stage.loses() => |link, _| Next::Risk(link),
                 _ => access,
             });
+            let onward = if fused { Onward::fused } else { |_| Onward::Arrive };
             let own = |links: [AccessLink; 2]| has_edges(plan, i).then_some(links);
             let there = own([AccessLink::ClientOut, AccessLink::ServerIn]);
             let back = own([AccessLink::ServerOut, AccessLink::ClientIn]);
             Some([
-                routes.add(&hops(plan, i, 0), there, last[0], |passed| host(End::Server, passed))?,
-                routes.add(&hops(plan, i, 1), back, last[1], |passed| host(End::Client, passed))?,
+                routes.add(&hops(plan, i, 0), there, last[0], |passed| host(End::Server, passed), onward)?,
+                routes.add(&hops(plan, i, 1), back, last[1], |passed| host(End::Client, passed), onward)?,
             ])
         };
         let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
@@ -64,23 +98,31 @@ impl Routes {
     }
 
     /// Adds the path over these hops, of which those at the edges are two links of the flow's own if anything lies there;
-    /// `into_last` is how packets meet the second.
+    /// `into_last` is how packets meet the second, and `onward` how they go on behind a queue, into what follows it.
     fn add(
         &mut self,
         hops: &[Hop],
         own: Option<[AccessLink; 2]>,
         into_last: fn(AccessLink, u8) -> Next,
         host: impl FnOnce(u8) -> Next,
+        onward: fn(Next) -> Onward,
     ) -> Option<Place> {
         let links = hops.iter().map(|hop| hop.links()).sum();
         let queues = hops.iter().filter_map(|hop| match hop {
-            Hop::Queue(link) => Some(Next::Queue(*link as u32)),
+            Hop::Queue(link) => Some(Next::Queue { link: *link as u32, onward: Onward::Arrive }),
             Hop::Own(_) => None,
         });
         let [first, last] = own.map_or([None, None], |own| own.map(Some));
         let enters = first.map(|link| Next::Access(link, links));
         let leaves = last.map(|link| into_last(link, links));
-        let path: Vec<Next> = enters.into_iter().chain(queues).chain(leaves).chain([host(links)]).collect();
+        let mut path: Vec<Next> =
+            enters.into_iter().chain(queues).chain(leaves).chain([host(links)]).collect();
+        for place in 1..path.len() {
+            let next = path[place];
+            if let Next::Queue { onward: of, .. } = &mut path[place - 1] {
+                *of = onward(next);
+            }
+        }
         // Is what stands first a link?
         let first = own.is_none() || matches!(hops.first(), Some(Hop::Own(OwnPipe::Access(..))));
         // A path ends with its host, so what looks like a path begins and ends like one too, except that one
@@ -96,11 +138,6 @@ impl Routes {
             self.places.len() - path.len()
         });
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
-    }
-
-    /// Do some packets reach their hosts over links where applications look how far their streams have come?
-    pub fn have_attended_hosts(&self) -> bool {
-        self.places.iter().any(|next| matches!(next, Next::AttendedAccess(..)))
     }
 
     /// Where a packet at `place` goes.

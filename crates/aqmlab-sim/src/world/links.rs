@@ -8,9 +8,8 @@ use aqmlab_units::Instant;
 
 use super::World;
 use crate::event::{EventQueue, Key, Notice, Rank};
-use crate::impairments::AccessLink;
 use crate::packet::SimPacket;
-use crate::routes::Next;
+use crate::routes::{Next, Onward};
 
 /// Calls the port of a link, which does not look ahead, with the observer that hears of its packets: one that writes them
 /// down where that is asked for, elsewhere the network itself.
@@ -31,16 +30,16 @@ macro_rules! at_port {
 }
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// A packet reaches the queue of a link.
+    /// A packet reaches the queue of a link, from which it will go `onward`.
     #[inline(always)]
-    pub(super) fn enqueue(&mut self, link: u32, packet: &mut SimPacket) {
+    pub(super) fn enqueue(&mut self, link: u32, onward: Onward, packet: &mut SimPacket) {
         let port = &mut self.links[link as usize].port;
         if port.looks_ahead() {
             if let Some(prospect) = port.arrive_ahead(self.now, *packet, &mut self.in_transit) {
                 if prospect.marked {
                     packet.mark_ce();
                 }
-                self.leave(link, prospect.sent, packet);
+                self.leave(link, onward, prospect.sent, packet);
             } else {
                 self.reap();
             }
@@ -59,33 +58,29 @@ impl<Q: EventQueue> World<'_, Q> {
     /// The link has sent a packet to the last bit: it travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let mut departure = at_port!(self, link, (port, observer) => port.link_free(self.now, observer));
-        self.leave(link, self.now, &mut departure.packet);
+        let Next::Queue { onward, .. } = self.in_transit.routes.next(departure.packet.place()) else {
+            unreachable!("a packet in a queue is at the queue's place")
+        };
+        self.leave(link, onward, self.now, &mut departure.packet);
         self.schedule_link(link, departure.next_end);
     }
 
     /// A packet has left a link's port, or will have, at `sent`: it is on its way over the link.
     /// (By reference: where it is copied is decided behind the branches.)
     #[inline(always)]
-    fn leave(&mut self, link: u32, sent: Instant, packet: &mut SimPacket) {
-        packet.pass();
+    fn leave(&mut self, link: u32, onward: Onward, sent: Instant, packet: &mut SimPacket) {
         let l = &mut self.links[link as usize];
         let at = sent + l.delay;
-        // The most frequent kind first and alone: a `match` of both costs each packet more.
-        if self.fused
-            && let Next::Access(last, passed) = self.in_transit.routes.next(packet.place())
-        {
-            return match last {
-                AccessLink::ServerIn => self.leave_for_server(at, packet, passed),
-                _ => self.leave_for_client(at, packet, passed),
-            };
+        match onward {
+            Onward::ToServer(passed) => self.leave_for_server(at, packet, passed),
+            Onward::ToClient(passed) => self.leave_for_client(at, packet, passed),
+            Onward::ToAttended(last, passed) => self.leave_for_attended_host(at, packet, passed, last),
+            Onward::Arrive => {
+                packet.pass();
+                let turn = l.turns.take(at);
+                self.scheduler.arrival_from_link(at, link, turn, *packet);
+            }
         }
-        if self.fuses_attended
-            && let Next::AttendedAccess(last, passed) = self.in_transit.routes.next(packet.place())
-        {
-            return self.leave_for_attended_host(at, packet, passed, last);
-        }
-        let turn = l.turns.take(at);
-        self.scheduler.arrival_from_link(at, link, turn, *packet);
     }
 
     /// Ports that look ahead do what is due by now.

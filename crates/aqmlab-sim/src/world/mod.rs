@@ -32,11 +32,6 @@ pub struct World<'a, Q: EventQueue> {
     seed: u64,
     now: Instant,
     scheduler: Scheduler<Q>,
-    /// Hops without events of their own. A packet that leaves the last link of its path goes over its flow's
-    /// access link at once: nothing else can feed that link, and it cannot drop. And a port looks ahead if it can.
-    fused: bool,
-    /// The same where applications look how far their streams have come, if there are any.
-    fuses_attended: bool,
     /// Where nothing looks on all the time, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
     /// happen there before: it needs no event for the last part of its way.
     serves_ahead: bool,
@@ -90,7 +85,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         if fused {
             look_ahead(plan, &mut links, watch.as_ref());
         }
-        let (routes, begins) = Routes::new(plan).ok_or(RunError::Places)?;
+        let (routes, begins) = Routes::new(plan, fused).ok_or(RunError::Places)?;
         let scheduler = Scheduler::new(queue, links.len());
         let flows = plan.classes.iter().map(|class| class.count as u32).sum();
         let mut world = World {
@@ -98,8 +93,6 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             seed,
             now: Instant::ZERO,
             scheduler,
-            fused,
-            fuses_attended: fused && routes.have_attended_hosts(),
             serves_ahead: fused && is_unobserved(plan),
             links,
             in_transit: InTransit {

@@ -15,7 +15,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: &mut SimPacket) {
         match self.in_transit.routes.next(packet.place()) {
-            Next::Queue(link) => self.enqueue(link, packet),
+            Next::Queue { link, onward } => self.enqueue(link, onward, packet),
             Next::Host(End::Server, passed) => self.at_server(packet, passed),
             Next::Host(End::Client, passed) => self.at_client(packet, passed),
             _ => self.forward_elsewhere(packet),
@@ -31,7 +31,7 @@ impl<Q: EventQueue> World<'_, Q> {
             Next::AttendedAccess(link, _) => self.enter_access(link, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
-            Next::Queue(_) | Next::Host(..) => unreachable!("these are on every packet's way"),
+            Next::Queue { .. } | Next::Host(..) => unreachable!("these are on every packet's way"),
         }
     }
 

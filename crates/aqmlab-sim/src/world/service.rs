@@ -130,6 +130,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let class = &mut self.classes[usize::from(class)];
         let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
         let (due, turn) = passage.expect("the last access link does not lose");
+        // Out of the queue's link and over this one.
+        packet.pass();
         packet.pass();
         if self.serves_ahead {
             let in_time = due <= class.served_until;
