@@ -4,7 +4,7 @@ use aqmlab_network::FlowPath;
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload};
-use aqmlab_traffic::{Identity, Population, Wake};
+use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
@@ -67,6 +67,18 @@ impl Opener {
             let number = self.first_number + user;
             scheduler.timer(at, number, FlowObject::Start, Notice::Start { class: self.class, user });
         }
+    }
+
+    /// The population hears what has become of a connection that it has opened.
+    pub fn notify<Q: EventQueue>(
+        &mut self,
+        scheduler: &mut Scheduler<Q>,
+        now: Instant,
+        of: Identity,
+        event: ConnectionEvent,
+    ) {
+        let wake = self.population.on_event(now, of, event);
+        self.schedule(scheduler, wake);
     }
 }
 

@@ -3,7 +3,7 @@
 use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
-use aqmlab_traffic::{ConnectionEvent, Identity};
+use aqmlab_traffic::ConnectionEvent;
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
@@ -270,14 +270,28 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 let sending = if attended { Sending::MayWait } else { Sending::AtOnce };
                 self.serve(class, flow, at, end, Some((segment, marked)), sending)
             }
-            Some(place) => self.serve_with_options(class, flow, at, end, (segment, marked), place),
+            Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
+        }
+    }
+
+    /// The same for a call out of line, which takes it by value: so the fields of the one that stays need no memory.
+    #[inline(always)]
+    fn reborrow(&mut self) -> Hosts<'_, Q> {
+        Hosts {
+            now: self.now,
+            scheduler: self.scheduler,
+            fates: self.fates,
+            options: self.options,
+            outbox: self.outbox,
+            requests: self.requests,
+            watch: self.watch.as_deref_mut(),
         }
     }
 
     /// [`Hosts::serve`] for a segment whose options are kept at `place`.
     #[inline(never)]
     fn serve_with_options(
-        &mut self,
+        mut self,
         class: &mut Class,
         flow: &mut Flow,
         at: FlowRef,
@@ -296,7 +310,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
         if connection.applications.is_some() {
-            self.tell_session(opener, connection, &id, at, end);
+            self.reborrow().notify_session(opener, connection, &id, at, end);
         }
         self.serve(class, flow, at, end, None, Sending::MayWait)
     }
@@ -335,7 +349,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
             if sending == Sending::MayWait && connection.applications.is_some() {
-                self.tell_session(opener, connection, id, at, end);
+                self.reborrow().notify_session(opener, connection, id, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -346,13 +360,14 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
                     if end == End::Client {
-                        self.give_up_request(connection, id.class);
+                        give_up_request(self.requests, self.now, connection, id.class);
                     }
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
                     if !opener.is_list {
                         *over = connection.has_ended(end);
-                        self.tell_end(opener, connection, end, in_order);
+                        let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
+                        notify_population(self.scheduler, self.now, opener, connection, end, event);
                     }
                     break;
                 }
@@ -363,11 +378,11 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 complete = true;
             }
         }
-        if opened && !opener.is_list && end == End::Client {
-            self.tell_opened(opener, connection);
+        if opened && !opener.is_list {
+            notify_population(self.scheduler, self.now, opener, connection, end, ConnectionEvent::Opened);
         }
         if waits {
-            self.delay_sending(connection, id.number, at, end, profile);
+            delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
         // An end of one of many connections that only lets stragglers pass takes no event for the end of that.
         if sending == Sending::AtOnce || opener.is_list || !connection.lets_stragglers_pass(end) {
@@ -382,8 +397,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
 
     /// An end's application looks how far its streams have come.
     #[inline(never)]
-    fn tell_session(
-        &mut self,
+    fn notify_session(
+        self,
         opener: &mut Opener,
         connection: &mut Connection,
         id: &FlowId,
@@ -404,43 +419,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             {
                 requests.ended(&exchange, Ending::Completed, self.now);
             }
-            self.tell_population(opener, of, ConnectionEvent::ExchangeDone(done));
+            opener.notify(self.scheduler, self.now, of, ConnectionEvent::ExchangeDone(done));
         }
         connection.act(&step);
-    }
-
-    /// A client is about to close: what it waits for will not come.
-    #[cold]
-    fn give_up_request(&mut self, connection: &Connection, class: u16) {
-        if let Some(requests) = self.requests
-            && let Some(exchange) = connection.request_under_way(class)
-        {
-            requests.ended(&exchange, Ending::Failed, self.now);
-        }
-    }
-
-    /// The handshake is complete at the client.
-    #[cold]
-    fn tell_opened(&mut self, opener: &mut Opener, connection: &Connection) {
-        if let Some(applications) = &connection.applications {
-            self.tell_population(opener, applications.of, ConnectionEvent::Opened);
-        }
-    }
-
-    /// An end of a connection has closed, in order or not: the population learns it from the client.
-    #[cold]
-    fn tell_end(&mut self, opener: &mut Opener, connection: &Connection, end: End, in_order: bool) {
-        let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) else {
-            return;
-        };
-        let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
-        self.tell_population(opener, applications.of, event);
-    }
-
-    /// The population that has opened a connection hears what becomes of it.
-    fn tell_population(&mut self, opener: &mut Opener, of: Identity, event: ConnectionEvent) {
-        let wake = opener.population.on_event(self.now, of, event);
-        opener.schedule(self.scheduler, wake);
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
@@ -489,24 +470,6 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// What an endpoint still has to send waits.
-    #[inline(never)]
-    fn delay_sending(
-        &mut self,
-        connection: &mut Connection,
-        number: u32,
-        flow: FlowRef,
-        end: End,
-        profile: &Profile,
-    ) {
-        let Some(delay) = connection.begin_delay(end, profile) else { return };
-        let object = match end {
-            End::Client => FlowObject::ClientDelay,
-            End::Server => FlowObject::ServerDelay,
-        };
-        self.scheduler.timer(self.now + delay, number, object, Notice::SendDelayed { flow, end });
-    }
-
     /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires
     /// early, it is made again.
     #[inline(always)]
@@ -519,6 +482,55 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             self.scheduler.endpoint_timer(deadline, number, at, end);
         }
     }
+}
+
+/// A client is about to close: what it waits for will not come.
+#[cold]
+fn give_up_request(
+    requests: &mut Option<Box<RequestRecorder>>,
+    now: Instant,
+    connection: &Connection,
+    class: u16,
+) {
+    if let Some(requests) = requests
+        && let Some(exchange) = connection.request_under_way(class)
+    {
+        requests.ended(&exchange, Ending::Failed, now);
+    }
+}
+
+/// The population that has opened a connection learns from the client's end what becomes of it.
+#[cold]
+fn notify_population<Q: EventQueue>(
+    scheduler: &mut Scheduler<Q>,
+    now: Instant,
+    opener: &mut Opener,
+    connection: &Connection,
+    end: End,
+    event: ConnectionEvent,
+) {
+    if let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) {
+        opener.notify(scheduler, now, applications.of, event);
+    }
+}
+
+/// What an endpoint still has to send waits.
+#[inline(never)]
+fn delay_sending<Q: EventQueue>(
+    scheduler: &mut Scheduler<Q>,
+    now: Instant,
+    connection: &mut Connection,
+    number: u32,
+    flow: FlowRef,
+    end: End,
+    profile: &Profile,
+) {
+    let Some(delay) = connection.begin_delay(end, profile) else { return };
+    let object = match end {
+        End::Client => FlowObject::ClientDelay,
+        End::Server => FlowObject::ServerDelay,
+    };
+    scheduler.timer(now + delay, number, object, Notice::SendDelayed { flow, end });
 }
 
 /// What sending needs of a flow and its class.
