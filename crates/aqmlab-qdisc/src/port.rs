@@ -134,15 +134,18 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
+    /// A copy of `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
     /// called by none of the other three, its backlog and law are up to date after [`Port::catch_up`] only, and its
     /// rate must not change while packets wait.
     pub fn arrive_ahead(
         &mut self,
         now: Instant,
-        pkt: P,
+        pkt: &P,
         obs: &mut dyn Observer<Stamped<P>>,
-    ) -> Option<Prospect> {
+    ) -> Option<Prospect>
+    where
+        P: Copy,
+    {
         debug_assert!(self.link.looks_ahead, "a port is told once to look ahead");
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
@@ -294,6 +297,7 @@ impl<P: Classed> Link<P> {
     {
         let pkt = Stamped { packet: pkt, arrived: now };
         obs.enqueued(now, &pkt);
+        self.note_arrival(queue, now, &pkt.packet);
         self.admit(queue, now, pkt, obs);
         if self.is_sending() {
             return None;
@@ -345,15 +349,17 @@ impl<P: Classed> Link<P> {
         &mut self,
         queue: &mut Q,
         now: Instant,
-        pkt: P,
+        pkt: &P,
         obs: &mut dyn Observer<Stamped<P>>,
     ) -> Option<Prospect>
     where
         Q: Qdisc<Stamped<P>>,
+        P: Copy,
     {
         self.catch_up(queue, now);
         let size = pkt.wire_len();
-        let (lost, marked) = self.admit(queue, now, Stamped { packet: pkt, arrived: now }, obs);
+        self.note_arrival(queue, now, pkt);
+        let (lost, marked) = self.admit(queue, now, Stamped { packet: *pkt, arrived: now }, obs);
         if !self.is_sending() {
             // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
             self.clock.restart();
@@ -379,6 +385,13 @@ impl<P: Classed> Link<P> {
         }
     }
 
+    /// Enters the arrival of a packet into the books.
+    #[inline(always)]
+    fn note_arrival<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant, pkt: &P) {
+        self.books.settle(now, queue.backlog(), self.is_sending());
+        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+    }
+
     /// A packet comes to the discipline. Was it (or another) lost, was it marked?
     #[inline(always)]
     fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
@@ -386,8 +399,6 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
         O: Observer<Stamped<P>> + ?Sized,
     {
-        self.books.settle(now, queue.backlog(), self.is_sending());
-        self.books.arrived(pkt.packet.class(), pkt.wire_len(), pkt.ecn());
         let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
         queue.enqueue(now, pkt, &mut recorder);
         (recorder.lost, recorder.marked)

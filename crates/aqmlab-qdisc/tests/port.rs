@@ -89,7 +89,7 @@ fn an_observer_hears_of_every_arrival_and_every_departure_unless_the_port_looks_
     let (mut port, mut heard) = (droptail(1), Fates::default());
     assert!(port.look_ahead());
     for n in 0..3 {
-        port.arrive_ahead(ms(0), pkt(n, 0), &mut heard);
+        port.arrive_ahead(ms(0), &pkt(n, 0), &mut heard);
     }
     port.catch_up(ms(1));
     assert_eq!((heard.enqueued, heard.dequeued, heard.dropped.len()), (vec![], vec![], 1));

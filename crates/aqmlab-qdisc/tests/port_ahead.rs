@@ -105,7 +105,7 @@ fn compare(name: &'static str, arrivals: &[Arrival]) {
             Pkt { size: a.size, flow: a.flow, class: (a.flow % 2) as usize, ecn, ..Pkt::new(number as u64) };
         depart(&mut plain, now, &mut lost, &mut sent);
         plain.arrive(now, pkt, &mut lost);
-        if let Some(prospect) = ahead.arrive_ahead(now, pkt, &mut lost_ahead) {
+        if let Some(prospect) = ahead.arrive_ahead(now, &pkt, &mut lost_ahead) {
             foreseen.push((prospect.sent, pkt.number, prospect.marked));
         }
         assert_eq!(lost, lost_ahead, "{name}");

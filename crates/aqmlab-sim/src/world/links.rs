@@ -35,7 +35,7 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn enqueue(&mut self, link: u32, onward: Onward, packet: &mut SimPacket) {
         let port = &mut self.links[link as usize].port;
         if port.looks_ahead() {
-            if let Some(prospect) = port.arrive_ahead(self.now, *packet, &mut self.in_transit) {
+            if let Some(prospect) = port.arrive_ahead(self.now, packet, &mut self.in_transit) {
                 if prospect.marked {
                     packet.mark_ce();
                 }
