@@ -44,8 +44,7 @@ fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
         class,
-        user: of.user,
-        serial: of.serial,
+        of,
         number: done.number,
         opens_connection: done.opened_connection,
         start: done.began,

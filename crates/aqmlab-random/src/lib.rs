@@ -10,6 +10,8 @@
 //! numbers are ours and pinned by tests, so that a dependency can never move a result.
 #![no_std]
 
+use core::fmt::{self, Display, Write};
+
 mod philox;
 
 pub use philox::philox2x64;
@@ -23,13 +25,16 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream that `path` names in the run with `seed`.
-    pub fn new(seed: u64, path: &str) -> Self {
-        Stream::keyed(seed, fnv1a(path.as_bytes()))
+    /// The stream that `path` names in the run with `seed`. A path of several parts is best given as `format_args!`, which
+    /// allocates nothing.
+    pub fn new(seed: u64, path: impl Display) -> Self {
+        let mut name = Fnv1a(FNV1A_BASIS);
+        write!(name, "{path}").expect("hashing text does not fail");
+        Stream { key: philox2x64([name.0, 0], seed)[0], next: 0 }
     }
 
     /// The `index`-th stream of the family that `path` names: one for each flow of a class.
-    pub fn indexed(seed: u64, path: &str, index: u64) -> Self {
+    pub fn indexed(seed: u64, path: impl Display, index: u64) -> Self {
         // The index goes in as a block counter of its own, so no two (path, index) pairs collide by chance
         // more often than two 64-bit hashes do.
         Stream::new(seed, path).member(index)
@@ -43,10 +48,6 @@ impl Stream {
     /// The same stream from draw number `n` on.
     pub const fn from_draw(self, n: u64) -> Self {
         Stream { key: self.key, next: n }
-    }
-
-    fn keyed(seed: u64, name: u64) -> Self {
-        Stream { key: philox2x64([name, 0], seed)[0], next: 0 }
     }
 
     /// Draw number `n` of this stream, whatever was drawn before: 64 uniform bits.
@@ -140,11 +141,27 @@ pub fn unit_from_bits(bits: u64) -> f64 {
 
 /// FNV-1a, 64 bits: turns a component's path into a number (Fowler, Noll, Vo).
 pub const fn fnv1a(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    fnv1a_from(FNV1A_BASIS, bytes)
+}
+
+const FNV1A_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash of some bytes behind those whose hash is `hash`.
+const fn fnv1a_from(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut i = 0;
     while i < bytes.len() {
         hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01b3);
         i += 1;
     }
     hash
+}
+
+/// The hash of the text that is written to it.
+struct Fnv1a(u64);
+
+impl Write for Fnv1a {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = fnv1a_from(self.0, text.as_bytes());
+        Ok(())
+    }
 }

@@ -13,6 +13,13 @@ fn conversions_are_pinned() {
 }
 
 #[test]
+fn a_path_in_parts_names_the_same_stream() {
+    let (class, what) = ("ftp", "start");
+    assert_eq!(Stream::new(7, format_args!("traffic/{class}/{what}")), Stream::new(7, "traffic/ftp/start"));
+    assert_ne!(Stream::new(7, "traffic/ftp/start"), Stream::new(7, "traffic/ftp/stop"));
+}
+
+#[test]
 fn hit_is_exact_at_the_ends() {
     let mut s = Stream::new(1, "ends");
     for _ in 0..10_000 {

@@ -10,6 +10,7 @@ use aqmlab_recording::{
     ColumnData, Digest, Ending, Exchange, Host, LinkInfo, Manifest, Recording, RequestRecord,
     RequestRecorder, RequestSettings, SizeBands, Staged, StoppedBy, Table, TableWriter, schema,
 };
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Bytes, Instant, Span};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -32,8 +33,7 @@ fn recorder(sample: usize) -> RequestRecorder {
 fn exchange(n: u32, start_ns: u64, response: u64) -> Exchange {
     Exchange {
         class: 1,
-        user: n,
-        serial: 0,
+        of: Identity::first_of(n),
         number: 0,
         opens_connection: true,
         start: Instant::from_ns(start_ns),
@@ -181,8 +181,7 @@ fn a_sample_is_uniform_over_exchanges() {
     const SEEDS: u64 = 4000;
     // Ten users with three connections of ten exchanges each.
     let of = |n: usize| Exchange {
-        user: (n % 10) as u32,
-        serial: (n / 10 % 3) as u32,
+        of: Identity { user: (n % 10) as u32, serial: (n / 10 % 3) as u32 },
         number: (n / 30) as u32,
         ..exchange(0, 10 + n as u64, 50)
     };
@@ -214,7 +213,8 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
         for (exchange, at) in ends {
             // Those of one user differ by their connection.
             let serial = (exchange.start.as_ns() / 50) as u32;
-            recorder.ended(&Exchange { serial, ..*exchange }, Ending::Completed, *at);
+            let of = Identity { serial, ..exchange.of };
+            recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);
         }
         recorder.finish().expect("nothing is written")
     };

@@ -174,8 +174,7 @@ impl DelayPlan {
     pub fn pipe(&self, class: &ClassPlan, direction: usize, of: Identity, seed: u64) -> Pipe {
         let (toward, count, index) = (TOWARD[direction], class.count, class.host_index(of));
         let stream = |what, index| {
-            let path = format!("delay/{}/{}/{toward}/{what}", self.name, class.name);
-            Stream::indexed(seed, &path, index)
+            Stream::indexed(seed, format_args!("delay/{}/{}/{toward}/{what}", self.name, class.name), index)
         };
         let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(self.delay.value(index, count, draws("delay")));

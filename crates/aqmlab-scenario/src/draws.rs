@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Arrivals, Exchange, Identity, PacketSource, Population, Requests, Session, Starts, Users,
+    Arrivals, Identity, PacketSource, Population, Requests, Session, SingleExchange, Starts, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -105,7 +105,7 @@ impl ClassPlan {
     /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn population(&self, seed: u64) -> Population {
         let starts = self.starts(seed);
-        let draws = |what| Stream::new(seed, &format!("traffic/{}/{what}", self.name));
+        let draws = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
         match &self.population {
             PopulationPlan::List => Population::List(Starts::new(starts)),
             PopulationPlan::Arrivals(gaps) => {
@@ -140,14 +140,14 @@ impl ClassPlan {
     /// The draws of a connection for the delays of what its ends send, its sender and its receiver; `None` if they send
     /// without delay.
     pub fn send_jitter(&self, of: Identity, seed: u64) -> Option<[Stream; 2]> {
-        let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), of.index());
+        let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), of.index());
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
     }
 
     /// What a flow or connection does, which starts at `now`.
     pub fn source(&self, of: Identity, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
-        let draws = |what| Stream::indexed(seed, &format!("traffic/{}/{what}", self.name), index);
+        let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
         match &self.workload {
             Workload::Packets { rate, sizes, spacing, ecn } => {
                 let source = PacketSource::new(*rate, *sizes, *spacing, now, draws("gap"), draws("size"));
@@ -165,10 +165,10 @@ impl ClassPlan {
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
                 Sessions::Trace(trace) => {
                     let row = trace.connections[index as usize];
-                    Session::Exchange(Exchange::new(row.request, row.response))
+                    Session::Single(SingleExchange::new(row.request, row.response))
                 }
                 Sessions::Requests(plan) => {
-                    let family = |what| Stream::new(seed, &format!("traffic/{}/{what}", self.name));
+                    let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
                     let (draws, numbers) = (family("exchange"), family("exchanges"));
                     Session::Requests(Requests::new(plan.clone(), of, &draws, &numbers))
                 }
@@ -201,7 +201,7 @@ impl ClassPlan {
         let rtt = access.rtt.value(
             index,
             self.count,
-            Stream::indexed(seed, &format!("traffic/{}/rtt", self.name), index),
+            Stream::indexed(seed, format_args!("traffic/{}/rtt", self.name), index),
         );
         Some(rtt.saturating_sub(propagation).div(access.links()))
     }
@@ -225,7 +225,7 @@ impl ClassPlan {
 
     /// The losses of the connection of this index ([`Identity::index`](aqmlab_traffic::Identity::index)) at the entrance of its sender's access link, if it has any.
     pub fn access_losses(&self, index: u64, seed: u64) -> Option<Loss> {
-        let draws = || Stream::indexed(seed, &format!("traffic/{}/loss", self.name), index);
+        let draws = || Stream::indexed(seed, format_args!("traffic/{}/loss", self.name), index);
         (self.access_loss > 0.0).then(|| Loss::new(self.access_loss, draws()))
     }
 }

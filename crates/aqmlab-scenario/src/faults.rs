@@ -20,7 +20,7 @@ impl LinkPlan {
         registry: &Registry<P>,
     ) -> Result<Discipline<P>, ParamError> {
         let queue = &self.queue;
-        let draws = Stream::new(seed, &format!("{}/{}", self.name, queue.kind));
+        let draws = Stream::new(seed, format_args!("{}/{}", self.name, queue.kind));
         let discipline = registry.build(queue.kind, &queue.settings, &queue.link, draws)?;
         if self.faults.drop.is_empty() && self.faults.mark.is_empty() {
             return Ok(discipline);

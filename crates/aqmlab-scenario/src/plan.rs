@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::{
-    Bursty, Distribution, Exchanges, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
+    Bursty, Distribution, ExchangePlan, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
 };
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -312,7 +312,7 @@ pub enum Sessions {
     /// A list of connections; a flow a row.
     Trace(Arc<Trace>),
     /// Any number of exchanges on each connection.
-    Requests(Arc<Exchanges>),
+    Requests(Arc<ExchangePlan>),
 }
 
 impl Plan {

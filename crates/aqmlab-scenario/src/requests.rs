@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmlab_params::Origin;
-use aqmlab_traffic::{Distribution, Exchanges, Gaps};
+use aqmlab_traffic::{Distribution, ExchangePlan, Gaps};
 use aqmlab_units::Span;
 
 use crate::pass::{Pass, Section};
@@ -81,7 +81,7 @@ impl Pass<'_, '_> {
         let per_connection = self.drawn(section, "exchanges");
         let (pause, server_delay) = (self.drawn(section, "pause"), self.drawn(section, "server_delay"));
         let tcp = self.tcp(section);
-        let exchanges = Exchanges {
+        let exchanges = ExchangePlan {
             request: request?,
             response: response?,
             per_connection: per_connection?,

@@ -28,6 +28,6 @@ pub use packets::{PacketSizes, PacketSource, Spacing};
 pub use pareto::Pareto;
 pub use population::{Arrivals, ConnectionEvent, Gaps, Identity, Opening, Population, Starts, Users, Wake};
 pub use quantity::{Count, Probability, Quantity};
-pub use requests::{Exchanges, Requests};
-pub use session::{Bursty, ByteBursts, Exchange, Greedy, Session};
+pub use requests::{ExchangePlan, Requests};
+pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
 pub use step::{Act, ExchangeDone, Step, StreamPosition};

@@ -13,7 +13,7 @@ use crate::step::{Act, ExchangeDone, Step};
 
 /// What the connections of a class ask for and get.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Exchanges {
+pub struct ExchangePlan {
     /// Bytes of each request, at least one.
     pub request: Distribution<Bytes>,
     /// Bytes of each response, at least one.
@@ -33,7 +33,7 @@ pub struct Exchanges {
 /// or less never changes another.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    plan: Arc<Exchanges>,
+    plan: Arc<ExchangePlan>,
     draws: Stream,
     /// What the indices of draws from lists begin with.
     first: u64,
@@ -80,7 +80,7 @@ const PLACES: u64 = 4;
 impl Requests {
     /// The exchanges of the connection `of`. The connection's members of two families of draws: of `numbers`, how many
     /// there are, and of `draws` all else.
-    pub fn new(plan: Arc<Exchanges>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
+    pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
         let first = u64::from(of.user) + u64::from(of.serial);
         let Count(count) = match plan.per_connection {
             Distribution::Constant(count) => count,

@@ -23,7 +23,7 @@ pub enum Session {
     /// One burst of bytes after the other, with an off period after each has been acknowledged.
     Bursts(Box<ByteBursts>),
     /// One request, one response.
-    Exchange(Exchange),
+    Single(SingleExchange),
     /// Any number of exchanges, one after the other.
     Requests(Requests),
 }
@@ -63,7 +63,7 @@ pub struct ByteBursts {
 /// A client sends a request; once it has arrived the server answers and closes; the client closes when it has got all.
 /// Without a response the client closes behind its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Exchange {
+pub struct SingleExchange {
     /// From the client, may be nothing if there is a response.
     pub request: Bytes,
     /// From the server, may be nothing.
@@ -73,10 +73,10 @@ pub struct Exchange {
     done: bool,
 }
 
-impl Exchange {
+impl SingleExchange {
     /// Not begun yet.
     pub const fn new(request: Bytes, response: Bytes) -> Self {
-        Exchange { request, response, began: Instant::ZERO, answered: false, done: false }
+        SingleExchange { request, response, began: Instant::ZERO, answered: false, done: false }
     }
 }
 
@@ -97,7 +97,7 @@ impl Session {
         match self {
             Session::Greedy(greedy) => greedy.begin(now),
             Session::Bursts(bursts) => bursts.begin(now),
-            Session::Exchange(exchange) => exchange.begin(now),
+            Session::Single(exchange) => exchange.begin(now),
             Session::Requests(requests) => requests.begin(now),
         }
     }
@@ -107,7 +107,7 @@ impl Session {
         match self {
             Session::Greedy(greedy) => greedy.turn(now),
             Session::Bursts(bursts) => bursts.burst(),
-            Session::Exchange(_) => Step::default(),
+            Session::Single(_) => Step::default(),
             Session::Requests(requests) => requests.on_timer(now),
         }
     }
@@ -117,7 +117,7 @@ impl Session {
         match (self, end) {
             (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),
             (Session::Greedy(_), _) | (Session::Bursts(_), End::Server) => Step::default(),
-            (Session::Exchange(exchange), _) => exchange.look(end, progress.delivered),
+            (Session::Single(exchange), _) => exchange.look(end, progress.delivered),
             (Session::Requests(requests), _) => requests.look(now, end, progress.delivered),
         }
     }
@@ -126,7 +126,7 @@ impl Session {
     pub fn under_way(&self) -> Option<ExchangeDone> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => None,
-            Session::Exchange(exchange) => (!exchange.done).then(|| exchange.as_done()),
+            Session::Single(exchange) => (!exchange.done).then(|| exchange.as_done()),
             Session::Requests(requests) => requests.under_way(),
         }
     }
@@ -135,8 +135,8 @@ impl Session {
     pub const fn last_arrives_at(&self) -> End {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => End::Server,
-            Session::Exchange(exchange) if exchange.response.get() == 0 => End::Server,
-            Session::Exchange(_) | Session::Requests(_) => End::Client,
+            Session::Single(exchange) if exchange.response.get() == 0 => End::Server,
+            Session::Single(_) | Session::Requests(_) => End::Client,
         }
     }
 }
@@ -188,7 +188,7 @@ impl ByteBursts {
     }
 }
 
-impl Exchange {
+impl SingleExchange {
     fn begin(&mut self, now: Instant) -> Step {
         self.began = now;
         let (request, response) = (self.request.get(), self.response.get());
@@ -224,7 +224,7 @@ impl Exchange {
     }
 
     const fn as_done(&self) -> ExchangeDone {
-        let Exchange { request, response, began, .. } = *self;
+        let SingleExchange { request, response, began, .. } = *self;
         ExchangeDone { number: 0, request, response, began, opened_connection: true, last: true }
     }
 }

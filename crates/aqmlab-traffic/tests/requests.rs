@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Act, Count, Distribution, End, Exchange, ExchangeDone, Exchanges, Identity, Requests, Session, Step,
-    StreamPosition,
+    Act, Count, Distribution, End, ExchangeDone, ExchangePlan, Identity, Requests, Session, SingleExchange,
+    Step, StreamPosition,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -15,8 +15,8 @@ const fn at_ms(ms: u64) -> Instant {
     Instant::from_ns(ms * 1_000_000)
 }
 
-fn constant(exchanges: u64, pause_ms: u64, delay_ms: u64) -> Exchanges {
-    Exchanges {
+fn constant(exchanges: u64, pause_ms: u64, delay_ms: u64) -> ExchangePlan {
+    ExchangePlan {
         request: Distribution::Constant(Bytes::new(300)),
         response: Distribution::Constant(Bytes::new(5000)),
         per_connection: Distribution::Constant(Count(exchanges)),
@@ -25,7 +25,7 @@ fn constant(exchanges: u64, pause_ms: u64, delay_ms: u64) -> Exchanges {
     }
 }
 
-fn session(plan: &Exchanges, of: Identity) -> Session {
+fn session(plan: &ExchangePlan, of: Identity) -> Session {
     let families = ["exchange", "exchanges"].map(|what| Stream::new(4, what));
     Session::Requests(Requests::new(Arc::new(plan.clone()), of, &families[0], &families[1]))
 }
@@ -109,7 +109,7 @@ fn without_pauses_what_follows_is_done_at_once() {
 
 #[test]
 fn the_exchange_under_way_is_known_as_it_will_be() {
-    let plan = Exchanges {
+    let plan = ExchangePlan {
         response: Distribution::Exponential { mean: Bytes::new(8000), offset: Bytes::ZERO },
         ..constant(2, 100, 7)
     };
@@ -129,13 +129,13 @@ fn the_exchange_under_way_is_known_as_it_will_be() {
 #[test]
 fn a_connection_draws_by_its_identity_and_one_quantity_never_shifts_another() {
     let drawn = |mean| Distribution::Exponential { mean: Bytes::new(mean), offset: Bytes::ZERO };
-    let plan = Exchanges {
+    let plan = ExchangePlan {
         request: drawn(400),
         response: drawn(9000),
         per_connection: Distribution::Uniform { low: Count(2), high: Count(6) },
         ..constant(1, 50, 0)
     };
-    let of = |plan: &Exchanges, user, serial| {
+    let of = |plan: &ExchangePlan, user, serial| {
         let (_, exchanges) = carried(session(plan, Identity { user, serial }), at_ms(100_000));
         exchanges.iter().map(|(_, done)| (done.request.get(), done.response.get())).collect::<Vec<_>>()
     };
@@ -144,7 +144,7 @@ fn a_connection_draws_by_its_identity_and_one_quantity_never_shifts_another() {
     let counts: Vec<_> = (0..64).map(|serial| of(&plan, 3, serial).len()).collect();
     assert!((2..=6).all(|n| counts.contains(&n)) && counts.iter().all(|n| (2..=6).contains(n)), "{counts:?}");
 
-    let fixed = Exchanges {
+    let fixed = ExchangePlan {
         request: Distribution::Constant(Bytes::new(1)),
         pause: Distribution::Exponential { mean: Span::ms(9), offset: Span::ZERO },
         ..plan.clone()
@@ -155,7 +155,7 @@ fn a_connection_draws_by_its_identity_and_one_quantity_never_shifts_another() {
 
 #[test]
 fn values_from_a_list_are_shifted_by_the_connection() {
-    let plan = Exchanges {
+    let plan = ExchangePlan {
         request: Distribution::List(vec![Bytes::new(10), Bytes::new(20), Bytes::new(30)]),
         ..constant(2, 1, 0)
     };
@@ -169,7 +169,7 @@ fn values_from_a_list_are_shifted_by_the_connection() {
 #[test]
 fn one_exchange_is_done_where_its_last_byte_arrives() {
     let of = |request, response| {
-        let session = Session::Exchange(Exchange::new(Bytes::new(request), Bytes::new(response)));
+        let session = Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)));
         let last = session.last_arrives_at();
         let (_, exchanges) = carried(session, at_ms(1000));
         (last, exchanges.iter().map(|(at, done)| (*at, done.last)).collect::<Vec<_>>())

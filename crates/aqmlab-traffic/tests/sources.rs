@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Act, Begin, Bursty, Distribution, End, Exchange, OnOff, PacketSource, Probability, Quantity, Session,
-    Step, StreamPosition,
+    Act, Begin, Bursty, Distribution, End, OnOff, PacketSource, Probability, Quantity, Session,
+    SingleExchange, Step, StreamPosition,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -160,7 +160,7 @@ fn a_burst_follows_an_off_period_after_the_last_byte_is_acknowledged() {
 fn a_server_answers_when_it_has_the_whole_request() {
     let at = Instant::ZERO;
     let arrived = |delivered| StreamPosition { delivered, ..StreamPosition::default() };
-    let mut both = Session::Exchange(Exchange::new(Bytes::new(300), Bytes::new(9000)));
+    let mut both = Session::Single(SingleExchange::new(Bytes::new(300), Bytes::new(9000)));
     assert_eq!(both.begin(at), Step { client: Some(Act::Write(300)), ..Step::default() });
     assert_eq!(both.on_progress(at, End::Server, arrived(299)), Step::default());
     assert_eq!(
@@ -169,11 +169,11 @@ fn a_server_answers_when_it_has_the_whole_request() {
     );
     assert_eq!(both.on_progress(at, End::Server, arrived(300)), Step::default(), "once");
 
-    let mut push = Session::Exchange(Exchange::new(Bytes::ZERO, Bytes::new(10)));
+    let mut push = Session::Single(SingleExchange::new(Bytes::ZERO, Bytes::new(10)));
     assert_eq!(push.begin(at), Step { server: Some(Act::WriteLast(10)), ..Step::default() });
     assert_eq!(push.on_progress(at, End::Server, arrived(0)), Step::default());
 
-    let mut post = Session::Exchange(Exchange::new(Bytes::new(10), Bytes::ZERO));
+    let mut post = Session::Single(SingleExchange::new(Bytes::new(10), Bytes::ZERO));
     assert_eq!(post.begin(at), Step { client: Some(Act::WriteLast(10)), ..Step::default() });
     let done = post.on_progress(at, End::Server, arrived(10)).done.map(|done| done.request);
     assert_eq!(done, Some(Bytes::new(10)), "nothing comes back");

@@ -1,5 +1,6 @@
 //! An exchange: a request and its response.
 
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Bytes, Instant};
 
 /// A request and its response.
@@ -7,10 +8,8 @@ use aqmlab_units::{Bytes, Instant};
 pub struct Exchange {
     /// The class's number.
     pub class: u32,
-    /// Which of the class's users asks.
-    pub user: u32,
-    /// Which of the user's connections carries it, the first is 0.
-    pub serial: u32,
+    /// The connection that carries it: whose, and which of that user's.
+    pub of: Identity,
     /// Its number on that connection, the first is 0.
     pub number: u32,
     /// Whether it opens the connection.
@@ -47,22 +46,14 @@ impl Ending {
 
 /// Which exchange of a class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Identity {
-    pub user: u32,
-    pub serial: u32,
+pub struct ExchangeId {
+    pub of: Identity,
     pub number: u32,
 }
 
 impl Exchange {
     /// Which of its class it is.
-    pub(super) const fn identity(&self) -> Identity {
-        Identity { user: self.user, serial: self.serial, number: self.number }
-    }
-}
-
-impl Identity {
-    /// A number for its connection, no two of a class the same.
-    pub const fn connection(self) -> u64 {
-        (self.serial as u64) << 32 | self.user as u64
+    pub(super) const fn id(&self) -> ExchangeId {
+        ExchangeId { of: self.of, number: self.number }
     }
 }

@@ -2,7 +2,7 @@
 
 use aqmlab_units::Instant;
 
-use super::exchange::{Ending, Exchange, Identity};
+use super::exchange::{Ending, Exchange, ExchangeId};
 use crate::error::RecordingError;
 use crate::schema;
 use crate::streamed::{StreamedTable, TableWriter};
@@ -30,8 +30,8 @@ struct Row {
 
 impl Row {
     /// Rows are in this order, whatever the order in which the host has told them.
-    fn order(&self) -> (Instant, u32, Identity) {
-        (self.at, self.exchange.class, self.exchange.identity())
+    fn order(&self) -> (Instant, u32, ExchangeId) {
+        (self.at, self.exchange.class, self.exchange.id())
     }
 }
 
@@ -76,8 +76,8 @@ impl Log {
             batch.push([
                 at.as_ns().into(),
                 self.classes[exchange.class as usize].as_str().into(),
-                u64::from(exchange.user).into(),
-                u64::from(exchange.serial).into(),
+                u64::from(exchange.of.user).into(),
+                u64::from(exchange.of.serial).into(),
                 u64::from(exchange.number).into(),
                 u64::from(exchange.opens_connection).into(),
                 exchange.start.as_ns().into(),

@@ -64,8 +64,7 @@ pub struct RequestRecord {
 struct Class {
     name: String,
     /// The draws by which the sample is chosen: member of a connection, number of an exchange.
-    path: String,
-    seed: u64,
+    draws: Stream,
     bands: Vec<Band>,
     sample: Sample,
 }
@@ -106,9 +105,8 @@ impl RequestRecorder {
             rows.map(|file| Log::new(file, classes.iter().map(|c| c.clone().unwrap_or_default()).collect()));
         let class = |name: Option<String>| {
             name.map(|name| Class {
-                path: format!("requests/{name}/sample"),
+                draws: Stream::new(seed, format_args!("requests/{name}/sample")),
                 name,
-                seed,
                 bands: vec![Band::default(); bands.count()],
                 sample: Sample::new(sample),
             })
@@ -194,9 +192,8 @@ impl RequestRecorder {
 impl Class {
     /// The exchange may come into the sample.
     fn draw(&mut self, exchange: &Exchange, took: Span) {
-        let identity = exchange.identity();
-        let key = Stream::indexed(self.seed, &self.path, identity.connection()).at(identity.number.into());
-        self.sample.offer(Kept { key, identity, exchange: *exchange, response_time: took });
+        let key = self.draws.member(exchange.of.index()).at(exchange.number.into());
+        self.sample.offer(Kept { key, id: exchange.id(), exchange: *exchange, response_time: took });
     }
 }
 

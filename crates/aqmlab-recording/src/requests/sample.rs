@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use aqmlab_units::Span;
 
-use super::exchange::{Exchange, Identity};
+use super::exchange::{Exchange, ExchangeId};
 use crate::table::Table;
 
 /// Of all that were offered those with the least keys. Keys are draws that go by the identity of what has them, so each set
@@ -20,15 +20,15 @@ pub struct Sample {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kept {
     pub key: u64,
-    pub identity: Identity,
+    pub id: ExchangeId,
     pub exchange: Exchange,
     pub response_time: Span,
 }
 
 impl Ord for Kept {
-    /// By the keys; between equal ones the identity decides.
+    /// By the keys; between equal ones the exchange decides.
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.key, self.identity).cmp(&(other.key, other.identity))
+        (self.key, self.id).cmp(&(other.key, other.id))
     }
 }
 
@@ -63,12 +63,12 @@ impl Sample {
     /// Its rows, by the begin of the exchanges.
     pub fn push(self, table: &mut Table, class: &str) {
         let mut kept = self.kept.into_vec();
-        kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.identity));
+        kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.id));
         for Kept { exchange, response_time, .. } in kept {
             table.push([
                 class.into(),
-                u64::from(exchange.user).into(),
-                u64::from(exchange.serial).into(),
+                u64::from(exchange.of.user).into(),
+                u64::from(exchange.of.serial).into(),
                 u64::from(exchange.number).into(),
                 u64::from(exchange.opens_connection).into(),
                 exchange.start.as_ns().into(),
