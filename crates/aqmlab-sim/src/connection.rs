@@ -2,7 +2,7 @@
 
 use aqmlab_network::{End, FlowCounts, recorded_exchange};
 use aqmlab_random::Stream;
-use aqmlab_recording::Exchange;
+use aqmlab_recording::{Ending, RequestRecorder};
 use aqmlab_traffic::{Act, Identity, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
@@ -55,17 +55,16 @@ impl SendDelay {
 }
 
 impl Connection {
-    /// Two endpoints that have not begun, and nothing to say but what is told them.
-    pub fn new(tcp: &Profile, of: Identity, session: Option<Session>, jitter: Option<[Stream; 2]>) -> Self {
-        let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
+    /// Two endpoints that have not begun, and what the applications do if that depends on more than the beginning.
+    pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
+        let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         Connection {
             sender: Endpoint::new(Role::Active, tcp),
             receiver: Endpoint::new(Role::Passive, tcp),
             armed: [Instant::FAR_FUTURE; 2],
             closed: [false; 2],
             last,
-            applications: session
-                .map(|session| Box::new(Applications { session, wakes_at: Instant::FAR_FUTURE, of })),
+            applications,
             delays: jitter.map(|draws| Box::new(draws.map(|draws| SendDelay { draws, running: false }))),
         }
     }
@@ -107,10 +106,23 @@ impl Connection {
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// The request that its client waits for the response to, if there is one, of a connection of this class.
-    pub fn request_under_way(&self, class: u16) -> Option<Exchange> {
-        let applications = self.applications.as_ref().filter(|_| !self.closed[End::Client as usize])?;
-        recorded_exchange(class.into(), applications.of, &applications.session.under_way()?)
+    /// The request under way, if its client waits for a response, ends at `at` without one. `class` is the connection's.
+    #[cold]
+    pub fn cut_off_request(
+        &self,
+        class: u16,
+        how: Ending,
+        at: Instant,
+        requests: &mut Option<Box<RequestRecorder>>,
+    ) {
+        let waiting = self.applications.as_ref().filter(|_| !self.closed[End::Client as usize]);
+        if let Some(requests) = requests
+            && let Some(Applications { session, of, .. }) = waiting.map(|of| &**of)
+            && let Some(exchange) = session.under_way()
+            && let Some(exchange) = recorded_exchange(class.into(), *of, &exchange)
+        {
+            requests.ended(&exchange, how, at);
+        }
     }
 
     /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.

@@ -165,8 +165,15 @@ pub enum Notice {
         /// index of the user within it
         user: u32,
     },
-    /// A flow stops sending.
+    /// A class stops sending.
+    StopClass {
+        /// index of the class
+        class: u32,
+    },
+    /// A flow stops sending, because its class does.
     StopSending {
+        /// index of the class
+        class: u16,
         /// whose
         flow: FlowRef,
     },

@@ -2,7 +2,6 @@
 
 use aqmlab_network::{End, FlowCounts};
 use aqmlab_qdisc::Ecn;
-use aqmlab_recording::Exchange;
 use aqmlab_scenario::DatagramSource;
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -59,14 +58,6 @@ impl Flow {
         match &mut self.body {
             Body::Tcp(connection) => connection,
             Body::Packets(_) => unreachable!("segments and endpoints' timers belong to connections"),
-        }
-    }
-
-    /// The request that its client waits for the response to, if there is one.
-    pub fn request_under_way(&self) -> Option<Exchange> {
-        match &self.body {
-            Body::Tcp(connection) => connection.request_under_way(self.id.class),
-            Body::Packets(_) => None,
         }
     }
 

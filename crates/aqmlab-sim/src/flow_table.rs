@@ -89,6 +89,14 @@ impl FlowTable {
         slot.flow.take()
     }
 
+    /// All living flows, by slot, and how their timers find them.
+    pub fn living(&self) -> impl Iterator<Item = (FlowRef, &Flow)> {
+        self.slots.iter().enumerate().filter_map(|(slot, s)| {
+            let flow = s.flow.as_ref()?;
+            Some((FlowRef { slot: slot as u32, generation: s.generation }, flow))
+        })
+    }
+
     /// All living flows, by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.slots.iter_mut().filter_map(|s| s.flow.as_mut())

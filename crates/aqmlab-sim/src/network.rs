@@ -9,7 +9,7 @@ use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
 use crate::access::{AccessLinks, Serialisers};
-use crate::event::{EventQueue, Notice, Turns};
+use crate::event::{EventQueue, FlowRef, Notice, Turns};
 use crate::impairments::Impairments;
 use crate::packet::{Begin, Place, PortPacket, SimPacket};
 use crate::scheduler::{FlowObject, Scheduler};
@@ -40,6 +40,8 @@ pub struct Class {
     pub served_until: Instant,
     /// Who opens its flows.
     pub opener: Opener,
+    /// Once it has stopped sending: those of its flows that are still to stop, the greatest number first.
+    pub stopping: Option<Vec<(u32, FlowRef)>>,
     /// The parameters of its connections, if it has any.
     pub tcp: Option<Box<Profile>>,
 }
@@ -149,6 +151,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                     class: number as u32,
                     first_number,
                 },
+                stopping: None,
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
             };
             first_number += class.count as u32;

@@ -9,6 +9,7 @@ use aqmlab_scenario::Plan;
 
 use crate::control::{Control, RunError, RunFiles};
 use crate::event::{EventQueue, HeapQueue};
+use crate::flow::Body;
 use crate::network;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
@@ -114,10 +115,8 @@ fn finish<Q: EventQueue>(
     let (mut recorder, mut requests) = (world.recorder, world.requests);
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow);
-        if let Some(requests) = &mut requests
-            && let Some(exchange) = flow.request_under_way()
-        {
-            requests.ended(&exchange, Ending::Censored, t1);
+        if let Body::Tcp(connection) = &flow.body {
+            connection.cut_off_request(flow.id.class, Ending::Censored, t1, &mut requests);
         }
     }
     if let Some(watch) = &mut world.watch {

@@ -1,7 +1,7 @@
 //! A run in steady state allocates nothing: ten seconds more cost no allocation more.
 mod support;
 
-use allocation_counter::measure;
+use allocation_counter::{AllocationInfo, measure};
 use aqmlab_sim::{Control, run};
 use aqmlab_units::Span;
 
@@ -34,20 +34,53 @@ fn scenario(queue: &str, recovery: &str) -> String {
     )
 }
 
-fn allocations(text: &str, seconds: u64) -> (u64, u64) {
+/// Sixty users, each of whom opens more than one connection a second, with three exchanges on each.
+fn users(more: &str) -> String {
+    format!(
+        r#"
+        duration = "100s"
+        [topology]
+        kind = "dumbbell"
+        rate = "20Mbit"
+        delay = "10ms"
+        queue = {{ kind = "droptail", limit = "2000p" }}
+        [record]
+        queues = "0s"
+        flows = "0s"
+        [[traffic]]
+        name = "web"
+        kind = "requests"
+        users = 60
+        think = "200ms"
+        request = "300B"
+        response = "6kB"
+        exchanges = 3
+        pause = "50ms"
+        server_delay = "3ms"
+        rtt = {{ uniform = ["40ms", "80ms"] }}
+        {more}
+        "#
+    )
+}
+
+fn allocated(text: &str, seconds: u64) -> (AllocationInfo, u64) {
     let mut plan = support::plan(text);
     plan.stop.at = Span::s(seconds);
     let mut events = 0;
     let counted = measure(|| {
         events = run(&plan, 1, &Control::default()).expect("it runs").manifest.events;
     });
+    (counted, events)
+}
+
+fn allocations(text: &str, seconds: u64) -> (u64, u64) {
+    let (counted, events) = allocated(text, seconds);
     (counted.count_total, events)
 }
 
-fn assert_steady(queue: &str, recovery: &str, from: u64) {
-    let text = scenario(queue, recovery);
-    let (short, few) = allocations(&text, from);
-    let (long, many) = allocations(&text, from + 10);
+fn assert_steady(text: &str, from: u64) {
+    let (short, few) = allocations(text, from);
+    let (long, many) = allocations(text, from + 10);
     assert!(many > few + 40_000, "{few} and {many} events");
     assert!(short > 50, "the counter sees the tables being made: {short}");
     assert_eq!(long, short, "{} events more", many - few);
@@ -55,7 +88,7 @@ fn assert_steady(queue: &str, recovery: &str, from: u64) {
 
 #[test]
 fn ten_seconds_more_allocate_nothing() {
-    assert_steady(r#"kind = "droptail", limit = "2000p""#, "newreno", 20);
+    assert_steady(&scenario(r#"kind = "droptail", limit = "2000p""#, "newreno"), 20);
 }
 
 /// RED marks, and endpoints react.
@@ -65,11 +98,8 @@ fn ten_seconds_more_allocate_nothing() {
     ignore = "builds with debug assertions copy endpoints, to compare header prediction"
 )]
 fn nor_do_they_under_marks() {
-    assert_steady(
-        r#"kind = "red", limit = "2000p", min_th = "30p", max_th = "90p", ecn = true, ecn_region = "feng", gentle = true"#,
-        "newreno",
-        20,
-    );
+    let red = r#"kind = "red", limit = "2000p", min_th = "30p", max_th = "90p", ecn = true, ecn_region = "feng", gentle = true"#;
+    assert_steady(&scenario(red, "newreno"), 20);
 }
 
 /// Nor do losses, once each endpoint has had as many holes as it ever will: SACK options, scoreboards and what waits
@@ -80,5 +110,20 @@ fn nor_do_they_under_marks() {
     ignore = "builds with debug assertions copy endpoints, to compare header prediction"
 )]
 fn nor_do_they_under_losses() {
-    assert_steady(r#"kind = "droptail", limit = "60p""#, "sack", 80);
+    assert_steady(&scenario(r#"kind = "droptail", limit = "60p""#, "sack"), 80);
+}
+
+/// Connections that open and close use the memory of those before.
+#[test]
+fn nor_do_requests() {
+    assert_steady(&users(""), 40);
+}
+
+/// A class that will stop needs no memory for the connections that have ended before.
+#[test]
+fn the_end_of_a_class_costs_nothing_before_it_comes() {
+    let ([without, with], seconds) = (["", r#"stop = "90s""#], 60);
+    let [without, with] = [without, with].map(|more| allocated(&users(more), seconds));
+    assert_eq!(without.1, with.1, "events");
+    assert!(with.0.bytes_max <= without.0.bytes_max + 1000, "{with:?}, without stop {without:?}");
 }

@@ -1,5 +1,7 @@
 //! Flows: they start, send, wait for their timers and end.
 
+use std::cmp::Reverse;
+
 use aqmlab_network::End;
 use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
@@ -31,7 +33,7 @@ impl<Q: EventQueue> World<'_, Q> {
         };
         let plan = &self.plan.classes[class as usize];
         let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, open, self.seed);
-        let body = body(plan, open, self.now, self.seed);
+        let body = self.body(plan, open);
         let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
             index: open.user,
@@ -45,12 +47,32 @@ impl<Q: EventQueue> World<'_, Q> {
             body,
             snapshots: None,
         });
-        if let Some(stop_at) = plan.stop_at {
-            let at = (Instant::ZERO + stop_at).max(self.now);
-            self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopSending { flow });
+        if self.classes[class as usize].stopping.is_some() {
+            self.schedule_stop(class, number, flow);
         }
         self.begin(flow);
         self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
+    }
+
+    /// What a flow or connection of a class is, which starts now.
+    fn body(&mut self, plan: &ClassPlan, of: Identity) -> Body {
+        let applications = match plan.source(of, self.now, self.seed) {
+            FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
+            FlowSource::Session(session) => {
+                let new = Applications { session, wakes_at: Instant::FAR_FUTURE, of };
+                // In the memory of a connection that has ended, if there is one.
+                Some(match self.spare.pop() {
+                    Some(mut spare) => {
+                        *spare = new;
+                        spare
+                    }
+                    None => Box::new(new),
+                })
+            }
+            FlowSource::Stream => None,
+        };
+        let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
+        Body::Tcp(Connection::new(tcp, applications, plan.send_jitter(of, self.seed)))
     }
 
     /// The application's first act.
@@ -141,15 +163,35 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
     }
 
-    pub(super) fn stop_sending(&mut self, flow: FlowRef) {
+    /// A class stops sending. Its flows stop one after the other in the order of their numbers, each by an event of its own,
+    /// and what begins later stops at once.
+    pub(super) fn stop_class(&mut self, class: u32) {
+        let living = self.in_transit.flows.living().filter(|(_, flow)| u32::from(flow.id.class) == class);
+        let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
+        stopping.sort_unstable_by_key(|&(number, _)| Reverse(number));
+        self.classes[class as usize].stopping = Some(stopping);
+        self.stop_next(class);
+    }
+
+    /// The next of the flows that stop with their class has its event.
+    fn stop_next(&mut self, class: u32) {
+        if let Some((number, flow)) = self.classes[class as usize].stopping.as_mut().and_then(Vec::pop) {
+            self.schedule_stop(class, number, flow);
+        }
+    }
+
+    fn schedule_stop(&mut self, class: u32, number: u32, flow: FlowRef) {
+        let notice = Notice::StopSending { class: class as u16, flow };
+        self.scheduler.timer(self.now, number, FlowObject::Stop, notice);
+    }
+
+    pub(super) fn stop_sending(&mut self, class: u16, flow: FlowRef) {
+        self.stop_next(class.into());
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
-        let cut_off = f.request_under_way();
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
             Body::Tcp(connection) => {
-                if let (Some(requests), Some(exchange)) = (&mut self.requests, cut_off) {
-                    requests.ended(&exchange, Ending::Censored, self.now);
-                }
+                connection.cut_off_request(class, Ending::Censored, self.now, &mut self.requests);
                 connection.applications = None;
                 connection.sender.close();
                 self.serve(flow, End::Client);
@@ -197,15 +239,4 @@ impl<Q: EventQueue> World<'_, Q> {
             self.stop(StoppedBy::Completed);
         }
     }
-}
-
-/// What a flow or connection of a class is, which starts at `now`.
-fn body(plan: &ClassPlan, of: Identity, now: Instant, seed: u64) -> Body {
-    let session = match plan.source(of, now, seed) {
-        FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
-        FlowSource::Session(session) => Some(session),
-        FlowSource::Stream => None,
-    };
-    let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
-    Body::Tcp(Connection::new(tcp, of, session, plan.send_jitter(of, seed)))
 }

@@ -11,6 +11,7 @@ use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
+use crate::connection::Applications;
 use crate::control::{Control, RunError, RunFiles};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow_table::FlowTable;
@@ -20,7 +21,7 @@ use crate::options::{OptionImbalance, OptionTable};
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
 use crate::routes::Routes;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::{TableFull, Watch};
 
 /// Events between two looks at the control.
@@ -48,6 +49,9 @@ pub struct World<'a, Q: EventQueue> {
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
+    /// Of connections that have ended: memory for the applications of the next ones.
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    spare: Vec<Box<Applications>>,
     /// The number of flows of the plan, and the number of the last connection that is not one of them.
     flows: u32,
     opened: u32,
@@ -106,6 +110,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             requests: request_recorder(plan, seed, files.requests).map(Box::new),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
+            spare: Vec::new(),
             flows,
             opened: flows,
             completions: Completions::new(plan),
@@ -125,6 +130,12 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let opener = &mut self.classes[class].opener;
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
+            if let Some(stop_at) = self.plan.classes[class].stop_at {
+                // At the place of its first flow's stop: before all of them.
+                let (number, class) = (opener.first_number, class as u32);
+                let at = Instant::ZERO + stop_at;
+                self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
+            }
         }
         if self.schedule.is_measuring() {
             self.watch_stop_condition();
@@ -222,7 +233,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
             Notice::Start { class, user } => self.start(class, user),
-            Notice::StopSending { flow } => self.stop_sending(flow),
+            Notice::StopClass { class } => self.stop_class(class),
+            Notice::StopSending { class, flow } => self.stop_sending(class, flow),
             Notice::Milestone(milestone) => self.reach(milestone),
         }
     }

@@ -4,7 +4,9 @@ use aqmlab_network::End;
 use aqmlab_qdisc::Packet;
 
 use super::World;
+use crate::connection::Connection;
 use crate::event::EventQueue;
+use crate::flow::Body;
 use crate::impairments::AccessLink;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::Next;
@@ -69,6 +71,9 @@ impl<Q: EventQueue> World<'_, Q> {
             self.recorder.flow_ended(&gone);
             if let Some(watch) = &mut self.watch {
                 watch.flow_ended(&gone);
+            }
+            if let Body::Tcp(Connection { applications: Some(applications), .. }) = gone.body {
+                self.spare.push(applications);
             }
         }
     }

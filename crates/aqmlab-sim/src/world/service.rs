@@ -39,37 +39,29 @@ impl<Q: EventQueue> World<'_, Q> {
     /// both.)
     #[inline(never)]
     pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Server);
+        self.at_host(packet, passed, End::Server, false);
     }
 
     /// A packet reaches the host that sends.
     #[inline(never)]
     pub(super) fn at_client(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Client);
-    }
-
-    #[inline(always)]
-    fn at_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
-        let FlowId { slot, class, .. } = packet.flow();
-        let (generation, flow) = self.in_transit.flows.tenant(slot);
-        let class = &mut self.classes[usize::from(class)];
-        flow.pending.one_less();
-        let mut hosts = hosts!(self, self.now, None);
-        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: false });
-        if outcome != Served::default() {
-            self.conclude(slot, outcome);
-        }
+        self.at_host(packet, passed, End::Client, false);
     }
 
     /// A packet reaches a host where applications look how far their streams have come.
     #[inline(never)]
     pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
+        self.at_host(packet, passed, end, true);
+    }
+
+    #[inline(always)]
+    fn at_host(&mut self, packet: &SimPacket, passed: u8, end: End, attended: bool) {
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         flow.pending.one_less();
         let mut hosts = hosts!(self, self.now, None);
-        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: true });
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -140,7 +132,9 @@ impl<Q: EventQueue> World<'_, Q> {
             if ordinary || in_time && due <= self.next_snapshot && flow.changes_alone(end, due) {
                 if due > self.next_snapshot {
                     let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
-                    keep_snapshots(flow, end, due, [warmup_end, sample].map(|next| self.schedule.at(next)));
+                    let sampled = class.opener.is_list;
+                    let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
+                    keep_snapshots(flow, end, due, looks, sampled);
                 }
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
@@ -192,13 +186,19 @@ impl<Q: EventQueue> World<'_, Q> {
 }
 
 /// One end of a flow is about to be served as of `due`, after a snapshot that is still to come: the end of the warm-up, or
-/// a sample.
+/// a sample, if it is `sampled`.
 #[cold]
-fn keep_snapshots(flow: &mut Flow, end: End, due: Instant, [warmup_ends, next_sample]: [Instant; 2]) {
+fn keep_snapshots(
+    flow: &mut Flow,
+    end: End,
+    due: Instant,
+    [warmup_ends, next_sample]: [Instant; 2],
+    sampled: bool,
+) {
     if due > warmup_ends {
         flow.keep_for_warmup(end);
     }
-    if due > next_sample {
+    if sampled && due > next_sample {
         flow.keep_for_sample(end);
     }
 }
@@ -360,7 +360,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
                     if end == End::Client {
-                        give_up_request(self.requests, self.now, connection, id.class);
+                        connection.cut_off_request(id.class, Ending::Failed, self.now, self.requests);
                     }
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
@@ -481,21 +481,6 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             connection.armed[end as usize] = deadline;
             self.scheduler.endpoint_timer(deadline, number, at, end);
         }
-    }
-}
-
-/// A client is about to close: what it waits for will not come.
-#[cold]
-fn give_up_request(
-    requests: &mut Option<Box<RequestRecorder>>,
-    now: Instant,
-    connection: &Connection,
-    class: u16,
-) {
-    if let Some(requests) = requests
-        && let Some(exchange) = connection.request_under_way(class)
-    {
-        requests.ended(&exchange, Ending::Failed, now);
     }
 }
 
