@@ -33,44 +33,25 @@ _response_time("response_time_p90_s", "p90", 0.9, "90th percentile of the respon
 _response_time("response_time_p99_s", "p99", 0.99, "99th percentile of the response times")
 
 
-@metric(
-    "requests_completed",
-    label="completed requests",
-    unit="",
-    definition="requests whose last byte of the response arrived in the measured interval",
-    source="`completed` of `request_summary` in the recording",
-    better="more",
-)
-def completed(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Requests that got their response."""
-    parts = run.requests_of(class_name)
-    return float(sum(totals.completed for totals in parts)) if parts else None
+def _ended(how: str, better: str, definition: str) -> None:
+    @metric(
+        f"requests_{how}",
+        label=f"{how} requests",
+        unit="",
+        definition=definition,
+        source=f"`{how}` of `request_summary` in the recording",
+        better=better,
+    )
+    def compute(run: Measured, _queue: str, class_name: str) -> float | None:
+        parts = run.requests_of(class_name)
+        return float(sum(getattr(totals, how) for totals in parts)) if parts else None
 
 
-@metric(
-    "requests_failed",
-    label="failed requests",
-    unit="",
-    definition="requests whose connection was reset or given up in the measured interval before the response"
+_ended("completed", "more", "requests whose last byte of the response arrived in the measured interval")
+_ended(
+    "failed",
+    "less",
+    "requests whose connection was reset or given up in the measured interval before the response"
     " was complete",
-    source="`failed` of `request_summary` in the recording",
-    better="less",
 )
-def failed(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Requests that will never get their response."""
-    parts = run.requests_of(class_name)
-    return float(sum(totals.failed for totals in parts)) if parts else None
-
-
-@metric(
-    "requests_censored",
-    label="censored requests",
-    unit="",
-    definition="requests that had begun and not ended at the end of the run",
-    source="`censored` of `request_summary` in the recording",
-    better="less",
-)
-def censored(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Requests of which only the time that they have waited is known."""
-    parts = run.requests_of(class_name)
-    return float(sum(totals.censored for totals in parts)) if parts else None
+_ended("censored", "less", "requests that had begun and not ended at the end of the run")
