@@ -54,10 +54,10 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
         The file.
     """
     from aqmlab.paths import is_sweep, load_results
-    from aqmlab.reports import write_report, write_sweep_report
+    from aqmlab.reports import write_report
 
     if is_sweep(path):
-        return write_sweep_report(load_results(path), output)
+        return write_report(load_results(path), output)
     return write_report(load(path), output)
 
 

@@ -38,6 +38,11 @@ def browse(file, folder, width=1280, scheme="light"):
     return ended.stdout, console, fetched
 
 
+def data_of(page):
+    """What the page's scripts draw figures from."""
+    return json.loads(re.search(r'id="report-data">(.*?)</script>', page, flags=re.S)[1])
+
+
 def ask(page, script, folder, width=1280):
     """What an expression of JavaScript gives once the charts of the page stand; it may wait for something."""
     # The page's own policy would not let a script of ours run.
@@ -45,7 +50,7 @@ def ask(page, script, folder, width=1280):
     asking = f"""<script>
     const show = (value) => {{ const pre = document.createElement("pre"); pre.id = "answer";
       pre.textContent = JSON.stringify(value); document.body.append(pre); }};
-    charts.ready.then(async () => show(await ({script}))).catch((error) => show(String(error.stack)));
+    aqmlab.ready.then(async () => show(await ({script}))).catch((error) => show(String(error.stack)));
     </script></body>"""
     file = folder / "asked.html"
     file.write_text(open_page.replace("</body>", asking), encoding="utf-8")

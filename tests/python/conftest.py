@@ -87,9 +87,9 @@ def grid():
 
 @pytest.fixture(scope="session")
 def grid_report(grid, tmp_path_factory):
-    from aqmlab.reports import write_sweep_report
+    from aqmlab.reports import write_report
 
-    return write_sweep_report(grid, tmp_path_factory.mktemp("report") / "report.html")
+    return write_report(grid, tmp_path_factory.mktemp("report") / "report.html")
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find, flow_goodput, measure
+from aqmlab.reports.looks import UNIT_MARKS
+from browser import data_of
 from sweeping import tiny
 from test_across_queues import LOT
 
@@ -182,14 +184,18 @@ def test_the_report_shows_classes_and_rtts(mixed):
     page = (mixed.path / "report.html").read_text()
     assert '<h2 id="classes">By class of traffic</h2>' in page
     assert page.count('<th scope="row" class="name">sack</th>') == 2
-    assert 'id="chart-goodput_rtt"' in page
-    assert "●&nbsp;ftp, ■&nbsp;sack" in page
+    assert 'data-figure="rtt"' in page
+    legend = data_of(page)["charts"]["rtt"]["legend"]
+    assert [(entry["text"], entry["mark"]) for entry in legend] == [
+        ("ftp", UNIT_MARKS["circle"]),
+        ("sack", UNIT_MARKS["square"]),
+    ]
 
 
 def test_the_report_of_one_class_has_no_table_of_classes(tmp_path):
     one = aqmlab.run(MIXED | {"traffic": MIXED["traffic"][:1], "runs": 1}, output=tmp_path / "one")
     page = (one.path / "report.html").read_text()
-    assert "chart-goodput_rtt" not in page
+    assert 'data-figure="rtt"' not in page
     assert "By class of traffic" not in page
     assert "all flows of the network" not in page
 

@@ -1,191 +1,218 @@
-"""Figures of a report: documents that Bokeh itself reads back, and charts that a browser draws."""
+"""Figures of a report: numbers as they are packed, and charts that a browser draws."""
 
 from __future__ import annotations
 
-import json
+import base64
+import csv
+import gzip
 import math
-import re
+import sys
 from array import array
+from itertools import pairwise
 
-import bokeh
-from bokeh.document import Document
+import pytest
 
-from aqmlab.reports.bokeh_json import Model, bokehjs, document
-from aqmlab.reports.figures import (
-    ChartAxis,
-    Figure,
-    charts_json,
-    cursor,
-    fitted,
-    interval,
-    shades,
-    source,
-)
-from aqmlab.reports.page import json_in_html, resource
+from aqmlab.reports.charts import ChartAxis, PlainChart, charts_json
+from aqmlab.reports.courses import CHARTS, _Packed
+from aqmlab.reports.looks import UNIT_MARKS, color
+from aqmlab.reports.page import SCRIPTS, json_in_html, resource
 from browser import ask, browse, needs_chromium
 
-BLUE = "#1f83c7"
-
-
-def read_back(figures):
-    """The document as Bokeh understands it."""
-    content = json.loads(json.dumps(charts_json(figures)["document"]))
-    config = {"type": "object", "name": "DocumentConfig", "id": "config"}
-    return Document.from_json(content | {"version": bokeh.__version__, "config": config})
+EVIL = "Cost </script><b>"
+ARMS = ("RED", "PI")
 
 
 def one_of_each():
-    shared, line = interval(0, 60, fixed=True), cursor()
-    course = source(
-        {"t": [0, 30, 60], "y": [1, 2, None], "low": [0.5, 1, 2], "high": [2, 3, 4]}, name="course"
-    )
-    many = source({"t": [[0, 60], [0, 30]], "y": [[1, 1], [2, 2]]})
-    over_time = Figure("Over time </script>", x=ChartAxis("time [s]", range=shared), height=190)
-    over_time.band(course, "t", "low", "high", color=BLUE, name="interval")
-    over_time.line(course, "t", "y", color=BLUE, label="RED", dash="dashed")
-    over_time.lines(many, "t", "y", color=BLUE, alpha=0.3, name="a flow")
-    over_time.upright(10)
-    bounded = Figure("Bounded", x=ChartAxis(range=shared), y=ChartAxis(range=fitted()))
-    bounded.line(course, "t", "low", color=BLUE, label="low")
-    for figure in (over_time, bounded):
-        figure.follow(line)
-    bounded.carry([source({"t": array("d", [math.pi])}, name="other")])
-    loads = source(
-        {"n": [1, 1000], "p": [0.01, 40], "low": [0.005, 30], "high": [0.02, 50], "who": ['a,"b"', "c"]}
-    )
-    cost = Figure("Cost", x=ChartAxis("flows", scale="log"), y=ChartAxis("drops [%]", scale="log"))
-    cost.bars(loads, "n", "low", "high", color=BLUE, name="interval")
-    cost.scatter(loads, "n", "p", color=BLUE, marker="triangle", label="drops", tips=[("who", "@who")])
-    cells = source({"limit": ["10p", "20p"], "rate": ["1Mbit", "1Mbit"], "delay": [3, None]})
-    heat = Figure(
-        "Delay", x=ChartAxis("limit", factors=["10p", "20p"]), y=ChartAxis("rate", factors=["1Mbit"])
-    )
-    heat.heat(cells, "limit", "rate", "delay", low=0, high=9, unit="ms")
-    return {"chart-time": over_time, "chart-bounded": bounded, "chart-cost": cost, "chart-heat": heat}
+    cost = PlainChart(EVIL, ChartAxis("flows", log=True), ChartAxis("drops [%]", log=True))
+    cost.line(0, "RED", [1, 10, 1000], [0.01, 1, 40], dash=(6, 3), band=([0.005, 0.9, 30], [0.02, 1.1, 50]))
+    cost.entry("RED", arm=0, dash=(6, 3))
+    places = PlainChart("Places", ChartAxis("x"), ChartAxis("y", begin=0.0, end=4.0))
+    places.marks(1, "PI, ftp", [1, 2], [3, 1], "triangle")
+    places.entry("ftp", dash=None, mark="triangle")
+    empty = PlainChart("Empty", ChartAxis("x"), ChartAxis("y"))
+    return {"cost": cost, "places": places, "empty": empty}
 
 
-def test_bokeh_reads_every_kind_of_figure():
-    read = {figure.name: figure for figure in read_back(one_of_each()).roots}
-    kinds = {name: [type(mark.glyph).__name__ for mark in figure.renderers] for name, figure in read.items()}
-    assert kinds == {
-        "chart-time": ["VArea", "Line", "MultiLine"],
-        "chart-bounded": ["Line"],
-        "chart-cost": ["Segment", "Scatter"],
-        "chart-heat": ["Rect"],
+def packed_courses():
+    """Of one run, whose backlog has a gap, with two flows and a stall."""
+    packed = _Packed()
+    queue = {"t": [1.0, 2.0, 3.0, 4.0], "backlog": [5.0, None, 7.0, 8.0]}
+    flows = [{"t": [1.0, 3.0], "cwnd": [2.0, 4.0]}, {"t": [2.0], "cwnd": [9.0]}]
+    tables = {"queue": [queue], "law": [], "flows": flows, "mean": [{"t": [1.0, 3.0], "cwnd": [2.0, 6.5]}]}
+    placed = {name: list(map(packed.table, of)) for name, of in tables.items()}
+    run = {"cell": 0, "seed": 7, "tables": placed, "stalls": [[1.5, 1.75]]}
+    numbers = {"warmup": 1, "end": 4, "first": 0, "packed": packed.text()}
+    return {"charts": CHARTS, "runs": [run], **numbers}
+
+
+def page_of():
+    data = {
+        "axes": [],
+        "arms": [
+            {"name": arm, "color": color(i), "dash": [], "mark": UNIT_MARKS["circle"]}
+            for i, arm in enumerate(ARMS)
+        ],
+        "metrics": [],
+        "cells": [{"at": [], "arm": i} for i in range(len(ARMS))],
+        **{"estimates": {}, "pairs": [], "differences": {}, "tradeOff": [], "cdf": []},
+        "charts": charts_json(one_of_each()),
+        "courses": packed_courses(),
     }
-    over_time, bounded, cost, heat = read.values()
-    assert over_time.x_range is bounded.x_range
-    assert tuple(over_time.x_range.bounds) == (0, 60)
-    assert over_time.renderers[0].data_source is over_time.renderers[1].data_source
-    assert over_time.title.text == "Over time </script>"
-    assert over_time.renderers[1].glyph.line_dash == [6]
-    assert [tag.name for tag in bounded.tags] == ["other"]
-    assert (type(cost.x_scale).__name__, type(cost.below[0]).__name__) == ("LogScale", "LogAxis")
-    assert heat.x_range.factors == ["10p", "20p"]
-    assert heat.renderers[0].glyph.fill_color.transform is heat.right[0].color_mapper
-    # Each mark has one set of tips: its own, or those of the figure.
-    tips = [tool for tool in cost.toolbar.tools if type(tool).__name__ == "HoverTool"]
-    assert [[mark.name for mark in tool.renderers] for tool in tips] == [["drops"], ["interval"]]
+    figures = "".join(
+        f'<div class="figure" data-figure="{name}"></div>' for name in ("cost", "places", "courses")
+    )
+    boxes = "".join(f'<input type="checkbox" data-arm="{i}" checked>' for i in range(len(ARMS)))
+    scripts = "".join(f"<script>{resource(name)}</script>" for name in SCRIPTS)
+    return (
+        f'<!doctype html><meta charset="utf-8"><style>{resource("style.css")}</style>'
+        f"<body><main>{boxes}{figures}</main>"
+        f'<script type="application/json" id="report-data">{json_in_html(data)}</script>{scripts}</body>'
+    )
 
 
-def test_numbers_arrive_as_they_were():
-    over_time, bounded, _, heat = read_back(one_of_each()).roots
-    course = over_time.renderers[1].data_source.data
-    assert course["t"].tolist() == [0, 30, 60]
-    assert course["y"].tolist()[:2] == [1, 2]
-    assert math.isnan(course["y"][2])
-    assert [line.tolist() for line in over_time.renderers[2].data_source.data["t"]] == [[0, 60], [0, 30]]
-    assert bounded.tags[0].data["t"].tolist() == [math.pi]
-    assert list(heat.renderers[0].data_source.data["limit"]) == ["10p", "20p"]
+def test_columns_of_numbers_are_packed_one_after_the_other():
+    packed = _Packed()
+    first = packed.table({"t": [0.0, 30.0], "y": [1.0, None]})
+    second = packed.table({"t": [math.pi]})
+    assert (first, second) == ({"t": [0, 2], "y": [2, 2]}, {"t": [4, 1]})
+    numbers = array("f", gzip.decompress(base64.b64decode(packed.text())))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    assert numbers[:3].tolist() == [0, 30, 1]
+    assert math.isnan(numbers[3])
+    assert numbers[4] == pytest.approx(math.pi, rel=1e-7)
 
 
-def test_a_document_holds_each_model_once():
-    shared = Model("Range1d", start=0.0, end=float("inf"))
-    written = document({"a": Model("Figure", x_range=shared), "b": Model("Figure", x_range=shared)})
-    first, second = written["document"]["roots"]
-    assert first["attributes"]["x_range"]["attributes"]["end"] == {"type": "number", "value": "+inf"}
-    assert second["attributes"]["x_range"] == {"id": first["attributes"]["x_range"]["id"]}
-    assert written["places"] == {first["id"]: "a", second["id"]: "b"}
+def test_a_chart_without_anything_to_show_is_left_out():
+    assert list(charts_json({**one_of_each(), "none": None})) == ["cost", "places"]
 
 
 def test_no_text_ends_the_script_that_it_stands_in():
-    written = json_in_html(charts_json(one_of_each()))
-    assert "<" not in written
-    assert "Over time </script>" in json.dumps(json.loads(written))
-
-
-def test_shades_grow_lighter():
-    lightness = [
-        sum(share * int(color[i : i + 2], 16) for i, share in ((1, 0.299), (3, 0.587), (5, 0.114)))
-        for color in shades()
-    ]
-    assert lightness == sorted(lightness)
-    assert len(set(shades())) == 61
-
-
-def page_of(figures):
-    csv, charts, style = map(resource, ("csv.js", "charts.js", "style.css"))
-    places = "".join(f'<div class="chart"><div id="{place}"></div></div>' for place in figures)
-    return (
-        f'<!doctype html><meta charset="utf-8"><style>{style}</style><body><main>{places}</main>'
-        f'<script type="application/json" id="charts">{json_in_html(charts_json(figures))}</script>'
-        f"<script>{bokehjs()}</script><script>{csv}</script><script>{charts}</script></body>"
-    )
-
-
-SAVED = """Object.fromEntries(["chart-time", "chart-cost", "chart-heat"].map(
-  (name) => [name, charts.csv(charts.model(name))]))"""
+    assert "<" not in json_in_html(charts_json(one_of_each()))
 
 
 @needs_chromium
 def test_a_browser_draws_every_kind_without_errors(tmp_path):
     file = tmp_path / "page.html"
-    file.write_text(page_of(one_of_each()), encoding="utf-8")
+    file.write_text(page_of(), encoding="utf-8")
     dom, console, _ = browse(file, tmp_path)
-    assert any("document idle" in line for line in console), console
-    assert [line for line in console if "INFO:CONSOLE" not in line or "rror" in line] == []
-    assert dom.count("bk-Figure") >= 4
-    assert dom.count('class="csv"') == 4
+    assert console == []
+    # Backlog and congestion windows are all that the run has over time.
+    assert dom.count('class="plot') == 4
+
+
+DRAWN = """(() => {
+  const plot = (name, at = 0) => document.querySelectorAll(`[data-figure=${name}] svg.plot`)[at];
+  const texts = (of, which) => [...of.querySelectorAll(which)].map((text) => text.textContent);
+  const rows = Object.fromEntries(aqmlab.report.figures.map(({ name, rows }) => [name, csvFile.text(rows)]));
+  const ticks = (side) => [...plot("cost").querySelectorAll(`.axes text[text-anchor=${side}]`)];
+  return {
+    rows,
+    titles: texts(document, ".panel-title"),
+    decades: ticks("middle").map((text) => [Number(text.textContent), Number(text.getAttribute("x"))]),
+    percents: ticks("end").map((text) => [Number(text.textContent), Number(text.getAttribute("y"))]),
+    bold: document.querySelectorAll("main b").length,
+    curve: plot("cost").querySelector(".curve").getAttribute("points"),
+    dashes: plot("cost").querySelector(".curve").getAttribute("stroke-dasharray"),
+    marks: [...plot("places").querySelectorAll(".mark")].map((mark) => mark.getAttribute("transform")),
+    pieces: plot("courses").querySelector(".course").getAttribute("d").split("M").length - 1,
+    flows: plot("courses", 1).querySelectorAll(".course").length,
+    stall: ["x", "width"].map((name) => Number(plot("courses").querySelector(".stall").getAttribute(name))),
+    width: aqmlab.report.figures.find(({ name }) => name === "courses").width,
+  };
+})()"""
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return ask(page_of(), DRAWN, tmp_path_factory.mktemp("drawn"))
+
+
+def interpolated(ticks, value):
+    """The pixel of a value on a logarithmic axis, from two of its ticks."""
+    (a, x), (b, y) = ticks[0], ticks[-1]
+    return x + (y - x) * math.log(value / a) / math.log(b / a)
 
 
 @needs_chromium
-def test_a_chart_saves_its_numbers_as_csv(tmp_path):
-    saved = ask(page_of(one_of_each()), SAVED, tmp_path)
-    assert saved["chart-time"].splitlines() == [
-        "series,time [s],Over time </script>",
-        *("interval low,0,0.5", "interval low,30,1", "interval low,60,2"),
-        *("interval high,0,2", "interval high,30,3", "interval high,60,4"),
-        *("RED,0,1", "RED,30,2", "RED,60,"),
-        *("a flow 1,0,1", "a flow 1,60,1", "a flow 2,0,2", "a flow 2,30,2"),
+def test_points_lie_where_the_ticks_of_a_logarithmic_axis_say(drawn):
+    decades, percents = drawn["decades"], [(value, y - 4) for value, y in drawn["percents"]]
+    assert [value for value, _ in decades] == [1, 10, 100, 1000]
+    steps = [b - a for (_, a), (_, b) in pairwise(decades)]
+    assert steps == pytest.approx([steps[0]] * 3)
+    points = [tuple(map(float, point.split(","))) for point in drawn["curve"].split()]
+    for (x, y), (flows, share) in zip(points, [(1, 0.01), (10, 1), (1000, 40)], strict=True):
+        assert x == pytest.approx(interpolated(decades, flows), abs=0.1)
+        assert y == pytest.approx(interpolated(percents, share), abs=0.1)
+    assert drawn["dashes"] == "6 3"
+
+
+@needs_chromium
+def test_titles_are_texts_and_gaps_stay_gaps(drawn):
+    assert drawn["titles"][0] == EVIL
+    assert drawn["bold"] == 0
+    assert drawn["titles"][2:] == ["Backlog and the law's average [packets]", "Congestion windows [segments]"]
+    assert drawn["pieces"] == 2
+    assert drawn["flows"] == 2 + 1
+    assert len(drawn["marks"]) == 2
+    second = (drawn["width"] - 62) / 4
+    assert drawn["stall"] == pytest.approx([52 + 1.5 * second, 0.25 * second])
+
+
+@needs_chromium
+def test_a_chart_saves_its_numbers_as_csv(drawn):
+    assert list(csv.reader(drawn["rows"]["cost"].splitlines())) == [
+        ["series", "flows", "drops [%]", "low_95", "high_95"],
+        ["RED", "1", "0.01", "0.005", "0.02"],
+        ["RED", "10", "1", "0.9", "1.1"],
+        ["RED", "1000", "40", "30", "50"],
     ]
-    assert saved["chart-cost"].splitlines()[-2:] == ["drops,1,0.01", "drops,1000,40"]
-    assert saved["chart-heat"].splitlines() == [
-        "series,limit,rate,value",
-        "delay,10p,1Mbit,3",
-        "delay,20p,1Mbit,",
+    assert list(csv.reader(drawn["rows"]["places"].splitlines()))[1:] == [
+        ["PI, ftp", "1", "3"],
+        ["PI, ftp", "2", "1"],
+    ]
+    rows = [row[3:] for row in csv.reader(drawn["rows"]["courses"].splitlines())]
+    assert rows[1:5] == [
+        ["backlog", "1", "5"],
+        ["backlog", "2", ""],
+        ["backlog", "3", "7"],
+        ["backlog", "4", "8"],
+    ]
+    assert rows[5:] == [
+        *(["a flow 1", "1", "2"], ["a flow 1", "3", "4"], ["a flow 2", "2", "9"]),
+        *(["mean of all flows", "1", "2"], ["mean of all flows", "3", "6.5"]),
+        *(["stall", "1.5", ""], ["stall", "1.75", ""]),
     ]
 
 
-HOVER = """(async () => {
-  const view = Bokeh.index.get(charts.model("chart-cost"));
-  const surface = view.canvas_view.events_el, frame = view.frame;
-  const box = surface.getBoundingClientRect();
-  const at = { clientX: box.x + frame.x_scale.compute(1000), clientY: box.y + frame.y_scale.compute(40) };
-  const mouse = { ...at, bubbles: true, pointerType: "mouse", pointerId: 1, isPrimary: true };
-  for (const type of ["pointerover", "pointermove"]) surface.dispatchEvent(new PointerEvent(type, mouse));
-  await new Promise((resume) => setTimeout(resume, 500));
-  const texts = [];
-  const walk = (node) => {
-    if (node.classList?.contains("bk-tooltip-content")) texts.push(node.textContent);
-    for (const child of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) walk(child);
+REACHED = """(async () => {
+  const tip = () => document.getElementById("tip")?.textContent ?? "";
+  const press = (plot, key) => {
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    return tip();
   };
-  walk(document.body);
-  return texts;
+  const of = (name) => document.querySelectorAll(`[data-figure=${name}] svg.plot`);
+  const [backlog, windows] = of("courses");
+  const keys = [press(backlog, "ArrowRight"), press(backlog, "ArrowRight"), press(backlog, "ArrowLeft")];
+  const lines = document.querySelectorAll(".cursor").length;
+  const gone = press(backlog, "Escape");
+  const place = of("places")[0], box = place.getBoundingClientRect();
+  const mark = place.querySelector(".mark").getBoundingClientRect();
+  const at = { clientX: mark.x + mark.width / 2, clientY: mark.y + mark.height / 2, bubbles: true };
+  place.dispatchEvent(new PointerEvent("pointermove", at));
+  const pointed = tip();
+  document.querySelector("input[data-arm='1']").click();
+  const without = of("places")[0].querySelectorAll(".mark").length;
+  const left = document.querySelectorAll(".cursor").length;
+  return { keys, lines, gone, left, window: press(windows, "ArrowRight"), pointed, without };
 })()"""
 
 
 @needs_chromium
-def test_hovering_over_a_mark_tells_of_it(tmp_path):
-    told = ask(page_of(one_of_each()), HOVER, tmp_path)
-    assert any(re.fullmatch(r"who:?\s*c\s*", text) for text in told), told
-    assert any("interval" in text and "1000.00" in text for text in told), told
+def test_keys_and_pointer_reach_every_mark(tmp_path):
+    reached = ask(page_of(), REACHED, tmp_path)
+    assert reached["keys"] == ["1 s\nbacklog 5", "3 s\nbacklog 7", "1 s\nbacklog 5"]
+    assert (reached["lines"], reached["gone"], reached["left"]) == (2, "", 0)
+    assert reached["window"] == "1 s\nmean of all flows 2"
+    assert reached["pointed"] == "PI, ftp\nx 1\ny 3"
+    assert reached["without"] == 0

@@ -244,7 +244,7 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     assert "One run of each (seed 1): no interval, so a difference may be chance." in page
     assert "not measured live" in page, "timeouts, of which the stand-in's kernel does not tell"
     # The stand-in's live run is the simulation: nothing differs.
-    assert "goodput differs by 0.0 %" in page
+    assert "goodput differs by 0.0\u00a0%" in page
     for name in ("simulated", "live"):
         assert f'href="{name}/report.html"' in page
         assert (tmp_path / "out" / name / "report.html").is_file()

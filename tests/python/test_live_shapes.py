@@ -16,7 +16,7 @@ from aqmlab.errors import RecordingError
 from aqmlab.faithfulness import faithfulness_of, verdicts
 from aqmlab.figures import NO_VALUE
 from aqmlab.recording import Run
-from aqmlab.reports.live import CHART, lateness_chart, live_context
+from aqmlab.reports.live import lateness_chart, live_context
 from aqmlab.reports.render import render
 from aqmlab.reports.templates import environment
 from aqmlab.results import Results
@@ -67,7 +67,7 @@ def told(experiment):
     templates = environment()
     templates.filters["code"] = str
     page = templates.get_template("live.html.j2").module.faithfulness(
-        live_context(found, arms), CHART if chart is not None else ""
+        live_context(found, arms), bool(chart.series)
     )
     return f"{json.dumps([verdict.to_json() for verdict in found])}\n{said}\n{page}"
 

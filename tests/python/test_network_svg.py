@@ -132,7 +132,7 @@ def page_of(networks):
         for name, of in networks.items()
     }
     drawn = "".join(f'<div class="scroll">{drawing}</div>' for drawing in drawings.values())
-    ready = "<script>window.charts = { ready: Promise.resolve() };</script>"
+    ready = "<script>window.aqmlab = { ready: Promise.resolve() };</script>"
     return (
         '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<style>{resource('style.css')}</style><body><main>{drawn}</main>{ready}</body>"

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.plots.appearance import COLORS, Appearance, arm_color, arm_dash, arm_mark, length_in
-from aqmlab.reports import charts
-from aqmlab.reports.swatch import UNIT_MARKS
+from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, arm_dash, arm_mark, length_in
+from aqmlab.reports import looks
 
 KINDS = ("series", "delay-cdf", "goodput-delay", "cumulative-ack")
 # Severe deficiencies of the three cones (Machado, Oliveira, Fernandes 2009), on linear light.
@@ -60,12 +59,12 @@ def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
 
 
 def test_reports_have_the_order_of_dashes_and_marks_of_figures():
-    assert UNIT_MARKS.keys() == set(charts.MARKERS)
+    assert tuple(_MARKS) == looks.MARKERS
     with Appearance().applied():
         for arm in range(16):
-            lengths = charts.dash_lengths(arm)
+            lengths = looks.dash_lengths(arm)
             assert arm_dash(arm) == ((0, tuple(n / 1.8 for n in lengths)) if lengths else "-")
-    assert len({(charts.color(i), charts.dash_lengths(i)) for i in range(16)}) == 16
+    assert len({(looks.color(i), looks.dash_lengths(i)) for i in range(16)}) == 16
 
 
 def drawn(experiment, kind, **look):

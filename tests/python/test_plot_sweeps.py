@@ -17,7 +17,7 @@ from aqmlab.plots.appearance import Appearance
 from aqmlab.plots.draw import draw_sweep, made, sweep_kind
 from aqmlab.plots.sweep_kinds import SWEEP_KINDS
 from aqmlab.plots.view import View
-from aqmlab.reports.sweep.differences import differences
+from aqmlab.reports.differences import differences
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 
 MANY = tuple(f"arm {i}" for i in range(12))

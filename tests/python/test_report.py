@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import html
 import re
@@ -13,10 +14,10 @@ import pytest
 
 import aqmlab
 from aqmlab.plots.draw import KINDS, draw
-from aqmlab.reports.answer import answer, best_arm
+from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.network_svg import network_svg, spread
-from aqmlab.reports.page import content_security_policy
-from aqmlab.reports.render import command
+from aqmlab.reports.page import SCRIPTS, content_security_policy
+from aqmlab.reports.repeat import command
 from aqmlab.series import run_series
 from browser import ask, browse, needs_chromium
 
@@ -43,7 +44,7 @@ def test_only_the_pages_own_scripts_may_run(page):
     assert policy.startswith("default-src 'none'")
     assert "unsafe-eval" not in policy
     scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
-    assert len(scripts) == 4  # BokehJS, what saves numbers, what draws the charts, the page's own
+    assert len(scripts) == len(SCRIPTS)
     for script in scripts:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
@@ -52,14 +53,14 @@ def test_only_the_pages_own_scripts_may_run(page):
 
 
 def test_the_page_is_of_moderate_size(page):
-    assert len(page) < 3_000_000
+    assert len(page) < 300_000
 
 
 def test_the_page_says_what_was_asked_and_found(page, experiment):
     results = aqmlab.answer(experiment)
     text = html.unescape(page)
     assert "Does it run?" in text
-    assert answer(results).replace(" ± ", "\u00a0±\u00a0")[:60] in text.replace("\u00a0%", " %").replace(
+    assert in_words(results).replace(" ± ", "\u00a0±\u00a0")[:60] in text.replace("\u00a0%", " %").replace(
         "\u00a0ms", " ms"
     )
     for arm in results.arms:
@@ -88,14 +89,14 @@ def test_hostile_texts_stay_texts(small, tmp_path):
     for part in ("<script>alert", "<img src=x", "<svg onload"):
         assert part not in page
     # Scripts hold the names of arms too: they must not end there.
-    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 5
+    assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 1 + len(SCRIPTS)
 
 
 def test_one_run_has_no_interval(small, tmp_path):
     small |= {"runs": 1}
     made = aqmlab.run(small, output=tmp_path / "one")
     page = (made.path / "report.html").read_text(encoding="utf-8")
-    assert "One run: no interval." in page
+    assert "One run (seed 1): no interval; measured from 1 s to 6 s." in page
     assert "±" not in without_scripts(page).split("<footer>")[0].split("</style>")[1]
     assert "no interval, so the difference may be chance" in page
 
@@ -104,8 +105,8 @@ def test_a_run_without_samples_has_a_report_without_series(small, tmp_path):
     small |= {"record": {"queues": "0s", "flows": "0s"}, "runs": 1}
     made = aqmlab.run(small, output=tmp_path / "bare")
     page = (made.path / "report.html").read_text(encoding="utf-8")
-    assert 'id="delay"' in page
-    assert 'id="series"' not in page
+    assert 'id="trade-off"' in page
+    assert 'id="courses"' not in page
 
 
 def test_a_report_of_one_run_alone(experiment, tmp_path):
@@ -123,8 +124,8 @@ def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chanc
     assert best_arm(results) == best
     worst = max(means, key=means.get)
     assert not results.difference(worst, best, "queueing_delay_p95_s").excludes_zero()
-    assert answer(results).startswith("The arms do not differ significantly in queueing delay")
-    assert f"with {best}, the shortest" in answer(results)
+    assert in_words(results).startswith("The arms do not differ significantly in queueing delay")
+    assert f"with {best}, the shortest" in in_words(results)
 
 
 def test_the_command_quotes_what_a_shell_would_split(experiment):
@@ -151,26 +152,35 @@ def test_the_network_is_drawn_whole(experiment):
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
 def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
     dom, console, fetched = browse(experiment.path / "report.html", tmp_path, width, scheme)
-    assert any("document idle" in line for line in console), console
-    assert [line for line in console if "INFO:CONSOLE" not in line or "Refused" in line] == []
-    assert dom.count("bk-Figure") >= 7
+    assert console == []
+    # Trade-off, distributions, and five over time.
+    assert dom.count('class="plot') == 7
     assert fetched == set()
 
 
 SHOWN = """(() => {
-  const source = (mark) => charts.model("chart-backlog").renderers[mark].data_source;
-  const column = (mark, name) => Array.from(source(mark).data[name]);
-  const numbers = () => ({ backlog: column(0, "backlog"), law: column(1, "avg") });
-  const before = numbers();
-  const [first, second] = document.querySelectorAll("input[name=arm]");
-  first.click();
-  const droptail = numbers();
-  const hidden = document.getElementById("chart-p").closest(".chart").hidden;
-  second.click();
-  const over_time = ["rate", "backlog", "p", "fates", "cwnd"].map((name) => charts.model(`chart-${name}`));
-  const ranges = new Set(over_time.map((figure) => figure.x_range.id)).size;
-  return { before, droptail, red: numbers(), hidden, ranges, csv: charts.csv(charts.model("chart-backlog")) };
+  const { data, figures } = aqmlab.report;
+  const courses = figures.find((figure) => figure.name === "courses");
+  const shown = () => ({
+    titles: [...courses.body.querySelectorAll(".panel-title")].map((title) => title.textContent),
+    csv: csvFile.text(courses.rows),
+  });
+  const choose = (arm) => {
+    const select = courses.bar.querySelector("select[data-key=arm]");
+    select.value = String(data.arms.findIndex(({ name }) => name === arm));
+    select.dispatchEvent(new Event("change"));
+    return shown();
+  };
+  return { before: shown(), droptail: choose("DropTail"), red: choose("RED + ECN") };
 })()"""
+
+
+def saved(csv_text, series):
+    """Times and values of a line."""
+    head, *rows = csv.reader(csv_text.splitlines())
+    assert head == ["arm", "seed", "chart", "series", "time_s", "value"]
+    found = [(float(t), float(value)) for *_, name, t, value in rows if name == series]
+    return tuple(map(list, zip(*found, strict=True)))
 
 
 @needs_chromium
@@ -179,16 +189,49 @@ def test_the_page_shows_the_arm_that_is_chosen_and_saves_what_it_shows(page, exp
     firsts = [experiment.runs_of(arm)[0] for arm in experiment.arms]
     droptail, red = run_series(experiment, firsts, "bottleneck")
     for of_arm, of_run in ((shown["droptail"], droptail), (shown["red"], red)):
-        assert of_arm["backlog"] == pytest.approx(list(of_run.queue.values["backlog_packets"]), rel=1e-6)
-    assert shown["red"]["law"] == pytest.approx(list(red.law["avg"][1]), rel=1e-6)
+        times, backlog = saved(of_arm["csv"], "backlog")
+        assert times == pytest.approx(list(of_run.queue.t_s), rel=1e-6)
+        assert backlog == pytest.approx(list(of_run.queue.values["backlog_packets"]), rel=1e-6)
+        assert saved(of_arm["csv"], "mean of all flows")[1] == pytest.approx(of_run.cwnd["mean"][1], rel=1e-6)
+    assert saved(shown["red"]["csv"], "avg")[1] == pytest.approx(list(red.law["avg"][1]), rel=1e-6)
     assert shown["before"] in (shown["droptail"], shown["red"])
-    assert shown["hidden"]  # DropTail has no probability
-    assert shown["ranges"] == 1
-    head, *rows = (line.split(",") for line in shown["csv"].splitlines())
-    assert head[0] == "series"
-    assert {row[0] for row in rows} == {"backlog", "avg"}
-    saved = [float(value) for name, _, value in rows if name == "backlog"]
-    assert saved == pytest.approx(shown["red"]["backlog"], rel=1e-6)
+    # DropTail has no law.
+    assert "Probability of the law" in shown["red"]["titles"]
+    assert "Probability of the law" not in shown["droptail"]["titles"]
+    assert ",avg," not in shown["droptail"]["csv"]
+
+
+ZOOMED = """(async () => {
+  const courses = aqmlab.report.figures.find((figure) => figure.name === "courses");
+  const times = () => [...courses.body.querySelectorAll("svg.plot")].map((plot) => {
+    const ticks = [...plot.querySelectorAll(".axes text[text-anchor=middle]")];
+    return [ticks[0], ticks.at(-1)].map((text) => Number(text.textContent));
+  });
+  const press = (label) => { courses.bar.querySelector(`[data-key="${label}"]`).click(); return times(); };
+  const whole = times();
+  const inside = press("Zoom in"), later = press("Later"), all = press("The whole run");
+  const plot = courses.body.querySelector("svg.plot"), box = plot.getBoundingClientRect();
+  const at = (x) => ({ clientX: box.left + x, clientY: box.top + 80, bubbles: true, pointerId: 1 });
+  plot.setPointerCapture = () => {};
+  for (const [type, x] of [["pointerdown", 300], ["pointermove", 400], ["pointerup", 500]]) {
+    plot.dispatchEvent(new PointerEvent(type, at(x)));
+  }
+  const { from, to } = courses.choice;
+  courses.body.querySelector("svg.plot").dispatchEvent(new MouseEvent("dblclick"));
+  return { whole, inside, later, all, dragged: [from, to], width: courses.width, after: courses.choice };
+})()"""
+
+
+@needs_chromium
+def test_all_charts_over_time_show_the_interval_that_is_chosen(page, tmp_path):
+    shown = ask(page, ZOOMED, tmp_path)
+    for name, ends in (("whole", [0, 6]), ("inside", [1.5, 4.5]), ("later", [3, 6]), ("all", [0, 6])):
+        assert shown[name] == [shown[name][0]] * 5
+        assert shown[name][0] == pytest.approx(ends, abs=0.5)
+    # 6 s from 52 pixels on the left to 10 on the right.
+    a_pixel = 6 / (shown["width"] - 62)
+    assert shown["dragged"] == pytest.approx([(300 - 52) * a_pixel, (500 - 52) * a_pixel], rel=1e-3)
+    assert (shown["after"]["from"], shown["after"]["to"]) == (0, 6)
 
 
 @needs_chromium

@@ -12,17 +12,16 @@ from scipy import stats as scipy_stats
 from aqmlab.answers import Row
 from aqmlab.answers import answer as answer_of
 from aqmlab.metrics import EVERY_CLASS, find
-from aqmlab.reports.answer import best_arms
-from aqmlab.reports.sweep.answer import answer
-from aqmlab.reports.sweep.differences import comparisons, differences
-from aqmlab.reports.sweep.distributions import delay_cdf
+from aqmlab.reports.answer import best_arms, in_words
+from aqmlab.reports.differences import comparisons, differences
+from aqmlab.reports.distributions import delay_cdf
 from aqmlab.stats import Estimate
 from synthetic_sweep import DELAY, QUEUE, synthetic
 
 
 def test_the_answer_counts_the_cases(grid):
     cells = answer_of(grid)
-    assert answer(cells, [differences(cells, metric) for metric in cells.shown]) == (
+    assert in_words(cells) == (
         "P95 queueing delay is lower in 8 of 12 cases with PI than with RED; in 4 the difference is not"
         " significant. Goodput is lower in 12 of 12 cases with PI than with RED."
     )
@@ -30,14 +29,14 @@ def test_the_answer_counts_the_cases(grid):
 
 def test_the_answer_of_many_arms_says_how_often_each_is_ahead():
     cells = answer_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
-    said = answer(cells, [differences(cells, metric) for metric in cells.shown])
+    said = in_words(cells, [differences(cells, metric) for metric in cells.shown])
     assert re.match(r"PI has the shortest p95 queueing delay in \d+ of 12 cases \(significantly in 8\)", said)
     assert said.endswith("DropTail has the highest goodput in 12 of 12 cases (significantly in 12).")
 
 
 def test_the_answer_of_one_arm_is_a_range():
     cells = answer_of(synthetic(arms=["RED"], seeds=5))
-    said = answer(cells, [])
+    said = in_words(cells, [])
     assert "(rate 50Mbit, count 5) to" in said
     assert "(rate 5Mbit, count 80)." in said
 

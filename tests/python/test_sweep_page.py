@@ -10,8 +10,9 @@ import pytest
 
 from aqmlab.answers import answer
 from aqmlab.metrics import find
-from aqmlab.reports import write_sweep_report
-from aqmlab.reports.sweep.differences import differences
+from aqmlab.reports import write_report
+from aqmlab.reports.differences import differences
+from aqmlab.reports.page import SCRIPTS
 from browser import CHROMIUM
 from synthetic_sweep import DELAY, RATES, synthetic
 
@@ -206,9 +207,9 @@ def test_hostile_texts_stay_texts(chromium, tmp_path):
         lost={(0, 1): f"no {EVIL}"},
         warnings=[EVIL],
     )
-    file = write_sweep_report(hostile, tmp_path / "evil.html")
+    file = write_report(hostile, tmp_path / "evil.html")
     text = file.read_text(encoding="utf-8")
-    assert len(re.findall(r"<script", text)) == len(re.findall(r"</script>", text)) == 8
+    assert len(re.findall(r"<script", text)) == len(re.findall(r"</script>", text)) == 1 + len(SCRIPTS)
     shown = Watched(chromium, file)
     shown.page.locator('[data-figure="panels"] svg.plot').first.focus()
     shown.page.keyboard.press("ArrowRight")
@@ -226,7 +227,7 @@ def test_a_hundred_cells_on_a_narrow_screen(chromium, tmp_path, scheme):
         axes={"topology.rate": ["1Mbit", *RATES], "traffic.ftp.count": ["2", "5", "20", "80"]},
         seeds=5,
     )
-    file = write_sweep_report(many, tmp_path / "many.html")
+    file = write_report(many, tmp_path / "many.html")
     assert file.stat().st_size < 5_000_000
     shown = Watched(chromium, file, viewport={"width": 480, "height": 900}, color_scheme=scheme)
     assert shown.ready_ms() < 2000

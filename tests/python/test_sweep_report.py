@@ -12,20 +12,20 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.answers import answer
-from aqmlab.reports import write_sweep_report
+from aqmlab.reports import write_report
 from aqmlab.results import Results
+from browser import data_of
 from sweeping import tiny
 from synthetic_sweep import DELAY, RATES, synthetic
 
 
-def data_of(file):
-    text = file.read_text(encoding="utf-8")
-    return json.loads(re.search(r'id="sweep-data">(.*?)</script>', text, flags=re.S)[1])
-
-
 def test_the_table_has_a_row_a_cell_with_the_figures_of_the_statistics(grid, grid_report):
     page = grid_report.read_text(encoding="utf-8")
-    rows = re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>")[-1], flags=re.S)
+    rows = re.findall(
+        r"<tr>(.*?)</tr>",
+        page.split('<table id="cells"')[1].split("</table>")[0].split("<tbody>")[1],
+        flags=re.S,
+    )
     assert len(rows) == len(grid.cells) == 24
     cells = answer(grid)
     column = [metric.name for metric in cells.shown].index(DELAY)
@@ -69,7 +69,7 @@ def test_claims_are_shown_with_every_comparison(tmp_path):
             claim("<b>", f"{DELAY}{{arm=PI, rate=5Mbit, count=80}} < 1ms", text="<img src=x>"),
         ]
     )
-    text = write_sweep_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
+    text = write_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
     block = text.split('<ul class="checks claims">')[1].split('<h2 id="checks">')[0]
     assert re.findall(r'<li class="(\w+)">', block) == ["holds", "fails", "undecided", "fails"]
     page = html.unescape(text)
@@ -101,31 +101,31 @@ def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
 
 def test_checks_are_shown_with_what_they_found(grid_report):
     page = html.unescape(grid_report.read_text(encoding="utf-8"))
-    block = page.split('<h2 id="checks">')[1].split('<h2 id="table">')[0]
+    block = page.split('<h2 id="checks">')[1].split("</ul>")[0]
     assert "packet counts balance" in block
     assert "in 2 of 24 cells, at worst in PI, rate 5Mbit, count 20: 2 of 10 runs are missing" in block
 
 
 def test_an_experiment_without_a_sweep_has_the_page_without_axes(experiment, tmp_path):
-    file = write_sweep_report(Results.of_experiment(experiment), tmp_path / "plain.html")
-    data = data_of(file)
+    file = write_report(Results.of_experiment(experiment), tmp_path / "plain.html")
+    data = data_of(file.read_text(encoding="utf-8"))
     assert data["axes"] == []
     assert [cell["at"] for cell in data["cells"]] == [[], []]
     assert 'data-figure="heat"' not in file.read_text(encoding="utf-8")
 
 
 def test_one_seed_has_no_interval(tmp_path):
-    file = write_sweep_report(synthetic(seeds=1, axes={"topology.rate": RATES}), tmp_path / "one.html")
+    file = write_report(synthetic(seeds=1, axes={"topology.rate": RATES}), tmp_path / "one.html")
     text = file.read_text(encoding="utf-8")
-    assert "One run a cell (seed 1): no interval." in text
-    assert "±" not in text.split("<tbody>")[-1].split("</tbody>")[0]
-    assert all(entry[1] is None for entry in data_of(file)["estimates"][DELAY])
+    assert "One run per cell (seed 1): no interval; measured from 10 s to 110 s." in text
+    assert "±" not in text.split('<table id="cells"')[1].split("</table>")[0]
+    assert all(entry[1] is None for entry in data_of(file.read_text(encoding="utf-8"))["estimates"][DELAY])
 
 
 def test_a_sweep_without_a_finished_run_says_so(tmp_path):
     lost = {(i, 1): "no memory" for i in range(8)}
     bare = synthetic(axes={"topology.rate": RATES}, seeds=1, lost=lost)
-    text = write_sweep_report(bare, tmp_path / "bare.html").read_text(encoding="utf-8")
+    text = write_report(bare, tmp_path / "bare.html").read_text(encoding="utf-8")
     assert "Nothing was delivered" in text
     assert "0 of 8 runs are there" in text
     assert "data-figure" not in text.split("<script")[0]

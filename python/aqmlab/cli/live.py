@@ -138,9 +138,9 @@ def both(
     say(f"recordings {found.path}")
     _complain_of_lost_packets(found.verdicts)
     if not no_report:
-        from aqmlab.reports import write_both_report
+        from aqmlab.reports import write_report
 
-        say(f"report     {write_both_report(found)}")
+        say(f"report     {write_report(found)}")
     _end_unless_captured(found.verdicts)
     _end_unless_faithful(found.verdicts)
 
@@ -148,10 +148,10 @@ def both(
 def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
     """Print how a scenario differs live and simulated, and write the report."""
     from aqmlab.both import load_both
-    from aqmlab.reports import write_both_report
+    from aqmlab.reports import write_report
 
     found = load_both(path)
-    file = write_both_report(found, output)
+    file = write_report(found, output)
     _tell_both(found, as_json=as_json)
     say(f"report     {file}")
 

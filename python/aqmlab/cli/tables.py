@@ -63,7 +63,7 @@ def report_answer(
     from aqmlab.metrics import EVERY_CLASS
     from aqmlab.paths import is_sweep, load_results
     from aqmlab.recording import load
-    from aqmlab.reports import write_report, write_sweep_report
+    from aqmlab.reports import write_report
 
     swept = is_sweep(path)
     if by and class_name != EVERY_CLASS:
@@ -83,7 +83,7 @@ def report_answer(
         of_queue = None if by else queue
         file: Path | None = write_report(load(path), output, queue=of_queue, class_name=class_name)
     else:
-        file = None if parts and not by else write_sweep_report(results, output)
+        file = None if parts and not by else write_report(results, output)
     tell_answer(found, as_json=as_json)
     return file, results
 
@@ -130,11 +130,11 @@ def print_answer(found: Answer) -> None:
 def _conclusion(found: Answer) -> str:
     """What an answer says in words; nothing of figures that are not to be used."""
     from aqmlab.faithfulness import verdicts
-    from aqmlab.reports.answer import answer
+    from aqmlab.reports.answer import in_words
 
     runs = [run for cell in found.results.cells for run in found.results.runs(cell)]
     asked = {metric.name for metric in found.metrics} >= _SENTENCE_NEEDS
-    return answer(found) if asked and all(verdict.faithful for verdict in verdicts(runs)) else ""
+    return in_words(found) if asked and all(verdict.faithful for verdict in verdicts(runs)) else ""
 
 
 def print_grid(console: Console, table: Grid) -> None:

@@ -13,7 +13,7 @@ from aqmlab.plots.appearance import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
-from aqmlab.reports.figures import PALETTE
+from aqmlab.reports.looks import PALETTE
 from aqmlab.series import MOST_BINS, Floats, RunSeries, run_series
 
 if TYPE_CHECKING:

@@ -234,7 +234,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "how_scored": _HOW_SCORED + _thresholds(done),
         "command": f"aqmlab reproduce {paper.key}",
     }
-    return page("scorecard.html.j2", [], context, styles=("scorecard.css",))
+    return page("scorecard.html.j2", context, styles=("scorecard.css",))
 
 
 def _finding_context(scored: ScoredFinding) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.reports.charts import dash_lengths, marker
+from aqmlab.reports.looks import dash_lengths, marker
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -19,9 +19,9 @@ from aqmlab.plots.appearance import (
     warmup,
 )
 from aqmlab.recording import Experiment
-from aqmlab.reports.charts import STALL, cdf_points, delay_histogram
-from aqmlab.reports.figures import MUTED, PALETTE
-from aqmlab.reports.render import trade_off_points
+from aqmlab.reports.distributions import cdf_points, delay_histogram
+from aqmlab.reports.looks import MUTED, PALETTE, STALL
+from aqmlab.reports.payload import trade_off_points
 from aqmlab.series import RunSeries, run_series
 from aqmlab.stats.ellipse import covariance_ellipse
 
@@ -95,15 +95,17 @@ def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Answer)
     return figure
 
 
-def goodput_delay(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
+def goodput_delay(experiment: Experiment, _runs: Sequence[Measured], results: Answer) -> Figure:
     """Goodput against mean queueing delay, a mark a run, with medians and 1-sigma ellipses.
 
     RFC 7928, section 2.7, in the form of Winstein's plots with a linear axis: up and left is better.
     """
     figure, axes = single(f"{experiment.title}: goodput and delay at {results.queue}")
-    for i, (arm, (delays, goodputs)) in enumerate(trade_off_points(runs, results).items()):
-        if delays:
-            cloud(axes, i, delays, goodputs, arm)
+    for i, row in enumerate(results.rows):
+        points = trade_off_points(results, row.cell).values()
+        if points:
+            delays, goodputs = zip(*points, strict=True)
+            cloud(axes, i, delays, goodputs, row.cell.arm)
     axes.set(xlabel="mean queueing delay [ms]", ylabel="goodput [Mbit/s]")
     legend_below(figure, [axes], cloud_notes())
     return figure

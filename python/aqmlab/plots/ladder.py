@@ -13,7 +13,7 @@ from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment
-from aqmlab.reports.figures import MUTED, PALETTE
+from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.traces import FlowName, Journey
 
 if TYPE_CHECKING:

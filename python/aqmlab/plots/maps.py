@@ -12,7 +12,7 @@ from aqmlab.plots.appearance import (
 )
 from aqmlab.plots.panel_grid import Panel, PanelGrid, columns_of, empty_plots, label_x, panel_grid, titled
 from aqmlab.plots.view import View
-from aqmlab.reports.sweep.differences import differences
+from aqmlab.reports.differences import differences
 from aqmlab.results import Cell, Results
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.figures import MUTED, PALETTE
+from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.traces import Trace, chosen, flow_names, trace
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
 from aqmlab.recording import Experiment, Run
-from aqmlab.reports.figures import MUTED, PALETTE
+from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.traces import FlowName, Journey, chosen, flow_names, journeys
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
-from aqmlab.figures import display_value
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import (
     arm_color,
@@ -28,7 +27,8 @@ from aqmlab.plots.panel_grid import (
     titled,
 )
 from aqmlab.plots.view import View
-from aqmlab.reports.sweep.distributions import delay_cdf
+from aqmlab.reports.distributions import delay_cdf
+from aqmlab.reports.payload import trade_off_points
 from aqmlab.results import Results
 from aqmlab.stats import Estimate
 
@@ -71,7 +71,6 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
     """Goodput against mean queueing delay: a mark a run, an outline a cell, a plot for each label."""
     if view.metrics:
         raise UsageError("`goodput-delay` shows goodput and mean queueing delay: leave out the metric")
-    delay, goodput = find(MEAN_DELAY), find(GOODPUT)
     grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,))
     figure, plots = empty_plots(grid, "goodput and mean queueing delay", share=False)
     for panel, axes in plots:
@@ -79,16 +78,11 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
             cell = grid.cell(arm, panel, "")
             if cell is None:
                 continue
-            delays, of_goodput = (grid.answer.by_seed(cell, metric.name) for metric in (delay, goodput))
-            points = [
-                (display_value(x, delay.unit), display_value(y, goodput.unit))
-                for seed, x in delays.items()
-                if x is not None and (y := of_goodput.get(seed)) is not None
-            ]
+            points = trade_off_points(grid.answer, cell).values()
             if points:
                 xs, ys = zip(*points, strict=True)
                 cloud(axes, number, xs, ys, arm)
-        label, across = titled(delay), max(map(len, grid.rows))
+        label, across = titled(find(MEAN_DELAY)), max(map(len, grid.rows))
         wide = text_width(label, points_of("axes.labelsize")) > 72.0 * (figure.get_figwidth() / across - 0.6)
         axes.set_xlabel(label.replace(", ", ",\n") if wide else label)
     label_y(grid, plots)

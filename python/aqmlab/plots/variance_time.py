@@ -15,7 +15,7 @@ from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.kinds import single
 from aqmlab.plots.panels import plain_powers
 from aqmlab.recording import Experiment
-from aqmlab.reports.charts import FAINT
+from aqmlab.reports.looks import FAINT
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:

@@ -1,24 +1,52 @@
-"""The answer in a sentence or two, from the table alone; which arms are the best of a column."""
+"""The answer in a sentence or two, from its figures alone; which arms are the best of a column."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from aqmlab.answers import Answer
-from aqmlab.figures import display_unit, estimate_text, listed, number
+from aqmlab.figures import counted, display_unit, estimate_text, listed, number
+from aqmlab.metrics import Metric
+from aqmlab.reports.differences import Differences, differences
+from aqmlab.results import Cell
 from aqmlab.stats import Estimate
+from aqmlab.stats.sentence import spoken
 
 DELAY = "queueing_delay_p95_s"
 GOODPUT = "goodput_bps"
 DROPS = "drop_percent"
 
 
-def answer(table: Answer) -> str:
-    """What the experiment found about queueing delay and its price.
+def in_words(answer: Answer, compared: Sequence[Differences] | None = None) -> str:
+    """What runs say about queueing delay and its price.
 
-    Arms are compared seed by seed, for they share their arrivals; a difference whose 95 % interval holds zero
-    is called that.
+    Arms are compared seed by seed, for they share their arrivals. Over several cases it is counted in how
+    many an arm is ahead.
+
+    Parameters
+    ----------
+    answer
+        Of one case or of many.
+    compared
+        Its differences, if they have been computed already.
     """
+    if not answer.results.axes:
+        return _of_one_case(answer)
+    shown = {metric.name: metric for metric in answer.shown}
+    named = [name for name in (DELAY, GOODPUT) if name in shown]
+    if not named:
+        return "Nothing was delivered in the measured intervals, so there is nothing to compare."
+    if len(answer.results.arms) == 1:
+        return " ".join(_range(answer, shown[name]) for name in named)
+    if compared is None:
+        compared = [differences(answer, shown[name]) for name in named]
+    found = {entry.metric.name: entry for entry in compared}
+    say = _of_two if len(answer.results.arms) == 2 else _of_many
+    return " ".join(say(answer, found[name]) for name in named)
+
+
+def _of_one_case(table: Answer) -> str:
     delays = _present(table, DELAY)
     goodputs = _present(table, GOODPUT)
     if not delays or not goodputs:
@@ -49,8 +77,8 @@ def answer(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """The arm of the shortest queueing delay; the first one where none is known."""
-    delays = _present(table, DELAY)
+    """The arm of the shortest queueing delay; the first one of several cases, or where none is known."""
+    delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.arms[0]
 
 
@@ -104,6 +132,81 @@ def _present(table: Answer, metric: str) -> dict[str, Estimate]:
 
 def _text(est: Estimate, unit: str) -> str:
     return f"{estimate_text(est, unit)} {display_unit(unit)}"
+
+
+def _range(answer: Answer, metric: Metric) -> str:
+    """The least and the greatest mean of the only arm."""
+    means = {cell: est for cell in answer.results.cells if (est := answer.estimate(cell, metric.name))}
+    least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
+    unit = display_unit(metric.unit)
+    what = _subject(metric)
+    if least == most:
+        return f"{what} is {estimate_text(means[least], metric.unit)} {unit}."
+    return (
+        f"{what} goes from {estimate_text(means[least], metric.unit)} {unit} ({case_text(least)})"
+        f" to {estimate_text(means[most], metric.unit)} {unit} ({case_text(most)})."
+    )
+
+
+def _of_two(_answer: Answer, found: Differences) -> str:
+    """In how many cases the second arm is below the first, above it, or not significantly different."""
+    ((arm, other),) = found.pairs
+    contrasts = found.contrasts[0]
+    standing = [c.found.estimate.mean for c in contrasts if c.stands and c.found.estimate is not None]
+    lower = sum(mean < 0 for mean in standing)
+    higher, open_ = len(standing) - lower, len(contrasts) - len(standing)
+    parts = [f"{word} in {count}" for word, count in (("lower", lower), ("higher", higher)) if count]
+    if not parts:
+        return (
+            f"{_subject(found.metric)} does not differ significantly between {arm} and {other} in"
+            f" {counted(open_, 'case')}."
+        )
+    counts = f"{' and '.join(parts)} of {counted(len(contrasts), 'case')}"
+    said = f"{_subject(found.metric)} is {counts} with {arm} than with {other}"
+    return f"{said}; in {open_} the difference is not significant." if open_ else f"{said}."
+
+
+def _of_many(answer: Answer, found: Differences) -> str:
+    """How often each arm is the best, and how often significantly so."""
+    metric, best = found.metric, (min if found.metric.better == "less" else max)
+    firsts: Counter[str] = Counter()
+    sure: Counter[str] = Counter()
+    for _, of_case in answer.cases:
+        means = {cell.arm: est.mean for cell in of_case if (est := answer.estimate(cell, metric.name))}
+        if not means:
+            continue
+        top = best(means, key=lambda arm: means[arm])
+        firsts[top] += 1
+        sure[top] += _beats_all(found, top, of_case[0], set(means) - {top})
+    total = firsts.total()
+    what = "shortest" if metric.name == DELAY else "highest"
+    (arm, count), *others = firsts.most_common()
+    rest = "".join(f"; {name} in {n} (significantly in {sure[name] or 'none'})" for name, n in others)
+    return (
+        f"{arm} has the {what} {spoken(metric.label)} in {count} of {counted(total, 'case')}"
+        f" (significantly in {sure[arm] or 'none'}){rest}."
+    )
+
+
+def _beats_all(found: Differences, arm: str, of_case: Cell, others: set[str]) -> bool:
+    """Whether every other arm of a case differs significantly from this one."""
+    standing = {
+        frozenset((c.cell.arm, c.other.arm))
+        for of_pair in found.contrasts
+        for c in of_pair
+        if c.stands and c.cell.settings == of_case.settings
+    }
+    return all(frozenset((arm, other)) in standing for other in others)
+
+
+def case_text(cell: Cell) -> str:
+    """``rate 5Mbit, count 20``: a cell without its arm."""
+    return str(cell).removeprefix(cell.arm).removeprefix(", ")
+
+
+def _subject(metric: Metric) -> str:
+    what = spoken(metric.label)
+    return what[0].upper() + what[1:]
 
 
 def best_arms(

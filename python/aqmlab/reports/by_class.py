@@ -1,4 +1,4 @@
-"""What reports tell of classes of traffic: their table, and goodput against round-trip time."""
+"""Classes of traffic in reports: their table, and goodput against round-trip time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,9 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
-from aqmlab.reports import charts
-from aqmlab.reports.figures import ChartAxis, Figure, source
+from aqmlab.reports.charts import ChartAxis, PlainChart
+from aqmlab.reports.looks import marker
 from aqmlab.results import Results
-
-CHART = "chart-goodput_rtt"
-
-_SIGNS = dict(zip(charts.MARKERS, "●■▲◆▼★✚⬢✖", strict=True))
-"""Marks of points as they stand in a text."""
 
 Points = dict[tuple[str, str], tuple[list[float], list[float]]]
 """RTTs in ms and goodputs in Mbit/s, a flow each, by arm and class."""
@@ -88,24 +83,18 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
     return bool(rtts) and min(rtts) > 0 and max(rtts) >= LEAST_RTT_SPREAD * min(rtts)
 
 
-def rtt_chart(points: Points, arms: Sequence[str]) -> Figure:
-    """Goodput against RTT: an arm has its colour, a class its mark."""
-    x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")
-    fig = Figure("Goodput against RTT", x=x, y=y)
-    classes = class_names(points)
-    for (arm, name), (rtts, goodputs) in points.items():
-        data = source({"x": rtts, "y": goodputs})
-        mark = charts.marker(classes.index(name))
-        fig.scatter(data, "x", "y", color=charts.color(arms.index(arm)), marker=mark, name=f"{arm}, {name}")
-    return fig
-
-
-def rtt_context(points: Points, queue: str) -> dict[str, Any] | None:
-    """What the template says beside :func:`rtt_chart`; nothing where all RTTs are about the same."""
+def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
+    """Goodput against RTT, a colour per arm and a mark per class; nothing where all RTTs are about equal."""
     if not rtts_differ(points):
         return None
-    classes = [{"mark": _SIGNS[charts.marker(i)], "name": name} for i, name in enumerate(class_names(points))]
-    return {"place": CHART, "queue": queue, "classes": classes}
+    x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")
+    chart = PlainChart("Goodput against RTT", x, y)
+    marks = {name: marker(i) for i, name in enumerate(class_names(points))}
+    for name, mark in marks.items():
+        chart.entry(name, dash=None, mark=mark)
+    for (arm, name), (rtts, goodputs) in points.items():
+        chart.marks(arms.index(arm), f"{arm}, {name}", rtts, goodputs, marks[name])
+    return chart
 
 
 def class_names(points: Points) -> list[str]:

@@ -9,10 +9,9 @@ from typing import Any
 from aqmlab.faithfulness import Faithfulness, combined, grouped
 from aqmlab.figures import NO_VALUE, shown
 from aqmlab.metrics import Histogram
-from aqmlab.reports import charts
-from aqmlab.reports.figures import ChartAxis, Figure, source
+from aqmlab.reports.charts import ChartAxis, PlainChart
+from aqmlab.reports.looks import dash_lengths
 
-CHART = "chart-lateness"
 _MOST_POINTS = 300
 _QUANTILES = ("p50", "p99", "p999", "max")
 
@@ -113,26 +112,16 @@ def _fact(value: object) -> str:
     return "not known" if value is None else str(value)
 
 
-def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> Figure | None:
+def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> PlainChart:
     """How many packets left at least so late, of each arm, all seeds combined."""
-    fig = Figure(
-        "Packets that left at least so late",
-        x=ChartAxis("lateness [us]", scale="log"),
-        y=ChartAxis("share of packets", scale="log"),
-    )
+    x, y = ChartAxis("lateness [us]", log=True), ChartAxis("share of packets", log=True)
+    chart = PlainChart("Packets that left at least so late", x, y)
     for i, arm in enumerate(arms):
         merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])
         if merged.total:
-            x, y = exceedance(merged)
-            fig.line(
-                source({"t": x, "share": y}),
-                "t",
-                "share",
-                color=charts.color(i),
-                dash=charts.dash_lengths(i),
-                name=arm,
-            )
-    return None if fig.empty else fig
+            chart.entry(arm, arm=i, dash=dash_lengths(i))
+            chart.line(i, arm, *exceedance(merged), dash=dash_lengths(i))
+    return chart
 
 
 def lateness(verdict: Faithfulness) -> Histogram:
@@ -157,4 +146,4 @@ def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-__all__ = ["CHART", "exceedance", "lateness", "lateness_chart", "live_context"]
+__all__ = ["exceedance", "lateness", "lateness_chart", "live_context"]

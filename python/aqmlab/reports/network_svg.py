@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from aqmlab.figures import counted
 from aqmlab.plan import Drawn, Link, Plan, TrafficClass, drawn_text, quantity_text
+from aqmlab.reports.answer import case_text
 from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
+from aqmlab.results import Results
 
 _MOST_ACROSS = 3
 """Columns of routers that are drawn from left to right."""
@@ -84,6 +86,24 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     return canvas.svg(
         f"The network: {counted(len(network.nodes), 'router')}, {counted(len(network.links), 'link')}"
     )
+
+
+def drawn_network(results: Results) -> dict[str, str] | None:
+    """The network of the first case, the disciplines of all arms at each link, and the case in words.
+
+    Nothing where no run has finished.
+    """
+    runs = [results.runs(cell)[0] for cell in results.cells if results.runs(cell)]
+    if not runs:
+        return None
+    first = next(cell for cell in results.cells if results.runs(cell))
+    labels: dict[str, dict[str, None]] = {}
+    for cell in results.cells:
+        if cell.settings == first.settings and results.runs(cell):
+            for link in results.runs(cell)[0].plan.links:
+                labels.setdefault(link.name, {})[link.queue] = None
+    joined = {name: " / ".join(kinds) for name, kinds in labels.items()}
+    return {"drawing": network_svg(runs[0].plan, joined), "case": case_text(first)}
 
 
 def _columns(network: Plan) -> dict[str, int]:

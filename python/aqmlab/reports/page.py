@@ -12,15 +12,17 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from aqmlab.files import json_text
-from aqmlab.reports.bokeh_json import bokehjs
-from aqmlab.reports.figures import Figure, charts_json
+
+SCRIPTS = (
+    *("csv.js", "chart.js", "figure.js", "panels.js", "heat.js", "trade_off.js"),
+    *("plain.js", "courses.js", "table.js"),
+)
 
 
 def page(
     template: str,
-    scripts: Sequence[str],
     context: Mapping[str, Any],
-    figures: Mapping[str, Figure] | None = None,
+    data: object = None,
     styles: Sequence[str] = (),
 ) -> str:
     """A self-contained page.
@@ -29,13 +31,10 @@ def page(
     ----------
     template
         One of ours, which extends ``base.html.j2``.
-    scripts
-        The only ones that may run in it, in their order, after those that draw ``figures``.
     context
         What the template shows. Everything in it is escaped that is not :class:`markupsafe.Markup`.
-    figures
-        By the ``id`` of the element that each is drawn in: the template has one for each, empty, within an
-        element of the class ``chart``.
+    data
+        What our scripts draw figures from; a page without has no script.
     styles
         Names of style sheets of ours, besides the one of all pages.
     """
@@ -44,10 +43,9 @@ def page(
 
     templates = environment()
     templates.filters["code"] = _code
-    drawing = [bokehjs(), resource("csv.js"), resource("charts.js")] if figures else []
-    scripts = [*drawing, *scripts]
+    scripts = [] if data is None else list(map(resource, SCRIPTS))
     frame = {
-        "charts": Markup(json_in_html(charts_json(figures))) if figures else "",
+        "data": "" if data is None else Markup(json_in_html(data)),
         "policy": content_security_policy(scripts),
         "style": Markup("".join(map(resource, ("style.css", *styles)))),
         "scripts": [Markup(script) for script in scripts],
@@ -59,7 +57,7 @@ def content_security_policy(scripts: Sequence[str]) -> str:
     """A policy under which only these very scripts run, and nothing is fetched from anywhere."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
-    # Bokeh puts style sheets into the page as it draws.
+    # Colours of the parts of figures are styles of their own.
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 
 @dataclass(frozen=True)
 class CovarianceEllipse:
@@ -38,16 +36,25 @@ def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceElli
     """
     if len(x) < 3:
         return None
-    covariance = np.cov(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-    return from_covariance((float(np.mean(x)), float(np.mean(y))), covariance.tolist())
+    mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
+    xs, ys = [value - mean_x for value in x], [value - mean_y for value in y]
+    xy = _covariance(xs, ys)
+    covariance = ((_covariance(xs, xs), xy), (xy, _covariance(ys, ys)))
+    return from_covariance((mean_x, mean_y), covariance)
+
+
+def _covariance(x: Sequence[float], y: Sequence[float]) -> float:
+    """Of deviations from their means."""
+    return math.fsum(a * b for a, b in zip(x, y, strict=True)) / (len(x) - 1)
 
 
 def from_covariance(centre: tuple[float, float], covariance: Sequence[Sequence[float]]) -> CovarianceEllipse:
     """Ellipse of a centre and a symmetric 2 x 2 covariance."""
-    values, vectors = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
-    along = vectors[:, 1]
-    angle = math.degrees(math.atan2(along[1], along[0]))
-    # An axis has no direction: fold the angle into half a turn.
-    folded = angle - 180 if angle > 90 else angle + 180 if angle <= -90 else angle
-    long, short = (math.sqrt(max(float(value), 0.0)) for value in (values[1], values[0]))
-    return CovarianceEllipse(centre, (long, short), folded)
+    (xx, xy), (_, yy) = covariance
+    reach = math.hypot((xx - yy) / 2, xy)
+    long = (xx + yy) / 2 + reach
+    short = (xx * yy - xy * xy) / long if long > 0 else 0.0
+    angle = math.degrees(math.atan2(2 * xy, xx - yy)) / 2
+    half_axes = (math.sqrt(max(long, 0.0)), math.sqrt(max(short, 0.0)))
+    # An axis has no direction: minus a quarter turn is a quarter turn.
+    return CovarianceEllipse(centre, half_axes, 90.0 if angle == -90.0 else angle)

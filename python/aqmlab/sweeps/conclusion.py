@@ -73,9 +73,9 @@ def _scored(results: Results) -> tuple[Scored, ...]:
 
 
 def _reported(results: Results, claims: tuple[Scored, ...]) -> Path:
-    from aqmlab.reports import write_sweep_report
+    from aqmlab.reports import write_report
 
-    return write_sweep_report(results, scored=claims)
+    return write_report(results, scored=claims)
 
 
 __all__ = ["Conclusion", "conclude"]

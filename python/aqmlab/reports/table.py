@@ -1,4 +1,4 @@
-"""The table of a sweep: a row a cell, a column a metric."""
+"""The table of the answer: a row per cell, a column per metric."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 
 
-def table_context(cells: Answer) -> dict[str, Any]:
+def table_context(answer: Answer) -> dict[str, Any]:
     """What the template needs to show every cell, to filter the rows and to keep them as CSV."""
-    results = cells.results
+    results = answer.results
     axes = [{"label": axis.short, "labels": axis.labels} for axis in results.axes]
-    choosers = [*axes, {"label": "arm", "labels": results.arms}]
+    choosers = [*axes, {"label": "arm", "labels": answer.arms}]
     orders = [{label: i for i, label in enumerate(chooser["labels"])} for chooser in choosers]
-    best = {metric.name: _best_cells(cells, metric) for metric in cells.shown}
+    best = {metric.name: _best_cells(answer, metric) for metric in answer.shown}
     rows = []
-    for cell in results.cells:
+    for cell, _ in answer.rows:
         texts = [*(label for _, label in cell.settings), cell.arm]
         labels = [{"text": text, "order": order[text]} for text, order in zip(texts, orders, strict=True)]
-        figures = [_figure(cells, cell, metric, best=cell in best[metric.name]) for metric in cells.shown]
+        figures = [_figure(answer, cell, metric, best=cell in best[metric.name]) for metric in answer.shown]
         rows.append({"labels": labels, "runs": len(results.runs(cell)), "cells": figures})
     return {
         "choosers": choosers,
         "columns": [
             {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source}
-            for m in cells.shown
+            for m in answer.shown
         ],
         "rows": rows,
         "marks_best": any(best.values()),
-        "csv_columns": json.dumps(_csv_columns(cells)),
+        "csv_columns": json.dumps(_csv_columns(answer)),
     }
 
 
-def _figure(cells: Answer, cell: Cell, metric: Metric, *, best: bool) -> dict[str, Any]:
-    est = cells.estimate(cell, metric.name)
+def _figure(answer: Answer, cell: Cell, metric: Metric, *, best: bool) -> dict[str, Any]:
+    est = answer.estimate(cell, metric.name)
     mean, half = estimate_parts(est, metric.unit)
     value, width = _numbers(est, metric.unit)
     return {
         "mean": mean,
         "half": half,
-        "seeds": cells.defined_in(cell, metric.name),
+        "seeds": answer.defined_in(cell, metric.name),
         "value": value,
         "width": width,
         "n": est.n if est is not None else 0,
@@ -61,24 +61,25 @@ def _numbers(est: Estimate | None, unit: str) -> tuple[str, str]:
     return f"{mean:.9g}", "" if est.half_width is None else f"{half:.9g}"
 
 
-def _csv_columns(cells: Answer) -> list[str]:
-    names = [*(axis.name for axis in cells.results.axes), "arm", "runs"]
-    for metric in cells.shown:
+def _csv_columns(answer: Answer) -> list[str]:
+    names = [*(axis.name for axis in answer.results.axes), "arm", "runs"]
+    for metric in answer.shown:
         unit = display_unit(metric.unit)
         shown = f"{metric.name} [{unit}]" if unit else metric.name
         names += [shown, f"{metric.name} half_width_95", f"{metric.name} n"]
     return names
 
 
-def _best_cells(cells: Answer, metric: Metric) -> frozenset[Cell]:
+def _best_cells(answer: Answer, metric: Metric) -> frozenset[Cell]:
     """Per case, the cell of the best mean and the cells that do not differ significantly from it."""
     chosen = []
-    for _, of_case in cells.cases:
-        by_arm = {cell.arm: cell for cell in of_case}
-        means = {arm: est.mean for arm, cell in by_arm.items() if (est := cells.estimate(cell, metric.name))}
+    there = {row.cell for row in answer.rows}
+    for _, of_case in answer.cases:
+        by_arm = {cell.arm: cell for cell in of_case if cell in there}
+        means = {arm: est.mean for arm, cell in by_arm.items() if (est := answer.estimate(cell, metric.name))}
 
         def difference(arm: str, other: str, of: dict[str, Cell] = by_arm) -> Estimate | None:
-            return cells.difference(of[arm], of[other], metric.name)
+            return answer.difference(of[arm], of[other], metric.name)
 
         chosen += [by_arm[arm] for arm in best_arms(means, metric.better, difference)]
     return frozenset(chosen)

@@ -1,8 +1,8 @@
-// Goodput against queueing delay: a mark a run, an ellipse a cell; up and to the left is better.
+// Goodput against queueing delay: one mark per run, one ellipse per cell; up and to the left is better.
 (function (page) {
   "use strict";
-  if (page.sweep === undefined || page.sweep.data.tradeOff.length === 0) return;
-  const { AXES, Figure, NONE, arms, caseText, cellAt, data, marker, settings } = page.sweep;
+  if (page.report === undefined || page.report.data.tradeOff.length === 0) return;
+  const { AXES, Figure, NONE, arms, caseText, cellAt, data, marker, settings } = page.report;
 
   // How far goodput goes from label to label of an axis: panels of the axis that moves it most have scales that fit.
   function reach(axis) {
@@ -48,10 +48,12 @@
       const [[x0, x1], [y0, y1]] = [range(of, 1), range(of, 2)];
       const chart = new page.Chart({
         ...size,
-        height: size.height + 20,
+        height: size.height + 40,
         title: panel.title,
         label: `Goodput against mean queueing delay ${panel.title}`,
         left: 50,
+        across: "mean queueing delay [ms]",
+        up: "goodput [Mbit/s]",
         x: (from, to) => page.linear(x0, x1, from, to),
         y: (from, to) => page.linear(y0, y1, from, to),
       });
@@ -59,8 +61,8 @@
       figure.body.append(chart.svg);
     });
     figure.note(
-      "Goodput [Mbit/s] upward, mean queueing delay [ms] to the right: a mark a run, and of each cell the 1-sigma ellipse" +
-        " around the mean (RFC 7928, section 2.7). Up and to the left is better.",
+      "One mark per run, and the 1-sigma ellipse of each cell around its mean (RFC 7928, section 2.7)." +
+        " Up and to the left is better.",
     );
     return rows;
   }
@@ -68,7 +70,7 @@
   function drawCloud(chart, { arm, at, cell, runs, ellipse }, rows) {
     const name = data.arms[arm].name;
     runs.forEach(([seed, x, y]) => {
-      const point = marker(arm, chart.x(x), chart.y(y), 2.2);
+      const point = marker(arm, chart.x(x), chart.y(y), 3);
       point.setAttribute("opacity", 0.45);
       chart.plot.append(point);
       chart.mark(chart.x(x), chart.y(y), `${name}, ${caseText(at)}, seed ${seed}\n${x} ms, ${y} Mbit/s`);

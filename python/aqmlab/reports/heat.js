@@ -1,9 +1,9 @@
 // The heat map: a metric over two axes for one arm, or the paired difference between two arms.
 (function (page) {
   "use strict";
-  if (page.sweep === undefined || page.sweep.data.axes.length === 0) return;
+  if (page.report === undefined || page.report.data.axes.length === 0) return;
   const { AXES, FIRST, Figure, NONE, caseText, cellAt, data, metric, metrics, settings, titled } =
-    page.sweep;
+    page.report;
   const LOWER = "#1f83c7";
   const HIGHER = "#d55e00";
   const mean = ({ found }) => found[0];

@@ -32,7 +32,7 @@
   });
 
   function filter() {
-    const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = (form.elements.words?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = [...form.querySelectorAll("select")].map((select) => [Number(select.dataset.column), select.value]);
     for (const row of rows) {
       const text = [...row.cells].slice(0, chosen.length).map((cell) => cell.textContent.trim());
@@ -41,7 +41,7 @@
       row.hidden = !(fits && words.every((word) => all.includes(word)));
     }
     const left = rows.filter((row) => !row.hidden).length;
-    count.textContent = left === rows.length ? `${left} cells` : `${left} of ${rows.length} cells`;
+    if (count !== null) count.textContent = left === rows.length ? `${left} cells` : `${left} of ${rows.length} cells`;
   }
 
   form.addEventListener("input", filter);

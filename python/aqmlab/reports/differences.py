@@ -58,10 +58,10 @@ class Differences:
         return self.contrasts[self.pairs.index((arm, other))]
 
 
-def differences(cells: Answer, metric: Metric) -> Differences:
+def differences(answer: Answer, metric: Metric) -> Differences:
     """Every two arms of every case, by one metric."""
-    pairs = tuple((later, earlier) for earlier, later in combinations(cells.results.arms, 2))
-    return Differences(metric, pairs, tuple(_of_pair(cells, metric, *pair) for pair in pairs))
+    pairs = tuple((later, earlier) for earlier, later in combinations(answer.results.arms, 2))
+    return Differences(metric, pairs, tuple(_of_pair(answer, metric, *pair) for pair in pairs))
 
 
 def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
@@ -76,14 +76,14 @@ def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
     return multiple_comparisons(p_values)
 
 
-def _of_pair(cells: Answer, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
+def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
     both = []
-    for _, of_case in cells.cases:
+    for _, of_case in answer.cases:
         by_arm = {cell.arm: cell for cell in of_case}
         if arm in by_arm and other in by_arm:
             both.append((by_arm[arm], by_arm[other]))
     found = [
-        difference(cells.by_seed(cell, metric.name), cells.by_seed(versus, metric.name))
+        difference(answer.by_seed(cell, metric.name), answer.by_seed(versus, metric.name))
         for cell, versus in both
     ]
     tested = [i for i, one in enumerate(found) if one.p_value is not None]

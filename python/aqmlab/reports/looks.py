@@ -1,12 +1,39 @@
-"""How an arm looks in charts, as a small drawing for legends: its colour, its dashes and its mark."""
+"""How arms and lines look in charts: colours, dashes and marks, and a small drawing of them for legends."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from markupsafe import Markup
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
-from aqmlab.reports.charts import color, dash_lengths, marker
+# After Okabe and Ito 2008, which colour-blind readers distinguish too; black and yellow, which one of the two
+# backgrounds swallows, are replaced, and their blue is lighter.
+PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
+MUTED = "#8a8f98"
+FAINT = 0.35
+STALL = PALETTE[5]
+"""What no line over time has."""
+_ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
+
+
+def color(arm: int) -> str:
+    """Colour of the arm of that number, the same in all charts."""
+    return PALETTE[arm % len(PALETTE)]
+
+
+def dash_lengths(arm: int) -> tuple[int, ...]:
+    """Dashes of its lines, in pixels that are drawn and left out; none for a solid line.
+
+    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
+    """
+    return _ARM_DASHES[arm % len(_ARM_DASHES)]
+
+
+def marker(arm: int) -> str:
+    """The name of its mark in :data:`UNIT_MARKS`."""
+    return MARKERS[arm % len(MARKERS)]
 
 
 def _polygon(corners: int, turn: float, inner: float = 1.0) -> str:
@@ -33,13 +60,16 @@ UNIT_MARKS: dict[str, str] = {
     "x": _X,
 }
 """Marks as paths of an SVG drawing, about the origin and of radius 1."""
+MARKERS = tuple(UNIT_MARKS)
 
 
-def swatch(arm: int, *, plain: bool = False) -> Markup:
-    """The line and the mark of an arm; ``plain`` where charts tell it by its colour alone."""
-    lengths = () if plain else dash_lengths(arm)
+def swatch(arm: int) -> Markup:
+    """The line and the mark of an arm."""
+    from markupsafe import Markup
+
+    lengths = dash_lengths(arm)
     dashes = f' stroke-dasharray="{" ".join(map(str, lengths))}"' if lengths else ""
-    mark = "circle" if plain else marker(arm)
+    mark = marker(arm)
     return Markup(
         f'<svg width="40" height="12" aria-hidden="true"><line x1="1" y1="6" x2="39" y2="6"'
         f' stroke="{color(arm)}" stroke-width="2.2"{dashes}/>'

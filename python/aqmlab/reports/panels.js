@@ -1,9 +1,9 @@
-// Lines in panels: a metric against an axis, and the distribution of queueing delay; an arm a line.
+// Lines in panels: a metric against an axis, and the distribution of queueing delay; one line per arm.
 (function (page) {
   "use strict";
-  if (page.sweep === undefined) return;
+  if (page.report === undefined) return;
   const { AXES, FIRST, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled } =
-    page.sweep;
+    page.report;
 
   // Numbers of the axis with the most labels and of the next one, as choosers have them.
   const bySize = data.axes.map((_, i) => i).sort((a, b) => data.axes[b].labels.length - data.axes[a].labels.length);
@@ -128,9 +128,12 @@
       const [low, high] = same ? whole : range(cells[i]);
       const chart = new page.Chart({
         ...size,
+        height: size.height + 30,
         title: panel.title,
         label: `Distribution of queueing delay ${panel.title}`,
         left: 34,
+        across: "queueing delay [ms]",
+        up: "share of packets",
         x: scaled(low, high, log),
         y: (from, to) => page.linear(0, 1, from, to),
       });
@@ -138,8 +141,7 @@
       figure.body.append(chart.svg);
     });
     figure.note(
-      "Share of packets that wait no longer than so many ms: mean over the seeds, with its pointwise 95 % Student t" +
-        " interval. Axes end at the longest p99.",
+      "Mean over the seeds, with its pointwise 95 % Student t interval. Axes end at the longest p99.",
     );
     return rows;
   }

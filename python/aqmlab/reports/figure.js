@@ -1,7 +1,7 @@
-// What the figures of a sweep share: the data of the page, the arms that are shown, and choosers of axes.
+// What the figures of a report share: the data of the page, the arms that are shown, and choosers of axes.
 (function (page) {
   "use strict";
-  const holder = document.getElementById("sweep-data");
+  const holder = document.getElementById("report-data");
   if (holder === null) return;
   const data = JSON.parse(holder.textContent);
   const NONE = "-";
@@ -57,7 +57,7 @@
     redraw(used) {
       this.width = this.body.clientWidth;
       this.bar.replaceChildren(...this.controls(this).filter((control) => control !== null));
-      const button = page.element("button", { type: "button" }, "CSV");
+      const button = page.element("button", { type: "button", class: "csv" }, "CSV");
       button.title = "The numbers of this figure as it is now";
       button.addEventListener("click", () => csvFile.save(this.name, this.rows));
       this.bar.append(button);
@@ -139,12 +139,13 @@
 
   const arms = () => [...data.arms.keys()].filter((arm) => shown.has(arm));
 
-  // The mark of an arm: a shape of unit size, moved to its place.
-  function marker(arm, x, y, size) {
-    const { color, mark } = data.arms[arm];
+  // A shape of unit size, moved to its place.
+  function shape(mark, color, x, y, size) {
     const transform = `translate(${x} ${y}) scale(${size * 1.15})`;
     return page.svg("path", { d: mark, transform, fill: color, class: "mark" });
   }
+
+  const marker = (arm, x, y, size) => shape(data.arms[arm].mark, data.arms[arm].color, x, y, size);
 
   function curve(arm, points) {
     const { color, dash } = data.arms[arm];
@@ -158,6 +159,8 @@
     return page.svg("polygon", { points: outline, fill: data.arms[arm].color, class: "band" });
   }
 
-  const tools = { area, arms, caseText, cellAt, curve, marker, metric, metrics, settings, titled };
-  page.sweep = { AXES, EVERY, FIRST, Figure, NONE, data, ...tools };
+  const tools = { area, arms, caseText, cellAt, curve, marker, metric, metrics, settings, shape, titled };
+  // Kept once all figures are drawn.
+  page.ready = Promise.resolve();
+  page.report = { AXES, EVERY, FIRST, Figure, NONE, data, figures, ...tools };
 })(window.aqmlab);

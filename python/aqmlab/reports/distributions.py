@@ -1,0 +1,108 @@
+"""Distributions of queueing delay: of all seeds together, and as a mean curve over seeds with its band."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+
+from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
+from aqmlab.results import Cell, Results
+from aqmlab.stats import CONFIDENCE, t_quantile
+
+_MOST_POINTS = 300
+SHARES = (
+    *(0.0, 0.001, 0.005),
+    *(0.01 + 0.97 * i / 49 for i in range(50)),
+    *(0.985, 0.99, 0.995, 0.999, 1.0),
+)
+"""Where a curve has its points: as many as a panel 300 pixels wide can show, and its two tails."""
+
+
+@dataclass(frozen=True)
+class DelayCdf:
+    """The distribution function of queueing delay in one cell.
+
+    Attributes
+    ----------
+    delay_ms
+        Ends of bins that all seeds share.
+    share
+        Mean over the seeds of the share of packets that wait no longer.
+    low, high
+        Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
+    n
+        Seeds.
+    p99_ms
+        Delay that 99 % of the packets of all seeds do not exceed.
+    """
+
+    delay_ms: Sequence[float]
+    share: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    n: int
+    p99_ms: float
+
+
+def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCdf | None:
+    """The distribution of a cell at a queue, its own if none is named; ``None`` if no packet left it."""
+    measured = results.measured(cell)
+    if not measured:
+        return None
+    queue = results.queue_of(cell) if queue is None else queue
+    totals = [run.queues.get((queue, EVERY_CLASS)) for run in measured]
+    of_seeds = [entry.sojourn for entry in totals if entry is not None and entry.sojourn.total]
+    if not of_seeds:
+        return None
+    merged = Histogram.merged(of_seeds)
+    ends, share = merged.cdf()
+    places = sorted({min(bisect_left(share, part), len(ends) - 1) for part in SHARES})
+    grid = [0, *(ends[place] for place in places)]
+    shares = list(zip(*(_share_up_to(histogram, grid) for histogram in of_seeds), strict=True))
+    means = [fsum(column) / len(column) for column in shares]
+    halves = [_half_width(column, mean) for column, mean in zip(shares, means, strict=True)]
+    return DelayCdf(
+        [end / 1e6 for end in grid],
+        means,
+        [max(0.0, mean - half) for mean, half in zip(means, halves, strict=True)],
+        [min(1.0, mean + half) for mean, half in zip(means, halves, strict=True)],
+        len(of_seeds),
+        (merged.quantile(0.99) or 0.0) / 1e6,
+    )
+
+
+def _half_width(values: Sequence[float], mean: float) -> float:
+    n = len(values)
+    if n == 1:
+        return 0.0
+    variance = fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return t_quantile(CONFIDENCE, n - 1) * sqrt(variance / n)
+
+
+def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
+    """Share of the weight in bins that end at or below some ends: exact, for all have the same bins."""
+    high, share = histogram.cdf()
+    below = [0.0, *share]
+    return [below[bisect_right(high, end)] for end in ends_ns]
+
+
+def delay_histogram(runs: Sequence[Measured], arm: str, queue: str) -> Histogram:
+    """Queueing delays of all seeds of an arm."""
+    of_arm = [
+        run.queues[queue, EVERY_CLASS]
+        for run in runs
+        if run.run.arm == arm and (queue, EVERY_CLASS) in run.queues
+    ]
+    return Histogram.merged([totals.sojourn for totals in of_arm])
+
+
+def cdf_points(histogram: Histogram, most: int = _MOST_POINTS) -> tuple[list[float], list[float]]:
+    """Delays in ms and shares, thinned evenly by share so that steps and tails both survive."""
+    high, share = histogram.cdf()
+    kept: Sequence[int] = range(len(high))
+    if len(high) > most:
+        found = {bisect_left(share, i / (most - 1)) for i in range(most)}
+        kept = sorted({min(index, len(high) - 1) for index in found})
+    return [0.0, *(high[i] / 1e6 for i in kept)], [0.0, *(share[i] for i in kept)]

@@ -1,0 +1,48 @@
+"""Runs that are missing, by cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aqmlab.results import Missing, Results
+
+_MOST_NAMED = 12
+
+
+def missing_context(results: Results) -> dict[str, Any]:
+    """How many runs there are, and what the template needs to list the others."""
+    done = sum(len(results.runs(cell)) for cell in results.cells)
+    total = len(results.cells) * len(results.seeds)
+    count = len(results.missing)
+    return {
+        "runs_note": f"{done} of {total} runs are there." if done < total else f"All {total} runs are there.",
+        "missing": _by_cause(results.missing),
+        "missing_summary": "1 run is missing" if count == 1 else f"{count} runs are missing, by cause",
+    }
+
+
+def _by_cause(missing: Sequence[Missing]) -> list[dict[str, Any]]:
+    """Missing runs by the reason, the most frequent first. Numbers in a reason do not make it another one."""
+    causes: dict[str, list[Missing]] = {}
+    for entry in missing:
+        causes.setdefault(re.sub(r"\d+", "#", entry.reason), []).append(entry)
+    ordered = sorted(causes.values(), key=len, reverse=True)
+    return [
+        {"reason": of_cause[0].reason, "count": len(of_cause), "which": _which(of_cause)}
+        for of_cause in ordered
+    ]
+
+
+def _which(missing: Sequence[Missing]) -> str:
+    """Cells with their seeds, the first dozen."""
+    cells: dict[str, list[int]] = {}
+    for entry in missing:
+        cells.setdefault(str(entry.cell), []).append(entry.seed)
+    named = [
+        f"{cell} ({'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))})"
+        for cell, seeds in cells.items()
+    ]
+    more = len(named) - _MOST_NAMED
+    return "; ".join(named[:_MOST_NAMED]) + (f"; and {more} more cells" if more > 0 else "")

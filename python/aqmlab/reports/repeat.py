@@ -1,0 +1,69 @@
+"""What a reader needs to repeat the runs: the effective parameters, the command and the digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from typing import Any
+
+from aqmlab.both import Both
+from aqmlab.recording import Experiment
+from aqmlab.results import Results
+
+
+def repeat_context(of: Experiment | Results | Both, results: Results) -> dict[str, Any]:
+    """What the template needs for the last sections of the page."""
+    experiment = of.live if isinstance(of, Both) else of if isinstance(of, Experiment) else None
+    return {
+        "parameters": [] if experiment is None else _parameters(experiment),
+        "command": command(of),
+        "digests": [] if results.axes else _digests(results),
+        "path": of.path.name,
+    }
+
+
+def command(of: Experiment | Results | Both) -> str:
+    """The command that asks for the same runs, to be given in their directory."""
+    if isinstance(of, Results):
+        first, words = "sweep" if of.axes else "run", ["scenario.toml"]
+    elif isinstance(of, Both):
+        first, words = "run", ["--both", "scenario.toml"]
+    else:
+        first, words = "live" if any(run.manifest.live for run in of.runs) else "run", ["scenario.toml"]
+    experiment = of.simulated if isinstance(of, Both) else of
+    words += ["--seed", str(experiment.seeds[0]), "--runs", str(len(experiment.seeds))]
+    if isinstance(experiment, Experiment):
+        planned = experiment.details.get("all_arms", list(experiment.arms))
+        if list(experiment.arms) != planned:
+            words += [word for arm in experiment.arms for word in ("--arm", arm)]
+    return shlex.join(["aqmlab", first, *words])
+
+
+def _parameters(experiment: Experiment) -> list[dict[str, Any]]:
+    described = {arm["name"]: arm["parameters"] for arm in experiment.details.get("arms", ())}
+    result = []
+    for arm in (arm for arm in experiment.arms if experiment.runs_of(arm)):
+        origins = experiment.runs_of(arm)[0].plan.origins or {}
+        parameters = described.get(arm) or [
+            {"path": path, "value": "", "origin": origin, "source": "", "help": ""}
+            for path, origin in origins.items()
+        ]
+        result.append({"name": arm, "parameters": parameters})
+    return result
+
+
+def _digests(results: Results) -> list[dict[str, str]]:
+    """Of the plans, and of each run's tables together."""
+    digests = []
+    for cell in results.cells:
+        runs = results.runs(cell)
+        if runs:
+            digests.append({"name": f"plan of {cell}", "value": runs[0].manifest.plan_digest})
+        for run in runs:
+            tables = {name: facts.digest for name, facts in run.manifest.tables.items()}
+            text = json.dumps(tables, sort_keys=True, separators=(",", ":"))
+            digests.append(
+                {"name": f"{cell}, seed {run.seed}", "value": hashlib.sha256(text.encode()).hexdigest()}
+            )
+    return digests
