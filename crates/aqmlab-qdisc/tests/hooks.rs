@@ -104,7 +104,7 @@ fn a_port_that_looks_ahead_shows_the_law_the_same_departures() {
             sent.push((end, plain.link_free(end, &mut fates).packet.number));
         }
         plain.arrive(now, pkt, &mut fates);
-        foreseen.extend(ahead.arrive_ahead(now, pkt, &mut fates_ahead).map(|p| (p.sent, number)));
+        foreseen.extend(ahead.arrive_ahead(now, &pkt, &mut fates_ahead).map(|p| (p.sent, number)));
         assert_eq!(law_value(plain.discipline(), now, "p"), law_value(ahead.discipline(), now, "p"));
     }
     assert_eq!(fates, fates_ahead);
