@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results
     from aqmlab.stats import Estimate
+    from aqmlab.sweeps.connection import Cluster
     from aqmlab.sweeps.forecast import forecast
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
@@ -53,6 +54,7 @@ __all__ = [
     "AqmlabError",
     "Axis",
     "Cell",
+    "Cluster",
     "Comparison",
     "Estimate",
     "Experiment",
@@ -109,6 +111,7 @@ _NAMES = {
     "aqmlab.results": ("Axis", "Cell", "Results"),
     "aqmlab.paths": ("compare", "load_results"),
     "aqmlab.stats": ("Estimate",),
+    "aqmlab.sweeps.connection": ("Cluster",),
     "aqmlab.sweeps.forecast": ("forecast",),
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),

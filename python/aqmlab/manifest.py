@@ -61,6 +61,8 @@ class Manifest:
         What the engine processed, and how long that took.
     live
         What only the live router knows of its run; ``None`` for a simulated one.
+    left_behind
+        Tables that the run had, and that were not brought from the worker of a cluster.
     """
 
     title: str
@@ -81,6 +83,7 @@ class Manifest:
     events: int | None = None
     wall_s: float | None = None
     live: Mapping[str, Any] | None = None
+    left_behind: Mapping[str, TableFacts] = field(default_factory=dict)
 
     @property
     def file_digests(self) -> dict[str, str | None]:
@@ -163,10 +166,8 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
             LinkInfo(str(link["name"]), int(link["rate_bps"]), int(link["delay_ns"]))
             for link in content["links"]
         ),
-        tables={
-            name: TableFacts(int(facts["rows"]), str(facts["digest"]), facts.get("file_digest"))
-            for name, facts in content["tables"].items()
-        },
+        tables=_facts(content["tables"]),
+        left_behind=_facts(content.get("left_behind", {})),
         format_version=content["format_version"],
         results_version=content.get("results_version"),
         aqmlab_version=content["aqmlab_version"],
@@ -177,6 +178,13 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
         wall_s=content.get("wall_s"),
         live=content.get("live"),
     )
+
+
+def _facts(tables: Mapping[str, Any]) -> dict[str, TableFacts]:
+    return {
+        name: TableFacts(int(facts["rows"]), str(facts["digest"]), facts.get("file_digest"))
+        for name, facts in tables.items()
+    }
 
 
 def _words(error: Exception) -> str:

@@ -81,7 +81,18 @@ class Run:
         return self.manifest.tables["flows"].rows
 
     def file(self, table: str) -> TableFile:
-        """The file of one of its tables."""
+        """The file of one of its tables.
+
+        Raises
+        ------
+        RecordingError
+            If it was left on the worker of a cluster.
+        """
+        if table in self.manifest.left_behind:
+            raise RecordingError(
+                f"`{self.path}` is a summary: its table `{table}` was not brought from the cluster; repeat"
+                " the sweep with `--bring recordings`, or with `--force` on this machine"
+            )
         return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest.format_version))
 
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from aqmlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.connection import Cluster
 
 ScenarioFile = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)
@@ -60,10 +65,88 @@ PcapBytes = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Run live even if the load is expected to exceed this machine.")
 ]
+ExecutorName = Annotated[
+    str,
+    typer.Option(
+        "--executor", envvar="AQMLAB_EXECUTOR", help="Where runs are done: local, or dask for a Dask cluster."
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The Dask scheduler, such as tcp://host:8786; DASK_SCHEDULER_ADDRESS by default.",
+    ),
+]
+SchedulerFile = Annotated[
+    Path | None,
+    typer.Option("--scheduler-file", metavar="FILE", help="The file that the Dask scheduler has written."),
+]
+BringWhat = Annotated[
+    str | None,
+    typer.Option(
+        "--bring",
+        metavar="WHAT",
+        help="What comes back from workers that do not see the store: summaries or recordings.",
+    ),
+]
+TlsCaFile = Annotated[
+    Path | None,
+    typer.Option("--tls-ca-file", metavar="FILE", help="Certificate of the authority, for tls:// (PEM)."),
+]
+TlsCert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")
+]
+TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key (PEM).")]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store by default."),
 ]
+
+
+def chosen_executor(
+    executor: str,
+    scheduler: str | None,
+    scheduler_file: Path | None,
+    bring: str | None,
+    tls_ca_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+) -> str | Cluster:
+    """The executor that the options mean.
+
+    Raises
+    ------
+    UsageError
+        If they do not go together.
+    """
+    from aqmlab.sweeps.sweep import DASK
+
+    of_dask = {
+        "--scheduler": scheduler,
+        "--scheduler-file": scheduler_file,
+        "--bring": bring,
+        "--tls-ca-file": tls_ca_file,
+        "--tls-cert": tls_cert,
+        "--tls-key": tls_key,
+    }
+    if executor != DASK:
+        given = [option for option, value in of_dask.items() if value is not None]
+        if given:
+            raise UsageError(f"`{given[0]}` is of a Dask cluster; add `--executor dask`, or leave it out")
+        return executor
+    from aqmlab.sweeps.connection import Cluster
+    from aqmlab.sweeps.parcel import chosen
+
+    return Cluster(
+        scheduler,
+        scheduler_file,
+        None if bring is None else chosen(bring),
+        tls_ca_file,
+        tls_cert,
+        tls_key,
+    )
 
 
 def ports_of(text: str | None) -> tuple[str, ...]:

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
-from aqmlab.cli.options import AsJson, Jobs, Quiet, StorePath
+from aqmlab.cli.options import (
+    AsJson,
+    BringWhat,
+    ExecutorName,
+    Jobs,
+    Quiet,
+    Scheduler,
+    SchedulerFile,
+    StorePath,
+    TlsCaFile,
+    TlsCert,
+    TlsKey,
+    chosen_executor,
+)
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
@@ -90,6 +103,13 @@ def reproduce(
     ] = None,
     store: StorePath = None,
     jobs: Jobs = None,
+    executor: ExecutorName = "local",
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
+    bring: BringWhat = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -106,7 +126,14 @@ def reproduce(
     paper = find_paper(key)
     wanted = Wanted(table or (), figure or (), finding or ())
     folder = output or store_path(store) / "papers" / paper.key
-    common: dict[str, Any] = {"wanted": wanted, "seeds": seeds, "store": store, "jobs": jobs}
+    where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
+    common: dict[str, Any] = {
+        "wanted": wanted,
+        "seeds": seeds,
+        "store": store,
+        "jobs": jobs,
+        "executor": where,
+    }
     with interruptible(), _resumable(store_path(store)):
         if multiverse:
             _multiverse(paper, folder, common, as_json=as_json, quiet=quiet)

@@ -103,6 +103,8 @@ def sweep_text(now: Mapping[str, Any], elapsed_s: float) -> str:
         parts.append(f"widest ±{100 * of['relative']:.2g} % ({of['metric']}: {where})")
     if now["failures"]:
         parts.append("failed: " + ", ".join(f"{count} {cause}" for cause, count in now["failures"].items()))
+    if now.get("note"):
+        parts.append(now["note"])
     return " · ".join(parts)
 
 

@@ -14,7 +14,24 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
-from aqmlab.cli.options import AsJson, Jobs, NoReport, Quiet, Runs, ScenarioFile, Seed, StorePath
+from aqmlab.cli.options import (
+    AsJson,
+    BringWhat,
+    ExecutorName,
+    Jobs,
+    NoReport,
+    Quiet,
+    Runs,
+    ScenarioFile,
+    Scheduler,
+    SchedulerFile,
+    Seed,
+    StorePath,
+    TlsCaFile,
+    TlsCert,
+    TlsKey,
+    chosen_executor,
+)
 from aqmlab.cli.progress import ProgressLine, sweep_text
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
 from aqmlab.files import json_text
@@ -36,6 +53,13 @@ def sweep(
     seed: Seed = None,
     runs: Runs = None,
     jobs: Jobs = None,
+    executor: ExecutorName = "local",
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
+    bring: BringWhat = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Run only the K-th of N equal shares.")
     ] = None,
@@ -57,6 +81,7 @@ def sweep(
     to resume it.
     """
     set_quiet(quiet)
+    where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     if dry_run:
         _forecast(scenario, store, seed, runs, jobs, shard, as_json)
         return
@@ -76,6 +101,7 @@ def sweep(
             seed=seed,
             runs=runs,
             jobs=jobs,
+            executor=where,
             shard=shard,
             force=force,
             progress=watch,
@@ -96,6 +122,8 @@ def sweep(
                 failure = error
     for warning in under_way.cases.about["warnings"]:
         say(f"warning: {warning}")
+    for remark in under_way.remarks:
+        say(f"remark: {remark}")
     events.end(under_way)
     if not as_json:
         _print(under_way, whole=shard is None)

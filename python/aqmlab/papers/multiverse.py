@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError, RecordingError, RunError
 from aqmlab.papers.names import names_of
@@ -22,6 +23,10 @@ from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
 from aqmlab.papers.variants import Reading, axis_names, changes
 from aqmlab.results import Cell
 from aqmlab.sweeps.store import store_path
+from aqmlab.sweeps.sweep import LOCAL
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.connection import Cluster
 
 STATUSES = ("holds", "fails", "undecided")
 
@@ -111,6 +116,7 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     seeds: int | None = None,
     store: Path | str | None = None,
     jobs: int | None = None,
+    executor: str | Cluster = LOCAL,
     progress: Watcher | None = None,
 ) -> MultiverseTable:
     """Score every reading; arguments are those of :func:`aqmlab.papers.reproduce`.
@@ -118,7 +124,7 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     A reading that cannot be run (its values contradict each other) is listed with the reason.
     """
     findings = choose(paper, wanted)[0]
-    runner = Runner(paper, store_path(store), jobs, seeds, progress)
+    runner = Runner(paper, store_path(store), jobs, seeds, progress, executor)
     parts = {
         file: _part(paper, file, findings, whole=wanted.everything)
         for file in dict.fromkeys(part.experiment for finding in findings for part in finding.parts)

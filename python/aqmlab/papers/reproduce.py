@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
@@ -18,6 +18,10 @@ from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_findin
 from aqmlab.papers.tables import FilledTable, fill
 from aqmlab.results import Results
 from aqmlab.sweeps.store import store_path
+from aqmlab.sweeps.sweep import LOCAL
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.connection import Cluster
 
 Named = TypeVar("Named", Finding, PublishedTable, PaperFigure)
 
@@ -93,6 +97,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     quick: bool = False,
     store: Path | str | None = None,
     jobs: int | None = None,
+    executor: str | Cluster = LOCAL,
     progress: Watcher | None = None,
     told: Callable[[Mapping[str, RequiredCells]], object] | None = None,
 ) -> Reproduction:
@@ -113,6 +118,8 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         Where runs are kept, and found again: a reproduction that is interrupted goes on where it was.
     jobs
         Runs in parallel; one per processor by default.
+    executor
+        As in :func:`aqmlab.sweep`; whole recordings come back from a cluster, unless it says otherwise.
     progress
         Told how far it is.
     told
@@ -149,7 +156,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     among = {file: part.cells for file, part in parts.items()}
     if told is not None:
         told(parts)
-    runner = Runner(paper, store_path(store), jobs, seeds, progress)
+    runner = Runner(paper, store_path(store), jobs, seeds, progress, executor)
     results = {e.file: runner.results(e, {}, thin[e.file], among.get(e.file)) for e in chosen}
     smaller = Smaller("--quick", whole) if quick else None
     scored = [score_finding(f, results, names, smaller) for f in findings]

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Cell, Results
+from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.store import Store
-from aqmlab.sweeps.sweep import sweep
+from aqmlab.sweeps.sweep import LOCAL, cluster_of, sweep
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.connection import Cluster
 
 Watcher = Callable[[str, Progress], object]
 """Told which experiment is being run, and how far it is."""
@@ -30,6 +35,8 @@ class Runner:
         As in :func:`aqmlab.sweep`.
     watcher
         Told how far it is.
+    executor
+        As in :func:`aqmlab.sweep`.
     """
 
     paper: Paper
@@ -37,6 +44,7 @@ class Runner:
     jobs: int | None = None
     seeds: int | None = None
     watcher: Watcher | None = None
+    executor: str | Cluster = LOCAL
     runs: int = 0
     _done: dict[tuple[str, frozenset[Cell] | None], Results] = field(default_factory=dict)
 
@@ -59,6 +67,7 @@ class Runner:
                 store=self.store,
                 runs=runs,
                 jobs=self.jobs,
+                executor=self._where(),
                 among=among,
                 progress=None if watcher is None else lambda now: watcher(title, now),
                 report=False,
@@ -70,6 +79,11 @@ class Runner:
     def forget(self) -> None:
         """Let go of results; what is asked for again is read from the store again."""
         self._done.clear()
+
+    def _where(self) -> str | Cluster:
+        """The executor; findings and figures may be of courses, which summaries have not."""
+        cluster = cluster_of(self.executor)
+        return LOCAL if cluster is None else replace(cluster, bring=cluster.bring or RECORDINGS)
 
     def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:
         """The scenario as a file: the folder's own, or a variant that is kept in the store."""

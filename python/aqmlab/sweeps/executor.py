@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -51,6 +52,14 @@ class Executor(Protocol):
     workers: int
     """Tasks that are done side by side."""
 
+    @property
+    def note(self) -> str:
+        """What is the matter with the machines now; empty if nothing."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What is worth knowing when all is done, besides the outcomes."""
+
     def submit(self, task: Task) -> None:
         """Take a task; it need not be begun at once."""
 
@@ -90,6 +99,8 @@ class LocalExecutor:
         silence_s: float = SILENCE_S,
     ) -> None:
         self.workers = workers
+        self.note = ""
+        self.remarks: Sequence[str] = ()
         self._request = {"memory_cap": memory_cap, "replace": replace}
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()

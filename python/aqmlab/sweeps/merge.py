@@ -82,8 +82,10 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
                     damaged += wrong
                     continue
                 there = into.has(digest)
-                if there and not into.damage(digest):
+                sound = there and not into.damage(digest)
+                if sound:
                     _check_equal(source, into, digest)
+                if sound and not (into.damage(digest, whole=True) and not source.damage(digest, whole=True)):
                     present += 1
                 else:
                     with writing(into.path):
@@ -120,7 +122,10 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
     manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
     # Files with other bytes may have the same content: another version may have written them.
-    tables = [{name: of.digest for name, of in manifest.tables.items()} for manifest in manifests]
+    tables = [
+        {name: of.digest for name, of in (*manifest.tables.items(), *manifest.left_behind.items())}
+        for manifest in manifests
+    ]
     if len({has_early_names(manifest.format_version) for manifest in manifests}) > 1:
         homes = (source.path_of(digest), into.path_of(digest))
         for i, home in enumerate(homes):

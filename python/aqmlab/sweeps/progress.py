@@ -53,6 +53,8 @@ class Progress:
         Processor time of the runs since it began.
     widest
         Of the intervals of cells with two runs or more.
+    note
+        What is the matter with the machines now; empty if nothing.
     """
 
     runs_total: int
@@ -63,6 +65,7 @@ class Progress:
     to_go_s: float | None = None
     cpu_s: float = 0.0
     widest: Widest | None = None
+    note: str = ""
 
     @property
     def runs_per_s(self) -> float:
@@ -80,6 +83,7 @@ class Progress:
             "runs_per_s": round(self.runs_per_s, 3),
             "to_go_s": None if self.to_go_s is None else round(self.to_go_s, 1),
             "cpu_s": round(self.cpu_s, 6),
+            "note": self.note,
             "widest": self.widest
             and {
                 "metric": self.widest.metric,

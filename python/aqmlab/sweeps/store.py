@@ -108,8 +108,15 @@ class Store:
         """Whether the run is there, whole: the manifest appears with all the rest."""
         return (self.path_of(digest) / "manifest.json").is_file()
 
-    def damage(self, digest: str) -> tuple[str, ...]:
+    def damage(self, digest: str, *, whole: bool = False) -> tuple[str, ...]:
         """A sentence for each file of a run that is not as it was written.
+
+        Parameters
+        ----------
+        digest
+            Of the run.
+        whole
+            Whether tables that were left on a worker of a cluster are missing too.
 
         Raises
         ------
@@ -128,7 +135,8 @@ class Store:
         known = of.results_version == _core.RESULTS_VERSION
         if known and _core.run_digest(of.plan_digest, run.seed) != digest:
             return (f"`{path}` is the recording of another run",)
-        return run.damage()
+        left = of.left_behind if whole else ()
+        return (*run.damage(), *(f"`{path}` is a summary: it has no table `{table}`" for table in left))
 
     def digests(self) -> list[str]:
         """The runs that are there, in the order of their digests."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError
+from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, unknown
 from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
 from aqmlab.results import Cell, Results
@@ -21,15 +21,20 @@ from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
 from aqmlab.sweeps.executor import Executor, LocalExecutor
+from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, Bring, enough
 from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, alone_in, kept_in, store_path, writing
 from aqmlab.sweeps.tally import EndedRun, Tally
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
+    from aqmlab.sweeps.connection import Cluster
 
 Watcher = Callable[[Progress], object]
 """Told how far the runs are, about ten times a second."""
+
+LOCAL = "local"
+DASK = "dask"
 
 _TICK_S = 0.1
 _TASKS_AHEAD = 256
@@ -71,19 +76,20 @@ class Sweep:
         force: bool = False,
         watcher: Watcher | None = None,
         report: bool = True,
-        executor: Callable[[int], Executor] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self.cases = cases
         self.path = store.sweep_directory(cases.name)
         self._store = store
         self._force = force
         self._watcher = watcher
-        self._executor = executor or self._local
+        self._cluster = cluster
+        self._bring = _to_bring(cases, cluster)
         cells: dict[str, tuple[PlannedCell, int]] = {}
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
                 cells.setdefault(digest, (cell, seed))
-        self.damaged = {} if force else _damaged(store, cells)
+        self.damaged = {} if force else _damaged(store, cells, whole=self._bring == RECORDINGS)
         todo = dict.fromkeys(d for d in cells if force or d in self.damaged or not store.has(d))
         self.workers = max(min(jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
@@ -99,6 +105,7 @@ class Sweep:
         self._whole, self._report = shard is None, report
         self._partial = among is not None
         self._conclusion: Conclusion | None = None
+        self.remarks: tuple[str, ...] = ()
         self._thread = threading.Thread(target=self._run, name="sweep", daemon=True)
         self._thread.start()
 
@@ -183,9 +190,13 @@ class Sweep:
             self._stop.ask()
         self._thread.join()
 
-    def _local(self, workers: int) -> Executor:
-        cap = memory_cap(workers)
-        return LocalExecutor(self._store.path, workers, memory_cap=cap, replace=self._force)
+    def _executor(self) -> Executor:
+        if self._cluster is not None and self._bring is not None:
+            from aqmlab.sweeps.cluster import DaskExecutor
+
+            return DaskExecutor(self._cluster, self._store, bring=self._bring, replace=self._force)
+        cap = memory_cap(self.workers)
+        return LocalExecutor(self._store.path, self.workers, memory_cap=cap, replace=self._force)
 
     def _run(self) -> None:
         try:
@@ -211,7 +222,8 @@ class Sweep:
             replace(self.cases.task(*self._tally.cells[digest]), replace=digest in self.damaged)
             for digest in self._tally.todo
         )
-        executor = self._executor(self.workers)
+        executor = self._executor()
+        self.workers = executor.workers
         waiting = 0
         try:
             _warm_up()
@@ -227,8 +239,10 @@ class Sweep:
                     if outcome.status == "machine":
                         raise HostError(f"{outcome.reason}; finished runs are kept in `{self._store.path}`")
                     self._tally.add(outcome)
+                self._tally.note = executor.note
                 self._look()
         finally:
+            self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
             # Workers that were ended have left what they were at.
             self._store.sweep_out()
@@ -283,14 +297,19 @@ class Sweep:
         )
 
 
-def _damaged(store: Store, digests: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The runs that are there and not as they were written."""
+def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
+    """How much of the recordings has to be there in the end; ``None`` if that is not known to matter."""
+    return None if cluster is None else enough(cases.about, cluster.checked().bring or SUMMARIES)
+
+
+def _damaged(store: Store, digests: Iterable[str], *, whole: bool) -> dict[str, tuple[str, ...]]:
+    """The runs that are there and not as they were written, or not whole though they have to be."""
     found: dict[str, tuple[str, ...]] = {}
     for digest in digests:
         if store.has(digest):
             with suppress(RecordingError):
                 # What cannot be read, or is of a later format, is told by who reads it.
-                found[digest] = store.damage(digest)
+                found[digest] = store.damage(digest, whole=whole)
     return {digest: reasons for digest, reasons in found.items() if reasons}
 
 
@@ -308,6 +327,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     seed: int | None = None,
     runs: int | None = None,
     jobs: int | None = None,
+    executor: str | Cluster = LOCAL,
     shard: Shard | str | None = None,
     among: Container[Cell] | None = None,
     force: bool = False,
@@ -329,6 +349,9 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         The first seed and how many in each cell; as in the scenario if not given.
     jobs
         Runs in parallel; one per processor by default. Results do not depend on it.
+    executor
+        Where runs are done: ``"local"``, in processes of this machine, or on the workers of a Dask cluster, a
+        :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
     among
@@ -369,7 +392,27 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         force=force,
         watcher=progress,
         report=report,
+        cluster=cluster_of(executor),
     )
+
+
+def cluster_of(executor: str | Cluster) -> Cluster | None:
+    """The cluster that is meant; ``None`` for this machine.
+
+    Raises
+    ------
+    UsageError
+        If there is no such executor.
+    """
+    if executor == LOCAL:
+        return None
+    if isinstance(executor, str):
+        if executor != DASK:
+            raise unknown("executor", executor, (LOCAL, DASK))
+        from aqmlab.sweeps.connection import Cluster
+
+        return Cluster()
+    return executor
 
 
 __all__ = ["Sweep", "Watcher", "sweep"]

@@ -61,6 +61,7 @@ class Tally:
         self.failed: dict[str, str] = {}
         self.cpu_s = 0.0
         self.widest: Widest | None = None
+        self.note = ""
         self._ended: list[EndedRun] = []
         self._causes: Counter[str] = Counter()
         self._weight = 0.0
@@ -141,6 +142,7 @@ class Tally:
                 to_go_s=elapsed * rest / self._weight if self._weight > 0 else None,
                 cpu_s=self.cpu_s,
                 widest=self.widest,
+                note=self.note,
             )
 
 

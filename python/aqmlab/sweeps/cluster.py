@@ -1,0 +1,273 @@
+"""The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
+
+Dask starts a run anew whose worker dies. What Dask forgets, because its scheduler ended, is sent again from
+here. Runs have names made of their digests, so that two sweeps that ask for one run at a time share it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import HostError, RecordingError
+from aqmlab.figures import counted
+from aqmlab.recording import load_run
+from aqmlab.sweeps import remote
+from aqmlab.sweeps.cases import Task
+from aqmlab.sweeps.connection import Cluster, Connection
+from aqmlab.sweeps.executor import Outcome
+from aqmlab.sweeps.named_files import named_files
+from aqmlab.sweeps.parcel import SUMMARIES, Bring, unpack
+from aqmlab.sweeps.store import Store, writing
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+_LOOK_S = 0.005
+"""Between looks at what has come back."""
+_SENT_TOGETHER = 64
+"""Tasks of one message."""
+
+
+@dataclass
+class _Sent:
+    """A task, how often it was sent, what stands for it, and the only workers that may do it, if not all."""
+
+    task: Task
+    times: int = 0
+    future: Future[Any] | None = None
+    allowed: frozenset[str] | None = None
+
+
+class DaskExecutor:
+    """Workers of a Dask cluster.
+
+    Parameters
+    ----------
+    cluster
+        Where its scheduler is.
+    store
+        Where results go, of this machine; workers that see it too write it themselves.
+    bring
+        What the others send back.
+    replace
+        Whether runs that are there are done again.
+
+    Raises
+    ------
+    HostError
+        If there is no scheduler, or Dask is not installed.
+    """
+
+    def __init__(
+        self, cluster: Cluster, store: Store, *, bring: Bring = SUMMARIES, replace: bool = False
+    ) -> None:
+        self._cluster, self._store = cluster, store
+        self._waiting: deque[_Sent] = deque()
+        self._sent: dict[str, _Sent] = {}
+        self._outcomes: deque[Outcome] = deque()
+        self._refusals: dict[str, str] = {}
+        self._brought = 0
+        self._bring = bring
+        with ExitStack() as stack:
+            self._staging = stack.enter_context(store.staging())
+            self._request = {
+                "versions": remote.versions(),
+                "store": str(store.path.resolve()),
+                "token": self._token(),
+                "bring": bring,
+                "replace": replace,
+                "silence_s": cluster.silence_s,
+            }
+            self._connection = stack.enter_context(Connection(cluster))
+            self._open = stack.pop_all()
+        self.workers = max(sum(self._connection.workers.values()), 1)
+
+    def submit(self, task: Task) -> None:
+        """Take a task; it is sent when the next outcome is asked for."""
+        self._waiting.append(_Sent(task))
+
+    def outcome(self, timeout_s: float) -> Outcome | None:
+        """The next outcome; ``None`` if there is none within the time.
+
+        Raises
+        ------
+        HostError
+            If there has been no scheduler for too long.
+        """
+        until = time.monotonic() + timeout_s
+        while not self._outcomes:
+            if not self._connection.look():
+                self._send_again(list(self._sent))
+            if self._connection.up:
+                self._send()
+                self._receive()
+            if not self._outcomes:
+                if time.monotonic() >= until:
+                    return None
+                time.sleep(_LOOK_S)
+        return self._outcomes.popleft()
+
+    def close(self, *, now: bool) -> None:
+        """Let go of the cluster; with ``now`` runs that have not begun are not begun any more."""
+        if now:
+            self._connection.cancel([sent.future for sent in self._sent.values() if sent.future])
+        self._open.close()
+
+    @property
+    def note(self) -> str:
+        """What is the matter with the cluster now; empty if nothing."""
+        return self._connection.note
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is worth knowing when all is done."""
+        found = [f"worker {address} did no runs: {reason}" for address, reason in self._refusals.items()]
+        if self._brought:
+            what = "summaries" if self._bring == SUMMARIES else "recordings"
+            found.append(
+                f"{counted(self._brought, 'run')} came back as {what}: the workers do not see"
+                f" `{self._store.path}`"
+            )
+        return found
+
+    def _token(self) -> dict[str, str]:
+        """A file by which a worker can prove that it sees the same store."""
+        content = os.urandom(16).hex()
+        with writing(self._store.path):
+            (self._staging / "token").write_text(content, encoding="ascii")
+        return {"file": f"{self._staging.name}/token", "content": content}
+
+    def _send(self) -> None:
+        """Send what waits, to the workers that have not refused."""
+        allowed = None
+        if self._refusals:
+            allowed = frozenset(self._connection.workers) - self._refusals.keys()
+            gone = [key for key, sent in self._sent.items() if sent.allowed and not sent.allowed & allowed]
+            self._send_again(gone)
+            if not allowed:
+                return
+        while self._waiting:
+            files = _files_of(self._waiting[0].task)
+            batch = [self._waiting.popleft()]
+            while self._waiting and len(batch) < _SENT_TOGETHER and _files_of(self._waiting[0].task) is files:
+                batch.append(self._waiting.popleft())
+            self._send_batch(batch, files, allowed)
+
+    def _send_batch(
+        self, batch: Sequence[_Sent], files: Mapping[str, bytes], allowed: frozenset[str] | None
+    ) -> None:
+        for sent in batch:
+            sent.times += 1
+            sent.allowed = allowed
+        keys = [self._key(sent) for sent in batch]
+        requests = [json.dumps({**self._request, "task": sent.task.to_json()}) for sent in batch]
+        futures = self._connection.map(remote.attempt, requests, keys, files, sorted(allowed or ()))
+        for key, sent, future in zip(keys, batch, futures, strict=True):
+            sent.future = future
+            self._sent[key] = sent
+
+    def _key(self, sent: _Sent) -> str:
+        """A name that a person recognises on Dask's dashboard, which groups runs by arm."""
+        task = sent.task
+        again = f"-{sent.times}" if sent.times > 1 else ""
+        how = "new" if self._request["replace"] or task.replace else self._bring
+        return f"{task.arm}-seed {task.seed}-{task.digest[:16]}-{how}{again}"
+
+    def _send_again(self, keys: Sequence[str]) -> None:
+        again = [self._sent.pop(key) for key in keys]
+        self._connection.cancel([sent.future for sent in again if sent.future])
+        self._waiting.extend(again)
+
+    def _receive(self) -> None:
+        """Take what has ended."""
+        for key, result in self._connection.ended():
+            sent = self._sent.pop(key, None)
+            if sent is None:
+                continue
+            if isinstance(result, dict):
+                self._take(sent, result)
+            elif isinstance(result, ImportError | AttributeError):
+                self._without_us(sent, result)
+            elif result is not None:
+                self._outcomes.append(_failed(sent.task, result))
+            else:
+                self._waiting.append(sent)
+
+    def _take(self, sent: _Sent, result: Mapping[str, Any]) -> None:
+        """What a worker has answered."""
+        answer = result["answer"]
+        wrong = answer["reason"] if answer["status"] in (remote.REFUSED, "machine") else ""
+        files = result.get("files")
+        if files is not None and not wrong:
+            wrong = self._put(sent.task, files)
+            self._brought += not wrong
+        if wrong:
+            self._refuse({result["worker"]: wrong})
+            self._waiting.append(sent)
+        else:
+            self._outcomes.append(Outcome(sent.task, **answer))
+
+    def _without_us(self, sent: _Sent, error: Exception) -> None:
+        """The function that does runs is not known where it was to be called."""
+        lacking = self._connection.lacking()
+        if lacking:
+            self._refuse(lacking)
+            self._waiting.append(sent)
+        else:
+            self._outcomes.append(_failed(sent.task, error))
+
+    def _refuse(self, reasons: Mapping[str, str]) -> None:
+        """Give workers no more runs.
+
+        Raises
+        ------
+        HostError
+            If there are no others.
+        """
+        for address, reason in reasons.items():
+            self._refusals.setdefault(address, reason)
+        if self._connection.workers and self._connection.workers.keys() <= self._refusals.keys():
+            found = "; ".join(f"{address}: {why}" for address, why in self._refusals.items())
+            raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
+
+    def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
+        """Put what came back into the store; returns what is wrong with it, or an empty text."""
+        from aqmlab import _core
+
+        staged = self._staging / task.digest
+        try:
+            with writing(self._store.path):
+                unpack(files, staged)
+            run = load_run(staged)
+            wrong = "; ".join(run.damage())
+            if _core.run_digest(run.manifest.plan_digest, run.seed) != task.digest:
+                wrong = "it is of another run"
+        except (RecordingError, ValueError) as error:
+            wrong = str(error)
+        if wrong:
+            shutil.rmtree(staged, ignore_errors=True)
+            return f"what it sent is not the recording that was asked for: {wrong}"
+        self._store.put(staged, task.digest, replace=task.replace or bool(self._request["replace"]))
+        return ""
+
+
+def _files_of(task: Task) -> Mapping[str, bytes]:
+    """The same object for tasks of one scenario."""
+    return named_files(task.toml, task.file_name)
+
+
+def _failed(task: Task, error: Exception) -> Outcome:
+    """A run that Dask has given up."""
+    cause = "crash" if type(error).__name__ == "KilledWorker" else type(error).__name__
+    return Outcome(task, "failed", cause, " ".join(str(error).split()))
+
+
+__all__ = ["DaskExecutor"]

@@ -1,0 +1,304 @@
+"""The connection to a Dask scheduler: made, lost and made again."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import importlib.metadata
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from aqmlab.errors import HostError, UsageError
+from aqmlab.sweeps.parcel import Bring
+from aqmlab.sweeps.process import SILENCE_S
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_CONNECT_S = 10.0
+"""What the first connection may take."""
+_RETRY_S = 2.0
+"""What each later attempt may take."""
+_LOOK_S = 1.0
+"""Between questions to the scheduler which workers there are."""
+_UNANSWERED_S = 60.0
+"""A scheduler that has not answered for so long is taken for lost."""
+_CLOSE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a Dask scheduler is, and how it is reached.
+
+    Attributes
+    ----------
+    address
+        ``"tcp://host:8786"``, or ``"tls://..."``. If neither this nor a file is given, as Dask is configured:
+        ``DASK_SCHEDULER_ADDRESS``.
+    scheduler_file
+        The file that ``dask scheduler --scheduler-file`` writes, in place of an address.
+    bring
+        What comes back from workers that do not see the store: ``"summaries"`` or whole ``"recordings"``; if
+        not given, what the request needs.
+    tls_ca_file, tls_cert, tls_key
+        For ``tls://``: the certificate of the authority, and certificate and key of this client; as Dask is
+        configured, if not given.
+    security
+        In place of these, a ``distributed.Security``, such as the ``security`` of a cluster object.
+    silence_s
+        How long a run may make no progress before it is ended and tried again.
+    patience_s
+        How long to look for a scheduler that is lost.
+    """
+
+    address: str | None = None
+    scheduler_file: Path | str | None = None
+    bring: Bring | None = None
+    tls_ca_file: Path | str | None = None
+    tls_cert: Path | str | None = None
+    tls_key: Path | str | None = None
+    security: Any = None
+    silence_s: float = SILENCE_S
+    patience_s: float = 600.0
+
+    def __str__(self) -> str:
+        where = self.address or self.scheduler_file or _configured()
+        return f"the scheduler `{where}`"
+
+    def client(self, timeout_s: float) -> Client:
+        """A new connection.
+
+        Raises
+        ------
+        OSError
+            If there is no scheduler.
+        """
+        from distributed import Client
+
+        # Whatever it has to say of a scheduler that is gone, it is said here.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        where = {"scheduler_file": str(self.scheduler_file)} if self.scheduler_file else {}
+        return Client(
+            self.address,
+            **where,
+            security=self.security or self._security(),
+            timeout=timeout_s,
+            name="aqmlab",
+            set_as_default=False,
+        )
+
+    def checked(self) -> Cluster:
+        """The same, if it makes sense.
+
+        Raises
+        ------
+        HostError
+            If Dask is not installed.
+        UsageError
+            If it is not known where the scheduler is, or a file is not there.
+        """
+        if find_spec("distributed") is None:
+            raise HostError(
+                "the executor `dask` needs the package distributed: `pip install aqmlab[cluster]`"
+            )
+        if self.address and self.scheduler_file:
+            raise UsageError("an address and a scheduler file are given; give one of them")
+        if not (self.address or self.scheduler_file or _configured()):
+            raise UsageError(
+                "it is not known where the scheduler is: give `--scheduler tcp://HOST:8786` or"
+                " `--scheduler-file FILE`, or set `DASK_SCHEDULER_ADDRESS`"
+            )
+        for file in (self.scheduler_file, self.tls_ca_file, self.tls_cert, self.tls_key):
+            if file is not None and not Path(file).is_file():
+                raise UsageError(f"there is no file `{file}`")
+        return self
+
+    def _security(self) -> Any:  # noqa: ANN401 (of Dask)
+        files = {"ca_file": self.tls_ca_file, "client_cert": self.tls_cert, "client_key": self.tls_key}
+        given = {f"tls_{name}": str(file) for name, file in files.items() if file is not None}
+        if not given:
+            return None
+        from distributed import Security
+
+        return Security(require_encryption=True, **given)
+
+
+class Connection:
+    """A connection that is made anew when it is lost.
+
+    Parameters
+    ----------
+    cluster
+        To where.
+
+    Attributes
+    ----------
+    workers
+        Threads of each worker, by address, as far as is known.
+
+    Raises
+    ------
+    HostError
+        If there is no scheduler.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._client: Client | None = None
+        self._lost_s: float | None = None
+        self._tried_s = 0.0
+        self.workers: dict[str, int] = {}
+        try:
+            self._begin(_CONNECT_S)
+        except (OSError, ValueError) as error:
+            raise HostError(f"cannot reach {cluster}: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    @property
+    def note(self) -> str:
+        """What is the matter with the cluster; empty if nothing."""
+        if self._lost_s is not None:
+            return f"no scheduler for {time.monotonic() - self._lost_s:.0f} s"
+        return "" if self.workers else "no workers yet"
+
+    def look(self) -> bool:
+        """See to it that there is a connection; ``False`` if what was sent is lost with the one before.
+
+        Raises
+        ------
+        HostError
+            If there has been none for too long.
+        """
+        now = time.monotonic()
+        if self._client is not None:
+            if self._client.status == "running" and now - self._answered_s < _UNANSWERED_S:
+                self._ask(now)
+                return True
+            self._end()
+            self._lost_s = now
+            return False
+        if now - self._tried_s < _LOOK_S:
+            return True
+        self._tried_s = now
+        assert self._lost_s is not None
+        try:
+            self._begin(_RETRY_S)
+        except (OSError, ValueError) as error:
+            if now - self._lost_s > self._cluster.patience_s:
+                raise HostError(
+                    f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; the same request"
+                    " goes on when there is one"
+                ) from error
+        return True
+
+    @property
+    def up(self) -> bool:
+        """Whether there is a connection."""
+        return self._client is not None
+
+    def map(
+        self,
+        function: Any,  # noqa: ANN401 (whatever Dask takes)
+        requests: Sequence[str],
+        keys: Sequence[str],
+        files: Mapping[str, bytes],
+        allowed: Sequence[str],
+    ) -> list[Future[Any]]:
+        """Send tasks: a named function with a request each, and the files that all of them need.
+
+        If workers are named as ``allowed``, to these alone.
+        """
+        assert self._client is not None
+        more: dict[str, Any] = {}
+        if files:
+            # As a task, for what is scattered is lost with its worker.
+            named = sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
+            more["files"] = self._client.submit(dict, dict(files), key=f"files-{named}")
+        futures: list[Future[Any]] = self._client.map(
+            function, list(requests), key=list(keys), workers=list(allowed) or None, retries=0, **more
+        )
+        self._ended.update(futures)
+        return futures
+
+    def ended(self) -> Iterator[tuple[str, Any]]:
+        """Key and result of each task that has ended: its exception if it raised one, ``None`` if lost."""
+        if self._client is None:
+            return
+        for future, result in self._ended.next_batch(block=False):
+            if future.status == "finished":
+                yield future.key, result
+            elif future.status == "error":
+                error = result[1] if isinstance(result, tuple) else result
+                yield future.key, error if isinstance(error, Exception) else RuntimeError(str(error))
+            else:
+                yield future.key, None
+
+    def cancel(self, futures: Sequence[Future[Any]]) -> None:
+        """Have tasks forgotten, and not begun if they are not."""
+        if self._client is not None:
+            with suppress(Exception):
+                self._client.cancel(list(futures), asynchronous=False)
+
+    def lacking(self) -> dict[str, str]:
+        """By address, the workers that have no aqmlab, with what would be right."""
+        assert self._client is not None
+        found = self._client.run(importlib.metadata.version, "aqmlab", on_error="return")
+        own = importlib.metadata.version("aqmlab")
+        return {
+            address: f"it has no aqmlab; install aqmlab {own} there"
+            for address, version in found.items()
+            if not isinstance(version, str)
+        }
+
+    def _begin(self, timeout_s: float) -> None:
+        from distributed import as_completed
+
+        client = self._cluster.client(timeout_s)
+        self.workers = dict(client.nthreads())
+        self._ended = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
+        self._client, self._lost_s = client, None
+        self._asked: concurrent.futures.Future[Any] | None = None
+        self._answered_s = self._asked_s = time.monotonic()
+
+    def _ask(self, now: float) -> None:
+        """Ask which workers there are, and take the answer when it comes."""
+        assert self._client is not None
+        if self._asked is not None and self._asked.done():
+            with suppress(Exception):
+                self.workers = dict(self._asked.result())
+                self._answered_s = now
+            self._asked = None
+        if self._asked is None and now - self._asked_s >= _LOOK_S:
+            self._asked_s = now
+            loop = self._client.loop.asyncio_loop
+            self._asked = asyncio.run_coroutine_threadsafe(self._client.scheduler.ncores(), loop)
+
+    def _end(self) -> None:
+        client, self._client = self._client, None
+        self.workers = {}
+        if client is not None:
+            with suppress(Exception):
+                client.close(timeout=_CLOSE_S)
+
+
+def _configured() -> str | None:
+    """The address of the scheduler by Dask's configuration, which has environment variables in it."""
+    import dask
+
+    found: str | None = dask.config.get("scheduler-address", None)
+    return found
+
+
+__all__ = ["Cluster", "Connection"]

@@ -1,0 +1,76 @@
+"""The files that a scenario names: lists of connections and of packets beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any
+
+from aqmlab.errors import HostError, UsageError
+
+MOST_BYTES = 64 << 20
+"""What the files of a scenario may have together, to be sent to a cluster."""
+
+_NONE: Mapping[str, bytes] = MappingProxyType({})
+_MAY_NAME = re.compile(r"\bfile\b")
+
+
+@lru_cache(maxsize=4)
+def named_files(toml: str, file_name: str) -> Mapping[str, bytes]:
+    """The content of the files that a scenario names, by their names as it has them.
+
+    Parameters
+    ----------
+    toml
+        The scenario's text.
+    file_name
+        Where it came from: they are beside it.
+
+    Raises
+    ------
+    UsageError
+        If one of them would not be beside it elsewhere, or they are too large to be sent.
+    HostError
+        If one of them cannot be read.
+    """
+    if not _MAY_NAME.search(toml):
+        return _NONE
+    from aqmlab import _core
+
+    plans = json.loads(_core.plan(toml, file_name))
+    found = {}
+    for name in sorted(set(_names(plans))):
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            raise UsageError(
+                f"`{file_name}` names the file `{name}`, which cannot be sent to a cluster: put it beside the"
+                " scenario, or below, and name it so"
+            )
+        try:
+            found[name] = (Path(file_name).parent / name).read_bytes()
+        except OSError as error:
+            raise HostError(f"cannot read `{Path(file_name).parent / name}`: {error.strerror}") from error
+    size = sum(map(len, found.values()))
+    if size > MOST_BYTES:
+        raise UsageError(
+            f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB are sent to"
+            " a cluster: make them smaller, or use `--shard` where they lie"
+        )
+    return found
+
+
+def _names(plan: Any) -> list[str]:  # noqa: ANN401 (JSON of any shape)
+    """What stands under ``file`` beside a digest, at any depth."""
+    if isinstance(plan, dict):
+        own = [plan["file"]] if isinstance(plan.get("file"), str) and "digest" in plan else []
+        return own + [name for value in plan.values() for name in _names(value)]
+    if isinstance(plan, list):
+        return [name for value in plan for name in _names(value)]
+    return []
+
+
+__all__ = ["MOST_BYTES", "named_files"]

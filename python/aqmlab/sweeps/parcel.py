@@ -1,0 +1,93 @@
+"""Recordings on their way from a worker without access to the store: files by name, and what stays behind.
+
+A *summary* is a recording without the tables of single flows, packets and requests over time. Its manifest
+lists these under ``left_behind`` instead of ``tables``; whatever else it says stays the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from aqmlab.errors import unknown
+from aqmlab.integrity import read_json, sealed
+from aqmlab.metrics import all_metrics
+
+Bring = Literal["summaries", "recordings"]
+"""How much of a recording is sent back to where there is no shared store."""
+
+SUMMARIES: Bring = "summaries"
+RECORDINGS: Bring = "recordings"
+COURSES = ("flow_series", "packets", "requests", "trace")
+"""The tables that a summary is without."""
+
+_MANIFEST = "manifest.json"
+_TABLE = ".parquet"
+_OF_A_PART = re.compile(r"\b(from|until|window)\b")
+"""Words by which a claim asks for a part of a run."""
+
+
+def chosen(word: str) -> Bring:
+    """What a word means.
+
+    Raises
+    ------
+    UsageError
+        If it means nothing.
+    """
+    for known in (SUMMARIES, RECORDINGS):
+        if word == known:
+            return known
+    raise unknown("choice", word, (SUMMARIES, RECORDINGS))
+
+
+def packed(recording: Path, bring: Bring) -> dict[str, bytes]:
+    """The files of a recording by name, or those of its summary."""
+    if bring == RECORDINGS:
+        return {file.name: file.read_bytes() for file in sorted(recording.iterdir())}
+    about = read_json(recording / _MANIFEST)
+    tables = {name: facts for name, facts in about["tables"].items() if name not in COURSES}
+    left = {name: facts for name, facts in about["tables"].items() if name in COURSES}
+    files = {f"{name}{_TABLE}": (recording / f"{name}{_TABLE}").read_bytes() for name in tables}
+    return {**files, _MANIFEST: sealed({**about, "tables": tables, "left_behind": left}).encode()}
+
+
+def unpack(files: Mapping[str, bytes], directory: Path) -> None:
+    """Write the files into a new directory, on the disk before it returns.
+
+    Raises
+    ------
+    OSError
+        If they cannot be written.
+    """
+    directory.mkdir()
+    for name, content in files.items():
+        if Path(name).name != name:
+            raise ValueError(f"`{name}` is no name of a file")
+        with (directory / name).open("xb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+
+
+def enough(about: Mapping[str, Any], bring: Bring) -> Bring:
+    """What has to be brought so that the tables and claims of a scenario can be computed.
+
+    Parameters
+    ----------
+    about
+        The scenario's ``metrics`` and ``claims``.
+    bring
+        What is asked for.
+    """
+    text = json.dumps([about["metrics"], about["claims"]])
+    named = set(re.findall(r"\w+", text))
+    from_samples = any(metric.from_samples and metric.name in named for metric in all_metrics())
+    return RECORDINGS if from_samples or _OF_A_PART.search(text) else bring
+
+
+__all__ = ["COURSES", "RECORDINGS", "SUMMARIES", "Bring", "chosen", "enough", "packed", "unpack"]

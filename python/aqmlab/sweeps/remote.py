@@ -1,0 +1,162 @@
+"""What a worker of a Dask cluster does: the one function that tasks name, and what it answers.
+
+A request is JSON text. The run is done in a process of its own (:mod:`aqmlab.sweeps.process`), so that a
+crash, a run without end or one that outgrows its memory costs that process and not Dask's worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import HostError
+from aqmlab.experiment import SHARE_OF_MEMORY, memory_cap
+from aqmlab.sweeps.parcel import packed
+from aqmlab.sweeps.process import Keeper
+from aqmlab.sweeps.store import Store
+
+REFUSED = "refused"
+"""The status of a run that this worker must not do."""
+
+_IDLE_S = 60.0
+"""How long a process waits for the next request."""
+_here = threading.local()
+"""Its ``keeper`` is the process of the thread, with the directory of the store that it serves."""
+
+
+def versions() -> dict[str, str]:
+    """What must be the same here and where the request comes from."""
+    from aqmlab import _core
+
+    return {"aqmlab": _core.__version__, "results version": str(_core.RESULTS_VERSION)}
+
+
+def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
+    """Do a run.
+
+    Parameters
+    ----------
+    request
+        JSON: ``task``, ``versions``, ``store``, ``token``, ``bring``, ``replace``, ``silence_s``.
+    files
+        By name, those that the scenario names.
+
+    Returns
+    -------
+    dict
+        ``answer``, as the process gave it; ``worker``, the address of this one; ``files`` of the recording by
+        name, if the store cannot be reached from here.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    asked = json.loads(request)
+    found = _differences(asked["versions"])
+    if found:
+        return {"answer": {"status": REFUSED, "cause": REFUSED, "reason": found}, "worker": worker.address}
+    scratch = Path(worker.local_directory) / "aqmlab"
+    try:
+        scratch.mkdir(exist_ok=True)
+        task = _with_files(asked["task"], files or {}, scratch)
+        shared = _is_shared(Path(asked["store"]), asked["token"])
+        store = Path(asked["store"]) if shared else _own_store(scratch)
+        answer = _keeper(store, asked["silence_s"]).answer(
+            {"task": task, "replace": asked["replace"], "memory_cap": _memory_cap(worker)}
+        )
+        return {
+            "answer": answer,
+            "worker": worker.address,
+            "files": None if shared else _taken(store, task["digest"], asked["bring"]),
+        }
+    except HostError as error:
+        return _unable(str(error), worker.address)
+    except OSError as error:
+        return _unable(f"cannot write `{scratch}`: {error.strerror or error}", worker.address)
+
+
+def _unable(reason: str, address: str) -> dict[str, Any]:
+    return {"answer": {"status": "machine", "cause": "machine", "reason": reason}, "worker": address}
+
+
+def _differences(needed: Mapping[str, str]) -> str:
+    """In what this worker differs from what is needed; empty if in nothing."""
+    own = versions()
+    other = [f"{name} {own.get(name, 'unknown')}" for name in needed if own.get(name) != needed[name]]
+    if not other:
+        return ""
+    right = ", ".join(f"{name} {version}" for name, version in needed.items())
+    return f"it has {', '.join(other)}; install what this sweep needs: {right}"
+
+
+def _is_shared(store: Path, token: Mapping[str, str]) -> bool:
+    """Whether the store's path leads here to the store that is meant: a file there proves it."""
+    with suppress(OSError):
+        return (store / "tmp" / token["file"]).read_text(encoding="ascii") == token["content"]
+    return False
+
+
+def _own_store(scratch: Path) -> Path:
+    """A store of this worker, in which recordings stay until they are sent back."""
+    store = scratch / "store"
+    return store if (store / "store.json").exists() else Store.made(store).path
+
+
+def _with_files(task: dict[str, Any], files: Mapping[str, bytes], scratch: Path) -> dict[str, Any]:
+    """The task, with its files beside where it says that the scenario is."""
+    if not files:
+        return task
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name}\n{len(content)}\n".encode() + content)
+    folder = scratch / f"files-{digest.hexdigest()[:16]}"
+    if not folder.exists():
+        half = folder.with_name(f"{folder.name}-{os.getpid()}-{threading.get_ident()}")
+        for name, content in files.items():
+            (half / name).parent.mkdir(parents=True, exist_ok=True)
+            (half / name).write_bytes(content)
+        try:
+            half.rename(folder)
+        except OSError:
+            # Another thread was first.
+            shutil.rmtree(half)
+    return {**task, "file_name": str(folder / Path(task["file_name"]).name)}
+
+
+def _keeper(store: Path, silence_s: float) -> Keeper:
+    """The process of this thread, for this store."""
+    known: tuple[Path, Keeper] | None = getattr(_here, "keeper", None)
+    if known is not None and known[0] == store:
+        return known[1]
+    if known is not None:
+        known[1].close()
+    keeper = Keeper(store, idle_s=_IDLE_S, silence_s=silence_s)
+    _here.keeper = (store, keeper)
+    return keeper
+
+
+def _taken(store: Path, digest: str, bring: Any) -> dict[str, bytes] | None:  # noqa: ANN401 (of JSON)
+    """The files of a recording, which is not kept here; ``None`` if there is none."""
+    recording = Store(store).path_of(digest)
+    if not recording.exists():
+        return None
+    try:
+        return packed(recording, bring)
+    finally:
+        shutil.rmtree(recording, ignore_errors=True)
+
+
+def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
+    """Bytes that a run may take, so that one for each thread leaves a fifth of the worker's memory."""
+    limit = worker.memory_manager.memory_limit
+    threads: int = worker.state.nthreads
+    return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)
+
+
+__all__ = ["REFUSED", "attempt", "versions"]

@@ -1,0 +1,155 @@
+"""A Dask cluster of real processes on this machine, which may be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 60
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+def hidden(directory: Path) -> list[str]:
+    """What is put before a command that is not to see what is in a directory; skips where that cannot be."""
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
+    try:
+        subprocess.run([*inside, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("user namespaces are not allowed here")
+    return [*inside, f'mount -t tmpfs none "{directory}"; exec "$@"', "sh"]
+
+
+class DaskProcesses:
+    """A scheduler and workers, each a process with a file for its words.
+
+    Parameters
+    ----------
+    folder
+        Where these files and the workers' scratch directories are.
+    environment
+        Variables of all of them.
+    options
+        Of the scheduler and of the workers: ``["--tls-ca-file", ...]``.
+    """
+
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, options: Sequence[str] = ()
+    ) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.address = f"{'tls' if options else 'tcp'}://127.0.0.1:{free_port()}"
+        self.file = folder / "scheduler.json"
+        self._options = list(options)
+        self._environment = os.environ | {
+            "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
+            # What waits for a machine that does not answer waits less long than on a real cluster.
+            "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
+            **(environment or {}),
+        }
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self._started = 0
+
+    def start_scheduler(self) -> None:
+        self.file.unlink(missing_ok=True)
+        host, _, port = self.address.rpartition("/")[2].partition(":")
+        words = ["scheduler", "--host", f"{self.address.partition(':')[0]}://{host}", "--port", port]
+        self.scheduler = self._start([*words, "--no-dashboard", "--scheduler-file", str(self.file)])
+        self.wait_until(self.file.exists)
+
+    def start_worker(
+        self,
+        *,
+        nanny: bool = False,
+        before: Sequence[str] = (),
+        address: str = "",
+        preexec: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        scratch = self.folder / f"scratch-{self._started}"
+        words = ["worker", address or self.address, "--nthreads", "1", "--no-dashboard"]
+        words += ["--nanny" if nanny else "--no-nanny", "--local-directory", str(scratch)]
+        worker = self._start(words, before, preexec, environment)
+        self.workers.append(worker)
+        return worker
+
+    def words(self) -> str:
+        """What they all have said."""
+        return "\n".join(file.read_text(errors="replace") for file in sorted(self.folder.glob("*.log")))
+
+    def wait_workers(self, count: int) -> None:
+        """Wait until so many workers have come to the scheduler."""
+        self.wait_until(lambda: self.words().count("Registered to:") >= count)
+
+    def wait_until(self, true: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
+        until = time.monotonic() + patience_s
+        while not true():
+            assert time.monotonic() < until, self.words()[-3000:]
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        processes = [*self.workers, *([self.scheduler] if self.scheduler else [])]
+        for process in processes:
+            end_group(process)
+
+    def _start(
+        self,
+        words: Sequence[str],
+        before: Sequence[str] = (),
+        preexec: Callable[[], None] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        self._started += 1
+        with (self.folder / f"{self._started:02}-{words[0]}.log").open("wb") as log:
+            return subprocess.Popen(
+                [*before, sys.executable, "-m", "dask", *words, *self._options],
+                stdout=log,
+                stderr=log,
+                env={**self._environment, **(environment or {})},
+                # Of its own group: a nanny's worker ends with it.
+                start_new_session=True,
+                preexec_fn=preexec,  # noqa: PLW1509 (a limit, and nothing else)
+            )
+
+
+def end_group(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+    """End a process and its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+    process.wait()
+
+
+@contextmanager
+def dask_cluster(
+    folder: Path,
+    workers: int = 2,
+    *,
+    environment: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
+    before: Sequence[str] = (),
+) -> Iterator[DaskProcesses]:
+    """A scheduler and some workers, which end with the block."""
+    found = DaskProcesses(folder, environment, options)
+    try:
+        found.start_scheduler()
+        for _ in range(workers):
+            found.start_worker(before=before)
+        found.wait_workers(workers)
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,224 @@
+"""Sweeps on a Dask cluster: the same bytes as on this machine, whatever the workers see of the store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import tomli_w
+
+import aqmlab
+from aqmlab.paths import load_results
+from aqmlab.sweeps import remote
+from aqmlab.sweeps.parcel import COURSES
+from clustered import dask_cluster, hidden
+from sweeping import RUNS, left_over, manifests, tables, tiny
+
+pytest.importorskip("distributed", reason="the package distributed is not installed")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The directory of the sweep, done on this machine."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "tiny.toml").write_text(tomli_w.dumps(tiny()), encoding="utf-8")
+    sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)
+    sweep.wait()
+    return sweep.path
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two workers that see every store."""
+    with dask_cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def secluded(tmp_path_factory):
+    """Two workers that do not see the directory ``out_of_sight``."""
+    folder = tmp_path_factory.mktemp("secluded")
+    (folder / "unseen").mkdir()
+    with dask_cluster(folder / "cluster", before=hidden(folder / "unseen")) as found:
+        found.out_of_sight = folder / "unseen"
+        yield found
+
+
+@pytest.fixture
+def scenario(undisturbed):
+    return undisturbed / "scenario.toml"
+
+
+def swept(where, store, scenario, **more):
+    sweep = aqmlab.sweep(scenario, store=store, executor=where, report=False, **more)
+    sweep.wait()
+    return sweep
+
+
+def test_workers_that_see_the_store_leave_there_what_local_ones_do(cluster, scenario, undisturbed, tmp_path):
+    sweep = swept(aqmlab.Cluster(cluster.address), tmp_path / "store", scenario)
+    assert sweep.workers == 2
+    assert sweep.progress.runs_done == RUNS
+    assert sweep.remarks == ()
+    assert tables(sweep.path) == tables(undisturbed)
+    assert manifests(tmp_path / "store") == manifests(undisturbed.parent.parent)
+
+
+def test_what_is_there_is_not_done_again(cluster, scenario, tmp_path):
+    first = swept(aqmlab.Cluster(cluster.address), tmp_path / "store", scenario, runs=1)
+    again = swept(aqmlab.Cluster(cluster.address), tmp_path / "store", scenario, runs=2)
+    assert (first.progress.runs_done, again.progress.runs_present, again.progress.runs_done) == (8, 8, 8)
+
+
+def test_the_command_takes_an_address_a_file_or_the_environment(cluster, scenario, tmp_path):
+    def command(store, *options, **environment):
+        words = [sys.executable, "-m", "aqmlab", "sweep", str(scenario), "--no-report", "--runs", "1"]
+        done = subprocess.run(
+            [*words, "--store", str(store), "--executor", "dask", *options],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=os.environ | environment,
+        )
+        assert done.returncode == 0, done.stderr
+        (path,) = (store / "sweeps").iterdir()
+        return tables(path)
+
+    here = tables(swept("local", tmp_path / "here", scenario, runs=1).path)
+    assert command(tmp_path / "a", "--scheduler", cluster.address) == here
+    assert command(tmp_path / "b", "--scheduler-file", str(cluster.file)) == here
+    assert command(tmp_path / "c", DASK_SCHEDULER_ADDRESS=cluster.address) == here
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "`--scheduler` is of a Dask cluster; add `--executor dask`"),
+        (["--executor", "dask"], "give `--scheduler tcp://HOST:8786`"),
+        (["--executor", "dusk"], "there is no executor `dusk`; did you mean `dask`?"),
+        (["--executor", "dask", "--scheduler", "tcp://a:1", "--bring", "all"], "there is no choice `all`"),
+        (["--executor", "dask", "--scheduler", "tcp://a:1", "--tls-key", "/no/key"], "no file `/no/key`"),
+        (["--executor", "dask", "--scheduler", "tcp://a:1", "--scheduler-file", "x"], "give one of them"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(scenario, tmp_path, options, message):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "aqmlab",
+            "sweep",
+            str(scenario),
+            "--store",
+            str(tmp_path / "store"),
+            *options,
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith("DASK")},
+    )
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("aqmlab.sweeps.connection._CONNECT_S", 0.5)
+    with pytest.raises(aqmlab.HostError, match=r"cannot reach the scheduler `tcp://127.0.0.1:1`"):
+        swept(aqmlab.Cluster("tcp://127.0.0.1:1"), tmp_path / "store", tiny())
+
+
+def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(secluded, scenario, undisturbed):
+    store = secluded.out_of_sight / "summaries"
+    sweep = swept(aqmlab.Cluster(secluded.address), store, scenario)
+    assert sweep.remarks == (f"{RUNS} runs came back as summaries: the workers do not see `{store}`",)
+    assert tables(sweep.path) == tables(undisturbed)
+    whole = manifests(undisturbed.parent.parent)
+    assert manifests(store) == {
+        run: {name: digest for name, digest in of.items() if name not in COURSES} for run, of in whole.items()
+    }
+    assert any("flow_series" in of for of in whole.values())
+    assert left_over(store) == []
+    results = load_results(sweep.path)
+    assert results.damage() is None
+    (run, *_) = results.runs(results.cells[0])
+    with pytest.raises(aqmlab.RecordingError, match="`flow_series` was not brought from the cluster"):
+        run.file("flow_series")
+    # Whole recordings take the place of summaries, and nothing is done again for summaries.
+    again = swept(aqmlab.Cluster(secluded.address), store, scenario)
+    assert again.progress.runs_done == 0
+    brought = swept(aqmlab.Cluster(secluded.address, bring="recordings"), store, scenario)
+    assert brought.progress.runs_done == RUNS
+    assert manifests(store) == whole
+    assert tables(brought.path) == tables(undisturbed)
+
+
+def test_merging_prefers_whole_recordings_to_summaries(secluded, scenario, undisturbed):
+    store = secluded.out_of_sight / "part"
+    swept(aqmlab.Cluster(secluded.address), store, scenario, runs=1)
+    whole = manifests(undisturbed.parent.parent)
+    into = secluded.out_of_sight / "merged"
+    merged = aqmlab.merge([store], into, report=False)
+    assert (merged.added, merged.present) == (8, 0)
+    merged = aqmlab.merge([undisturbed.parent.parent], into, report=False)
+    assert (merged.added, merged.present) == (RUNS, 0)
+    merged = aqmlab.merge([store], into, report=False)
+    assert (merged.added, merged.present) == (0, 8)
+    assert manifests(into) == whole
+
+
+def test_files_that_a_scenario_names_are_carried(secluded):
+    folder = secluded.out_of_sight / "traced"
+    (folder / "lists").mkdir(parents=True)
+    (folder / "lists" / "web.csv").write_text(
+        "start_s,request_bytes,response_bytes\n0.1,500,20000\n0.2,400,9000\n"
+    )
+    traced = tiny(runs=1, claim=[], sweep={"topology.rate": ["2Mbit", "4Mbit"]})
+    traced["traffic"] = [{"name": "web", "kind": "trace", "rtt": "30ms", "file": "lists/web.csv"}]
+    (folder / "traced.toml").write_text(tomli_w.dumps(traced))
+    here = swept("local", folder / "here", folder / "traced.toml")
+    there = swept(aqmlab.Cluster(secluded.address), folder / "there", folder / "traced.toml")
+    assert there.progress.runs_done == 4
+    assert tables(there.path) == tables(here.path)
+    traced["traffic"][0]["file"] = str(folder / "lists" / "web.csv")
+    (folder / "absolute.toml").write_text(tomli_w.dumps(traced))
+    with pytest.raises(
+        aqmlab.UsageError, match="which cannot be sent to a cluster: put it beside the scenario"
+    ):
+        swept(aqmlab.Cluster(secluded.address), folder / "there", folder / "absolute.toml", force=True)
+
+
+def test_a_task_names_a_function_and_no_code():
+    """What Dask pickles of a task is the function's name, not its code."""
+    from distributed.protocol.pickle import dumps
+
+    pickled = dumps(remote.attempt)
+    assert b"aqmlab.sweeps.remote" in pickled
+    assert len(pickled) < 100
+
+
+def test_a_worker_of_another_version_is_refused_by_name(scenario, undisturbed, tmp_path):
+    (tmp_path / "shim").mkdir()
+    (tmp_path / "shim" / "sitecustomize.py").write_text(
+        "from aqmlab.sweeps import remote\n"
+        "remote.versions = lambda: {'aqmlab': '0.0.9', 'results version': '3'}\n"
+    )
+    needed = ", ".join(f"{name} {version}" for name, version in remote.versions().items())
+    with dask_cluster(tmp_path / "cluster", workers=0) as found:
+        found.start_worker(environment={"PYTHONPATH": str(tmp_path / "shim")})
+        found.wait_workers(1)
+        with pytest.raises(aqmlab.HostError) as refused:
+            swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
+        assert "no worker of the scheduler" in str(refused.value)
+        assert f"it has aqmlab 0.0.9, results version 3; install what this sweep needs: {needed}" in str(
+            refused.value
+        )
+        found.start_worker()
+        found.wait_workers(2)
+        sweep = swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
+    (remark,) = sweep.remarks
+    assert remark.startswith("worker tcp://127.0.0.1:")
+    assert "did no runs: it has aqmlab 0.0.9" in remark
+    assert tables(sweep.path) == tables(undisturbed)
