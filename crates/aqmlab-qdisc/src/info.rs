@@ -1,5 +1,7 @@
 //! What there is to know of a discipline without a packet type: its names, its parameters, how they are resolved.
 
+use alloc::vec::Vec;
+
 use aqmlab_params::{Param, ParamError, Settings, Value};
 
 use crate::LinkContext;
@@ -94,4 +96,8 @@ pub struct Info {
     pub presets: &'static [Preset],
     /// From what is given to effective parameters.
     pub resolve: Resolve,
+    /// With what the contract kit and other tests try it, each with a label: what it must be given, a buffer that a script of
+    /// the kit can fill, and values with which its law reacts within a few hundred packets. The first is tried with every
+    /// preset and every word of a choice.
+    pub samples: fn() -> Vec<(&'static str, Settings)>,
 }

@@ -42,6 +42,25 @@ pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     ..LIMIT_RULE
 };
 
+/// What a scenario gives.
+pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in values {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    settings
+}
+
+/// The one sample of a discipline: a buffer that a script of the contract kit can fill, and `values`.
+pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Settings)> {
+    let mut settings = given(values);
+    settings.set(SAMPLE_LIMIT.0, SAMPLE_LIMIT.1, Origin::Given);
+    alloc::vec![("", settings)]
+}
+
+/// The buffer of samples.
+pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
+
 /// `given` in the table's order with defaults for what is missing.
 pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
     let mut all = Settings::defaults(table);

@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket, Variant, check_entry};
-use aqmlab_qdisc::{Backlog, Cause, Ecn, Info, LawSamples, Limit, Observer, Packet, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{
+    Backlog, Cause, Dscp, Ecn, Entry, Info, LawSamples, Limit, Observer, Packet, Qdisc, Reason, Registry,
+};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
 /// Random scripts for each discipline and preset; the long lane runs more.
@@ -28,8 +32,54 @@ fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
             // All but the deadlines of shapers, of which there is none among these.
             let unchecked: Vec<_> = Item::ALL.into_iter().filter(|i| checks.of(*i) == 0).collect();
             assert_eq!(unchecked, [Item::Deadline], "{}", variant.label);
+            let idle = variant.idle(&entry.info, &checks);
+            assert_eq!(idle, None, "{} {}: {checks:?}", entry.info.name, variant.label);
         }
     }
+}
+
+/// Does something with each registered discipline in each of its variants.
+fn each_subject(mut check: impl FnMut(&str, &Subject<'_>)) {
+    for entry in Registry::<TestPacket>::builtin().iter() {
+        for variant in contract::presets(&entry.info) {
+            let effective = (entry.info.resolve)(&variant.settings, &LINK).unwrap();
+            let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
+                Box::new((entry.build)(&effective, &LINK, draws).unwrap())
+            };
+            let draws = Stream::new(1, "contract/draws");
+            let subject = Subject { make: &make, draws, limit: None, shaper: false, rate: LINK.rate };
+            check(&format!("{} {}", entry.info.name, variant.label), &subject);
+        }
+    }
+}
+
+#[test]
+fn each_decision_of_each_discipline_has_a_draw_of_its_own() {
+    let mut pairs = 0;
+    each_subject(|label, subject| {
+        for seed in 0..2 {
+            let looked_at = contract::check_draws(subject, &contract::script_for(subject, seed));
+            pairs += looked_at.unwrap_or_else(|e| panic!("{label}: {e}"));
+        }
+    });
+    assert!(pairs > 50, "{pairs} pairs of decisions were compared");
+}
+
+#[test]
+fn no_discipline_catches_up_step_by_step() {
+    each_subject(|label, subject| {
+        for seed in 0..2 {
+            let script = contract::script_for(subject, seed);
+            contract::check_work(subject, &script, &clock()).unwrap_or_else(|e| panic!("{label}: {e}"));
+        }
+    });
+}
+
+/// Nanoseconds since it was made.
+fn clock() -> impl Fn() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "it measures this process, and no result depends on it")]
+    let start = std::time::Instant::now();
+    move || start.elapsed().as_nanos() as u64
 }
 
 #[test]
@@ -107,6 +157,8 @@ enum Fault {
     HoldsBack,
     SettledYetLastInFirstOut,
     SettledYetDropsTheHead,
+    SettledYetDropsWhatLeaves,
+    SettledYetReMarks,
 }
 
 struct Broken {
@@ -155,7 +207,7 @@ impl Qdisc<TestPacket> for Broken {
         }
     }
 
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Observer<TestPacket>) -> Option<TestPacket> {
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<TestPacket>) -> Option<TestPacket> {
         self.calls += 1;
         let holds = matches!(
             self.fault,
@@ -165,8 +217,19 @@ impl Qdisc<TestPacket> for Broken {
             None
         } else if self.fault == Fault::SettledYetLastInFirstOut {
             self.waiting.pop_back()
-        } else {
+        } else if self.fault == Fault::SettledYetDropsWhatLeaves && self.calls.is_multiple_of(5) {
+            // What it has seen of departures decides on one of them.
+            self.waiting
+                .pop_front()
+                .into_iter()
+                .for_each(|pkt| obs.dropped(now, pkt, Cause::of(Reason::Early)));
             self.waiting.pop_front()
+        } else {
+            let mut pkt = self.waiting.pop_front();
+            if self.fault == Fault::SettledYetReMarks {
+                pkt.iter_mut().for_each(|pkt| pkt.set_dscp(Dscp(1)));
+            }
+            pkt
         }
     }
 
@@ -183,7 +246,14 @@ impl Qdisc<TestPacket> for Broken {
     }
 
     fn settles_at_enqueue(&self) -> bool {
-        matches!(self.fault, Fault::None | Fault::SettledYetLastInFirstOut | Fault::SettledYetDropsTheHead)
+        matches!(
+            self.fault,
+            Fault::None
+                | Fault::SettledYetLastInFirstOut
+                | Fault::SettledYetDropsTheHead
+                | Fault::SettledYetDropsWhatLeaves
+                | Fault::SettledYetReMarks
+        )
     }
 
     fn backlog(&self) -> Backlog {
@@ -202,12 +272,13 @@ impl Qdisc<TestPacket> for Broken {
 /// The items that the kit names over many seeds.
 fn caught(fault: Fault, shaper: bool) -> Vec<Item> {
     let runs = Arc::new(AtomicU64::new(0));
-    let make = || -> Box<dyn Qdisc<TestPacket>> {
+    let make = |_| -> Box<dyn Qdisc<TestPacket>> {
         Box::new(Broken { fault, waiting: VecDeque::new(), calls: 0, runs: Arc::clone(&runs) })
     };
     let packets = if fault == Fault::ScansTheQueue { 1000 } else { LIMIT };
     let limit = Some(Limit::Packets(Packets::new(packets)));
-    let subject = Subject { make: &make, limit, shaper, rate: LINK.rate };
+    let draws = Stream::new(1, "unused");
+    let subject = Subject { make: &make, draws, limit, shaper, rate: LINK.rate };
     (0..20)
         .filter_map(|seed| contract::check(&subject, &contract::script(seed)).err())
         .map(|v| v.item)
@@ -233,6 +304,8 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
         (Fault::HoldsBack, false, Item::Replay),
         (Fault::SettledYetLastInFirstOut, false, Item::Replay),
         (Fault::SettledYetDropsTheHead, false, Item::Replay),
+        (Fault::SettledYetDropsWhatLeaves, false, Item::Replay),
+        (Fault::SettledYetReMarks, false, Item::Replay),
     ] {
         let items = caught(fault, shaper);
         assert!(!items.is_empty(), "{fault:?} was not caught");
@@ -243,14 +316,161 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
 
 #[test]
 fn a_failing_script_is_shortened_to_what_shows_the_fault() {
-    let make = || -> Box<dyn Qdisc<TestPacket>> {
+    let make = |_| -> Box<dyn Qdisc<TestPacket>> {
         let (waiting, runs) = (VecDeque::new(), Arc::new(AtomicU64::new(0)));
         Box::new(Broken { fault: Fault::LosesSilently, waiting, calls: 0, runs })
     };
-    let subject = Subject { make: &make, limit: None, shaper: false, rate: LINK.rate };
+    let draws = Stream::new(1, "unused");
+    let subject = Subject { make: &make, draws, limit: None, shaper: false, rate: LINK.rate };
     let fails = |s: &[contract::Operation]| contract::check(&subject, s).is_err();
     let seed = (0..).find(|&seed| fails(&contract::script(seed))).unwrap();
     let short = contract::shrink(&contract::script(seed), fails);
-    // The fifth call must be an arrival: five operations, each of them a call.
-    assert_eq!(short.len(), 5, "{short:?}");
+    // The fifth call must be an arrival; pauses, which are cut into calls, may save operations.
+    assert!(short.len() <= 5, "{short:?}");
+    assert!(matches!(short.last(), Some(contract::Operation::Arrive { .. })), "{short:?}");
+}
+
+/// What is wrong with a law that samples its queue, sees departures and draws at arrivals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Slip {
+    None,
+    /// The draw of an arrival has the number of the next departure.
+    DrawsByDepartures,
+    /// At the instant of an update the packet comes first.
+    UpdatesAfterThePacket,
+    /// Each update that was missed is made.
+    UpdatesOneByOne,
+}
+
+/// PIE in little: the probability moves by the time that the last packet to leave has waited.
+struct Sampled {
+    slip: Slip,
+    waiting: VecDeque<TestPacket>,
+    draws: Stream,
+    arrivals: u64,
+    departures: u64,
+    updates: u64,
+    p: f64,
+    waited_s: f64,
+}
+
+impl Sampled {
+    const PERIOD: Span = Span::ms(10);
+
+    fn catch_up(&mut self, now: Instant) {
+        let due = now.as_ns() / Self::PERIOD.as_ns() - self.updates;
+        self.updates += due;
+        let (steps, of) = if self.slip == Slip::UpdatesOneByOne { (due, 1) } else { (1, due) };
+        for _ in 0..steps {
+            let step = of as f64 * 0.125 * (self.waited_s - 0.015 + 1e-3 * self.waiting.len() as f64);
+            self.p = std::hint::black_box(self.p + step).clamp(0.0, 0.5);
+        }
+    }
+}
+
+impl Qdisc<TestPacket> for Sampled {
+    fn enqueue(&mut self, now: Instant, mut pkt: TestPacket, obs: &mut dyn Observer<TestPacket>) {
+        if self.slip != Slip::UpdatesAfterThePacket {
+            self.catch_up(now);
+        }
+        let by_departures = self.slip == Slip::DrawsByDepartures;
+        let number = if by_departures { self.departures } else { self.arrivals };
+        self.arrivals += 1;
+        let early = Cause::of(Reason::Early);
+        let chosen = aqmlab_random::unit_from_bits(self.draws.at(number)) < self.p;
+        if chosen && !pkt.ecn().is_capable() {
+            obs.dropped(now, pkt, early);
+        } else {
+            if chosen && pkt.ecn() != Ecn::Ce {
+                pkt.mark_ce();
+                obs.marked(now, &pkt, early);
+            }
+            self.waiting.push_back(pkt);
+        }
+        self.catch_up(now);
+    }
+    fn dequeue(&mut self, now: Instant, _: &mut dyn Observer<TestPacket>) -> Option<TestPacket> {
+        self.catch_up(now);
+        let pkt = self.waiting.pop_front()?;
+        self.departures += 1;
+        self.waited_s = now.saturating_since(aqmlab_qdisc::Arrived::arrived(&pkt)).as_secs_f64();
+        Some(pkt)
+    }
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+    fn rate_changed(&mut self, now: Instant, _: Rate) {
+        self.catch_up(now);
+    }
+    fn settles_at_enqueue(&self) -> bool {
+        true
+    }
+    fn backlog(&self) -> Backlog {
+        let bytes = self.waiting.iter().map(|p| p.wire_len()).sum::<Bytes>();
+        Backlog { packets: Packets::new(self.waiting.len() as u64), bytes }
+    }
+    fn observe(&self, now: Instant, out: &mut LawSamples) {
+        let mut law = Sampled { waiting: self.waiting.clone(), ..*self };
+        law.catch_up(now);
+        out.push(("p", law.p));
+    }
+}
+
+/// The first breach that 40 scripts, comparisons of draws and long pauses show.
+fn breach(slip: Slip) -> Option<(Item, String)> {
+    let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
+        let (arrivals, departures, updates) = (0, 0, 0);
+        let waiting = VecDeque::new();
+        Box::new(Sampled { slip, waiting, draws, arrivals, departures, updates, p: 0.0, waited_s: 0.0 })
+    };
+    let draws = Stream::new(1, "contract/draws");
+    let subject = Subject { make: &make, draws, limit: None, shaper: false, rate: LINK.rate };
+    (0..40).find_map(|seed| {
+        let script = contract::script_for(&subject, seed);
+        let checked = contract::check(&subject, &script).map(drop);
+        let drawn = || contract::check_draws(&subject, &script).map(drop);
+        let worked = || contract::check_work(&subject, &script, &clock());
+        let found = checked.and_then(|()| if seed < 10 { drawn().and_then(|()| worked()) } else { Ok(()) });
+        found.err().map(|v| (v.item, v.what))
+    })
+}
+
+#[test]
+fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
+    for (slip, item, words) in [
+        (Slip::DrawsByDepartures, Item::Replay, "one draw decides both"),
+        (Slip::UpdatesAfterThePacket, Item::CatchingUp, "more calls during a pause"),
+        (Slip::UpdatesOneByOne, Item::Bounded, "a step for each update"),
+    ] {
+        let (found, what) = breach(slip).unwrap_or_else(|| panic!("{slip:?} was not caught"));
+        assert_eq!(found, item, "{slip:?}: {what}");
+        assert!(what.contains(words), "{slip:?}: {what}");
+    }
+    assert_eq!(breach(Slip::None), None, "the law without a slip passes");
+}
+
+/// What the scripts have shown is not enough.
+#[test]
+fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
+    let registry = Registry::<TestPacket>::builtin();
+    let entry: &Entry<TestPacket> = registry.find("red").unwrap();
+    let variant =
+        contract::presets(&entry.info).into_iter().find(|v| v.label == "preset paper, ecn").unwrap();
+    let mut checks = Checks::default();
+    (checks.marks, checks.law_drops) = (1, 1);
+    assert_eq!(variant.idle(&entry.info, &checks), None);
+    checks.law_drops = 0;
+    assert_eq!(variant.idle(&entry.info, &checks), Some("the law has dropped nothing"));
+    checks.marks = 0;
+    assert_eq!(variant.idle(&entry.info, &checks), Some("ECN is on, and nothing was marked"));
+    // A threshold that no script comes up to.
+    let mut settings = variant.settings;
+    settings.set("min_th", Value::Size(Size::Packets(Packets::new(69))), Origin::Given);
+    settings.set("max_th", Value::Size(Size::Packets(Packets::new(70))), Origin::Given);
+    settings.set("w_q", Value::Number(1e-6), Origin::Given);
+    let out_of_reach = Variant { label: "out of reach".into(), settings };
+    let checks = (0..20).fold(Checks::default(), |sum, seed| {
+        sum.plus(check_entry(entry, &out_of_reach.settings, &LINK, seed).unwrap())
+    });
+    assert_eq!(out_of_reach.idle(&entry.info, &checks), Some("ECN is on, and nothing was marked"));
 }

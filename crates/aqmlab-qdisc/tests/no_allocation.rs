@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
-use aqmlab_qdisc::contract::{LINK, sample};
+use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::{
     Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped,
     registry::{Info, catalogue},
@@ -27,7 +27,7 @@ impl Observer<Stamped<Pkt>> for Lost {
 
 /// A port of its own, on whose link 1250 B take 1 ms.
 fn port(info: &Info, limit: u64) -> Port<Pkt> {
-    let mut given = sample(info);
+    let mut given = (info.samples)().remove(0).1;
     if info.params.iter().any(|p| p.name == "limit") {
         given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
     }

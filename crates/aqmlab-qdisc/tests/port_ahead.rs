@@ -2,7 +2,7 @@
 //! packet is foreseen to leave when it leaves, and all books and laws agree at any instant.
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_qdisc::contract::{LINK, sample};
+use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::{Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -46,7 +46,7 @@ fn arrival() -> impl Strategy<Value = Arrival> {
 
 fn port(name: &'static str) -> Port<Pkt> {
     let info = registry::info(name).expect("it is built in");
-    let mut given = sample(info);
+    let mut given = (info.samples)().remove(0).1;
     if info.params.iter().any(|p| p.name == "limit") {
         given.set("limit", Value::Size(Size::Packets(Packets::new(30))), Origin::Given);
     }

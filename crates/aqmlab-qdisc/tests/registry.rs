@@ -59,6 +59,7 @@ fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
             params: NO_PARAMS,
             presets: &[],
             resolve: as_given,
+            samples: || vec![("", Settings::default())],
         },
         build: Box::new(move |_, _, draws| {
             Ok(Discipline::Custom(Box::new(Coin { queue: VecDeque::new(), draws, forgets })))

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
+use aqmlab_random::Stream;
 use aqmlab_units::Rate;
 
 use super::TestPacket;
@@ -14,7 +15,7 @@ use crate::{Limit, Qdisc};
 pub enum Item {
     /// 1. Conservation.
     Conservation,
-    /// 2. Order of time: fates are told with the instant of the call.
+    /// 2. Order of time: fates are reported with the instant of the call.
     Time,
     /// 3. Liveness.
     Liveness,
@@ -59,41 +60,55 @@ impl Item {
             Item::Conservation => {
                 "calls after which arrived = left + dropped + backlog, in packets and bytes"
             }
-            Item::Time => "fates told with the instant of the call",
+            Item::Time => "fates reported with the instant of the call",
             Item::Liveness => "requests for a packet that got one, found none waiting, or led to a deadline",
             Item::Deadline => "deadlines of shapers that came after the call and were followed",
             Item::CatchingUp => "law states and fates that more calls during pauses did not change",
             Item::Bounded => "calls that looked at no more packets than allowed",
-            Item::Replay => "law states and fates repeated; marks of ECN-capable packets only; limits kept",
+            Item::Replay => {
+                "law states and fates repeated; marks of ECN-capable packets only; limits kept; a draw for each decision"
+            }
         }
     }
 }
 
-/// How often each item was checked.
+/// How often each item was checked, and how often the discipline acted meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Checks([u64; Item::ALL.len()]);
+pub struct Checks {
+    items: [u64; Item::ALL.len()],
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets that a law dropped.
+    pub law_drops: u64,
+}
 
 impl Checks {
-    /// So many checks of one item.
+    /// How often one item was checked.
     pub const fn of(&self, item: Item) -> u64 {
-        self.0[item as usize]
+        self.items[item as usize]
     }
 
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Checks) -> Checks {
-        Checks(core::array::from_fn(|i| self.0[i] + other.0[i]))
+        Checks {
+            items: core::array::from_fn(|i| self.items[i] + other.items[i]),
+            marks: self.marks + other.marks,
+            law_drops: self.law_drops + other.law_drops,
+        }
     }
 
     pub(super) const fn count(&mut self, item: Item, times: u64) {
-        self.0[item as usize] += times;
+        self.items[item as usize] += times;
     }
 }
 
 /// What is tested.
 pub struct Subject<'a> {
-    /// Makes a fresh instance, each time with the same stream of draws.
-    pub make: &'a dyn Fn() -> Box<dyn Qdisc<TestPacket>>,
+    /// Makes a fresh instance that draws from this stream.
+    pub make: &'a dyn Fn(Stream) -> Box<dyn Qdisc<TestPacket>>,
+    /// The stream of all runs but those that compare streams.
+    pub draws: Stream,
     /// The limit that its backlog must keep, if it has one.
     pub limit: Option<Limit>,
     /// Whether it may hold packets back: its deadlines are then followed. Else it must be work conserving.

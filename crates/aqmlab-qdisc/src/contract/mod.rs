@@ -15,8 +15,12 @@
 //!
 //! Each script runs four times: twice as it is (same calls, same outcome), once with `observe` called at
 //! many instants, once with every pause cut into pieces, so that a law which catches up lazily is compared
-//! with one that is woken often. A script that fails is shortened; the failure names the item of the
-//! contract, the seed and the calls that show it.
+//! with one that is woken often. Packets arrive at the very instants of updates, too. A script that fails is shortened;
+//! the failure names the item of the contract, the seed and the calls that show it.
+//!
+//! Two checks need more than one script or a clock, and are called apart: [`check_draws`] compares runs that draw from
+//! different streams, [`check_work`] measures calls after long pauses. Whether the scripts have made a discipline do what it
+//! is there for, [`Variant::idle`] says of all their checks together.
 
 mod checks;
 mod packet;
@@ -37,9 +41,9 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::{Entry, LinkContext, Qdisc, resolve};
 pub use checks::{Checks, Item, Subject, Violation};
 pub use packet::TestPacket;
-use run::{Disturbance, run};
+use run::{Disturbance, notified, run, time_after_pause, with_arrivals_at_updates};
 pub use script::{Operation, script, shrink};
-pub use variants::{Variant, presets, sample, words};
+pub use variants::{Variant, presets, words};
 
 /// A breach with all that is needed to see it again.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,7 +84,7 @@ pub const LINK: LinkContext = LinkContext {
 /// The first breach.
 pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Violation> {
     let (plain, mut checks) = run(subject, script, Disturbance::None)?;
-    for (how, item, told) in [
+    for (how, item, finding) in [
         (Disturbance::None, Item::Replay, "a second run of the same calls differs"),
         (Disturbance::Observed, Item::CatchingUp, "calling observe changes the outcome"),
         (Disturbance::Poked, Item::CatchingUp, "more calls during a pause change the outcome"),
@@ -90,23 +94,90 @@ pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Viol
         checks.count(item, (plain.law.len() + plain.fates.len()) as u64);
         let same = plain.law.iter().zip(&other.law).take_while(|(a, b)| a == b).count();
         if same < plain.law.len() {
-            let what =
-                format!("{told}: law {:?} against {:?}", values(&plain.law[same]), values(&other.law[same]));
+            let what = format!(
+                "{finding}: law {:?} against {:?}",
+                values(&plain.law[same]),
+                values(&other.law[same])
+            );
             return Err(Violation { item, operation: same, what });
         }
         if let Some((a, b)) = plain.fates.iter().zip(&other.fates).find(|(a, b)| a != b) {
             return Err(Violation {
                 item,
                 operation: script.len(),
-                what: format!("{told}: {a:?} against {b:?}"),
+                what: format!("{finding}: {a:?} against {b:?}"),
             });
         }
         if plain.fates.len() != other.fates.len() {
-            let what = format!("{told}: {} fates against {}", plain.fates.len(), other.fates.len());
+            let what = format!("{finding}: {} fates against {}", plain.fates.len(), other.fates.len());
             return Err(Violation { item, operation: script.len(), what });
         }
     }
     Ok(checks)
+}
+
+/// The script of `seed`, with arrivals at instants at which the subject's law changes by itself.
+pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
+    with_arrivals_at_updates(subject, &script(seed))
+}
+
+/// How many runs [`check_draws`] compares, and how many with one past are few.
+const RUNS: u64 = 128;
+const FEW: usize = 24;
+
+/// Item 7: each decision has a draw of its own. Runs `script` with many streams. Runs in which all packets so far have met the
+/// same fate have the same law, so that in them only its draw decides a packet's fate; where two packets in a row are then
+/// notified in exactly the same runs, one draw has decided both. Returns how many such pairs were looked at.
+///
+/// # Errors
+/// The first pair.
+pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, Violation> {
+    let streams = (0..RUNS).map(|run| Stream::indexed(run, "contract/draws", subject.draws.at(0)));
+    let mut runs = notified(subject, script, streams);
+    let packets = runs.iter().map(Vec::len).min().unwrap_or(0);
+    let (mut pairs, mut packet) = (0, 0);
+    while packet + 1 < packets && runs.len() >= FEW {
+        let in_how_many = |packet: usize| runs.iter().filter(|run| run[packet]).count();
+        let mixed = |packet| (3..=runs.len() - 3).contains(&in_how_many(packet));
+        if mixed(packet) && mixed(packet + 1) {
+            pairs += 1;
+            if runs.iter().all(|run| run[packet] == run[packet + 1]) {
+                let what = format!(
+                    "packets {packet} and {} meet one fate, notified or not, in each of {} runs with different draws: one \
+                     draw decides both",
+                    packet + 1,
+                    runs.len()
+                );
+                return Err(Violation { item: Item::Replay, operation: 0, what });
+            }
+        }
+        let fate = 2 * in_how_many(packet) > runs.len();
+        runs.retain(|run| run[packet] == fate);
+        packet += 1;
+    }
+    Ok(pairs)
+}
+
+/// Item 6 in time: `script`, then a pause, then an arrival, which must take no longer after thirty hours than after one.
+/// `clock` counts nanoseconds.
+///
+/// # Errors
+/// If it takes longer.
+pub fn check_work(
+    subject: &Subject<'_>,
+    script: &[Operation],
+    clock: &dyn Fn() -> u64,
+) -> Result<(), Violation> {
+    let after = |hours| time_after_pause(subject, script, Span::s(3600) * hours, clock);
+    let (short, long) = (after(1), after(30));
+    if long <= 8 * short + 50_000 {
+        return Ok(());
+    }
+    let what = format!(
+        "a call takes {short} ns after a pause of one hour and {long} ns after one of thirty: catching up takes a step for \
+         each update"
+    );
+    Err(Violation { item: Item::Bounded, operation: script.len(), what })
 }
 
 /// Resolves `given`, builds the discipline and checks the contract with the script and the draws of `seed`.
@@ -128,14 +199,15 @@ pub fn check_entry(
         script: Vec::new(),
     };
     let effective = (entry.info.resolve)(given, link).map_err(|e| refused(e.message))?;
-    let build = || (entry.build)(&effective, link, Stream::new(seed, "contract/draws"));
-    if let Err(e) = build() {
+    let draws = Stream::new(seed, "contract/draws");
+    let build = |draws| (entry.build)(&effective, link, draws);
+    if let Err(e) = build(draws) {
         return Err(refused(e.message));
     }
-    let make = || -> Box<dyn Qdisc<TestPacket>> { Box::new(build().expect("built a moment ago")) };
-    let subject =
-        Subject { make: &make, limit: resolve::limit(&effective).ok(), shaper: false, rate: link.rate };
-    let script = script(seed);
+    let make = |draws| -> Box<dyn Qdisc<TestPacket>> { Box::new(build(draws).expect("built a moment ago")) };
+    let limit = resolve::limit(&effective).ok();
+    let subject = Subject { make: &make, draws, limit, shaper: false, rate: link.rate };
+    let script = script_for(&subject, seed);
     let first = match check(&subject, &script) {
         Ok(checks) => return Ok(checks),
         Err(first) => first,

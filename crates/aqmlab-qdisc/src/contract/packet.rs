@@ -7,7 +7,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
 
-/// A packet that remembers how it was sent and counts how often anybody looks at a packet.
+/// A packet that remembers how it was sent and counts how often a packet is looked at.
 #[derive(Clone, Debug)]
 pub struct TestPacket {
     pub(super) number: usize,
@@ -16,7 +16,8 @@ pub struct TestPacket {
     pub(super) flow: u64,
     pub(super) ecn: Ecn,
     pub(super) sent_as: Ecn,
-    dscp: Dscp,
+    pub(super) dscp: Dscp,
+    pub(super) sent_with: Dscp,
     looks: Arc<AtomicUsize>,
 }
 
@@ -36,6 +37,7 @@ impl TestPacket {
             ecn,
             sent_as: ecn,
             dscp: Dscp(8 * (flow % 8) as u8),
+            sent_with: Dscp(8 * (flow % 8) as u8),
             looks: Arc::clone(looks),
         }
     }

@@ -7,17 +7,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
-use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc};
+use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
 /// Looks at packets that a call may always take, and those for each fate that it reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// How many deadlines in a row a shaper may let pass without giving a packet.
 const EMPTY_DEADLINES: usize = 64;
+/// How many arrivals a script gets at instants at which the law changes.
+const ARRIVALS_AT_UPDATES: u64 = 6;
+/// How often a time is measured.
+const TRIES: u32 = 5;
 
 /// What disturbs a run; a discipline must not notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +50,16 @@ pub(super) enum Fate {
     Marked(Cause),
 }
 
+impl Fate {
+    const fn by_law(self) -> bool {
+        match self {
+            Fate::Left => false,
+            Fate::Dropped(at) => matches!(at.reason, Reason::Early | Reason::Forced),
+            Fate::Marked(_) => true,
+        }
+    }
+}
+
 /// Where a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
@@ -58,11 +73,77 @@ pub(super) fn run(
     script: &[Operation],
     how: Disturbance,
 ) -> Result<(CallLog, Checks), Violation> {
-    let mut run = Run::new(subject, how);
+    let mut run = Run::new(subject, how, subject.draws);
     for (index, operation) in script.iter().enumerate() {
         run.operate(*operation).map_err(|(item, what)| Violation { item, operation: index, what })?;
     }
     Ok((run.witness.log, run.witness.checks))
+}
+
+/// Which packets each of a few runs of `script` drops by law or marks, one run for each of `streams`; the runs' other faults
+/// are not its affair.
+pub(super) fn notified(
+    subject: &Subject<'_>,
+    script: &[Operation],
+    streams: impl Iterator<Item = Stream>,
+) -> Vec<Vec<bool>> {
+    let of_run = |stream| {
+        let mut run = Run::new(subject, Disturbance::None, stream);
+        let _ = script.iter().try_for_each(|operation| run.operate(*operation));
+        let mut notified = alloc::vec![false; run.witness.places.len()];
+        for (_, number, fate) in &run.witness.log.fates {
+            notified[*number] |= fate.by_law();
+        }
+        notified
+    };
+    streams.map(of_run).collect()
+}
+
+/// `script` with an arrival at an instant at which the law changes by itself, in some of the pauses in which it does: an
+/// update that is due at t comes before the packet of t.
+pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
+    let mut run = Run::new(subject, Disturbance::None, subject.draws);
+    let (mut whole, mut added) = (Vec::new(), 0);
+    for (index, operation) in script.iter().enumerate() {
+        let mut operation = *operation;
+        if let Operation::Pass(span) = operation
+            && added < ARRIVALS_AT_UPDATES
+            && let Some(until) = run.next_change(span)
+        {
+            let ecn = if added % 2 == 0 { Ecn::NotEct } else { Ecn::Ect0 };
+            let arrival = Operation::Arrive { size: Bytes::new(1500), flow: added % 8, ecn };
+            for added in [Operation::Pass(until), arrival] {
+                let _ = run.operate(added);
+                whole.push(added);
+            }
+            added += 1;
+            operation = Operation::Pass(span.saturating_sub(until));
+        }
+        whole.push(operation);
+        if run.operate(operation).is_err() {
+            whole.extend_from_slice(&script[index + 1..]);
+            break;
+        }
+    }
+    whole
+}
+
+/// The time that `clock` takes for the first arrival after a pause that follows on `script`, at least: in several tries.
+pub(super) fn time_after_pause(
+    subject: &Subject<'_>,
+    script: &[Operation],
+    pause: Span,
+    clock: &dyn Fn() -> u64,
+) -> u64 {
+    let of_try = |_| {
+        let mut run = Run::new(subject, Disturbance::None, subject.draws);
+        let _ = script.iter().try_for_each(|operation| run.operate(*operation));
+        run.now += pause;
+        let begin = clock();
+        let _ = run.arrive(Bytes::new(1500), 0, Ecn::NotEct);
+        clock().saturating_sub(begin)
+    };
+    (0..TRIES).map(of_try).min().unwrap_or(0)
 }
 
 type Checked = Result<(), (Item, String)>;
@@ -100,8 +181,8 @@ struct Witness {
 }
 
 impl<'a> Run<'a> {
-    fn new(subject: &'a Subject<'a>, how: Disturbance) -> Self {
-        let qdisc = (subject.make)();
+    fn new(subject: &'a Subject<'a>, how: Disturbance, draws: Stream) -> Self {
+        let qdisc = (subject.make)(draws);
         let settles = qdisc.settles_at_enqueue();
         Run {
             subject,
@@ -149,7 +230,28 @@ impl<'a> Run<'a> {
             }
         }
         self.now = end;
+        if self.how == Disturbance::Poked {
+            // Once more before what comes at this instant: an update that is due now has been made then.
+            let rate = self.rate;
+            self.call(|q, now, _| q.rate_changed(now, rate))?;
+        }
         Ok(())
+    }
+
+    /// How long it takes until the values of the law differ from those of now, if they do so before `span` is over and not at
+    /// once.
+    fn next_change(&self, span: Span) -> Option<Span> {
+        let at = |span| self.law_values_at(self.now + span);
+        let now = at(Span::ZERO);
+        let (mut same, mut other) = (1, span.as_ns());
+        if other <= same || at(Span::ns(same)) != now || at(Span::ns(other)) == now {
+            return None;
+        }
+        while other - same > 1 {
+            let middle = same + (other - same) / 2;
+            if at(Span::ns(middle)) == now { same = middle } else { other = middle }
+        }
+        Some(Span::ns(other))
     }
 
     fn arrive(&mut self, size: Bytes, flow: u64, ecn: Ecn) -> Checked {
@@ -265,8 +367,12 @@ impl<'a> Run<'a> {
     }
 
     fn law_values(&self) -> Vec<(&'static str, u64)> {
+        self.law_values_at(self.now)
+    }
+
+    fn law_values_at(&self, now: Instant) -> Vec<(&'static str, u64)> {
         let mut samples = LawSamples::new();
-        self.qdisc.observe(self.now, &mut samples);
+        self.qdisc.observe(now, &mut samples);
         samples.into_iter().map(|(name, value)| (name, value.to_bits())).collect()
     }
 }
@@ -283,6 +389,7 @@ impl Witness {
             _ => self.complain(Item::Conservation, format!("packet {} came out twice", pkt.number)),
         }
         self.check_field(pkt);
+        self.checks.law_drops += u64::from(fate.by_law());
         self.log.fates.push((self.now, pkt.number, fate));
     }
 
@@ -295,6 +402,10 @@ impl Witness {
         } else if set_here != self.marked[pkt.number] {
             let what =
                 format!("packet {}: marked {set_here}, reported {}", pkt.number, self.marked[pkt.number]);
+            self.complain(Item::Replay, what);
+        }
+        if self.settles && pkt.dscp != pkt.sent_with {
+            let what = format!("everything is settled at enqueue, but packet {} is re-marked", pkt.number);
             self.complain(Item::Replay, what);
         }
     }
@@ -340,6 +451,7 @@ impl Observer<TestPacket> for Witness {
         self.check_settled(pkt.number);
         self.reports += 1;
         self.marked[pkt.number] = true;
+        self.checks.marks += 1;
         self.log.fates.push((now, pkt.number, Fate::Marked(at)));
     }
 }

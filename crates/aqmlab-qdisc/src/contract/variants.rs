@@ -5,9 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use aqmlab_params::{Kind, Origin, Settings, Value};
+use aqmlab_units::Bytes;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Packets, Rate, Span};
 
+use super::{Checks, LINK};
 use crate::Info;
 
 /// Settings to test a discipline with.
@@ -19,188 +20,112 @@ pub struct Variant {
     pub settings: Settings,
 }
 
-/// Every preset, with and without ECN, in a buffer that a script can fill.
+/// Every sample of a discipline, and every preset with and without ECN.
 pub fn presets(info: &Info) -> Vec<Variant> {
+    let mut samples = (info.samples)().into_iter();
+    let Some((_, first)) = samples.next() else { return Vec::new() };
     let mut variants = Vec::new();
     if info.presets.is_empty() {
-        variants.push(Variant { label: "defaults".to_string(), settings: sample(info) });
+        variants.push(Variant { label: "defaults".to_string(), settings: first.clone() });
     }
-    if info.name == "classes" {
-        variants.extend(nested());
-    }
+    variants.extend(samples.map(|(label, settings)| Variant { label: format!("sample {label}"), settings }));
     for preset in info.presets {
+        // What the preset sets is the preset's.
+        let mut base = Settings::default();
+        let own = |name| name == "limit" || !preset.values.iter().any(|(set, _)| *set == name);
+        first.iter().filter(|s| own(s.name)).for_each(|s| base.set(s.name, s.value.clone(), Origin::Given));
         let chosen = ("preset", Value::Choice(preset.name));
-        variants.push(Variant {
-            label: format!("preset {}", preset.name),
-            settings: given(&[LIMIT, chosen.clone()]),
-        });
-        if has(info, "ecn") {
-            let settings = given(&[LIMIT, chosen, ("ecn", Value::Flag(true))]);
-            variants.push(Variant { label: format!("preset {}, ecn", preset.name), settings });
+        for (ecn, with) in [(false, ""), (true, ", ecn")] {
+            if ecn && !has_flag(info, "ecn") {
+                continue;
+            }
+            let switched = has_flag(info, "ecn").then_some(("ecn", Value::Flag(ecn)));
+            let values: Vec<_> = core::iter::once(chosen.clone()).chain(switched).collect();
+            let settings = accepted(info, &base, &values, &[]);
+            variants.push(Variant { label: format!("preset {}{with}", preset.name), settings });
         }
     }
     variants
 }
 
-/// Every word of every choice, with laws that react within the few hundred packets of a script.
+/// Every word of every choice, with a limit in bytes where the discipline has one and the word lets it.
 pub fn words(info: &Info) -> Vec<Variant> {
+    let Some((_, base)) = (info.samples)().into_iter().next() else { return Vec::new() };
+    let in_bytes = info.params.iter().any(|p| p.name == "limit");
+    let limit = in_bytes.then_some(("limit", Value::Size(Size::Bytes(Bytes::new(90_000)))));
     let mut variants = Vec::new();
     for param in info.params {
         let Kind::Choice(words) = param.kind else { continue };
         for word in words {
-            let mut settings = sample(info);
-            set(&mut settings, param.name, Value::Choice(word));
-            if has(info, "limit") {
-                set(&mut settings, "limit", limit_for(param.name, word));
-            }
-            if (param.name, *word) == ("exceed", "remark") {
-                set(&mut settings, "dscp", Value::Integer(8));
-            }
-            // Gains `auto` are derived instead.
-            for (name, value) in QUICK.into_iter().filter(|(name, _)| *word != "auto" && has(info, name)) {
-                set(&mut settings, name, value);
-            }
+            let settings = accepted(info, &base, &[(param.name, Value::Choice(word))], limit.as_slice());
             variants.push(Variant { label: format!("{} {word}", param.name), settings });
         }
     }
     variants
 }
 
-/// What a discipline must be given, and a buffer that a script can fill: enough to build it.
-pub fn sample(info: &Info) -> Settings {
-    match info.name {
-        "classes" => given(&[(
-            "class",
-            Value::List(alloc::vec![
-                class("gold", &[("traffic", classes(&[0]))], quick_red()),
-                class("silver", &[("traffic", classes(&[1]))], queue("droptail", &[LIMIT])),
-                class("rest", &[], queue("codel", &[LIMIT, ("target", Value::Span(Span::us(200)))])),
-            ]),
-        )]),
-        "policer" => given(&policer(quick_red())),
-        _ => given(&[LIMIT]),
+impl Variant {
+    /// What scripts should have shown and `checks` of all of them have not: a law that drops, and marks where ECN is on.
+    pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
+        let effective = (info.resolve)(&self.settings, &LINK).ok()?;
+        let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));
+        let spares = effective.get("not_ect") == Some(&Value::Choice("pass"));
+        if checks.marks == 0 && marks(&effective) {
+            Some("ECN is on, and nothing was marked")
+        } else if checks.law_drops == 0 && !only_a_buffer && !(spares && marks(&effective)) {
+            Some("the law has dropped nothing")
+        } else {
+            None
+        }
     }
 }
 
-/// Ports with classes in ports with classes, by each field and with each scheduler, with and without policers.
-fn nested() -> Vec<Variant> {
-    let number = |n| Value::List(alloc::vec![Value::Integer(n)]);
-    let policed = || queue("policer", &policer(quick_red()));
-    let remarked = |inner| {
-        let mut values = policer(inner);
-        values.extend([("exceed", Value::Choice("remark")), ("dscp", Value::Integer(8))]);
-        queue("policer", &values)
-    };
-    let port = |scheduler, classes: Vec<Value>| {
-        [("scheduler", Value::Choice(scheduler)), ("class", Value::List(classes))]
-    };
-    let by_port = port(
-        "wrr",
-        alloc::vec![
-            class("odd", &[("port", number(81)), ("weight", Value::Integer(3))], policed()),
-            class("even", &[("weight", Value::Integer(2))], queue("blue", &[LIMIT])),
-        ],
-    );
-    let by_dscp = port(
-        "strict",
-        alloc::vec![
-            class("first", &[("dscp", number(16))], queue("classes", &by_port)),
-            class("worst", &[("dscp", number(8))], queue("redpd", &[LIMIT])),
-            class("rest", &[], queue("fred", &[LIMIT])),
-        ],
-    );
-    let outer = port(
-        "drr",
-        alloc::vec![
-            class(
-                "a",
-                &[("traffic", classes(&[0, 1])), ("weight", Value::Integer(2))],
-                remarked(queue("classes", &by_dscp))
-            ),
-            class("b", &[], queue("classes", &by_port)),
-        ],
-    );
-    [("by port, wrr", &by_port), ("by dscp, strict, one level inside", &by_dscp), ("three levels", &outer)]
-        .map(|(label, values)| Variant { label: label.to_string(), settings: given(values) })
-        .into()
+/// Whether ECN is on in a queue or in one inside it.
+fn marks(settings: &Settings) -> bool {
+    fn within(value: &Value) -> bool {
+        match value {
+            Value::Table(settings) | Value::Discipline { settings, .. } => marks(settings),
+            Value::List(items) => items.iter().any(within),
+            _ => false,
+        }
+    }
+    settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// A policer that about half of a script's packets exceed.
-fn policer(inner: Value) -> Vec<(&'static str, Value)> {
-    let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
-    alloc::vec![("rate", Value::Rate(Rate::mbit(8))), ("burst", burst), ("queue", inner)]
-}
-
-fn quick_red() -> Value {
-    let size = |n| Value::Size(Size::Packets(Packets::new(n)));
-    let values = [
-        LIMIT,
-        ("min_th", size(2)),
-        ("max_th", size(8)),
-        ("w_q", Value::Number(0.2)),
-        ("ecn", Value::Flag(true)),
-    ];
-    queue("red", &values)
-}
-
-fn queue(kind: &'static str, values: &[(&'static str, Value)]) -> Value {
-    Value::Discipline { kind, settings: given(values) }
-}
-
-fn class(name: &str, values: &[(&'static str, Value)], queue: Value) -> Value {
-    let mut settings = given(values);
-    set(&mut settings, "name", Value::Text(name.to_string()));
-    set(&mut settings, "queue", queue);
-    Value::Table(settings)
-}
-
-fn classes(numbers: &[usize]) -> Value {
-    let one = |&number: &usize| Value::TrafficClass { name: format!("class{number}"), number };
-    Value::List(numbers.iter().map(one).collect())
-}
-
-const LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
-
-/// Parameters of quick laws, for disciplines that have them as numbers.
-const QUICK: [(&str, Value); 15] = [
-    ("ecn", Value::Flag(true)),
-    ("w_q", Value::Number(0.2)),
-    ("a", Value::Number(0.01)),
-    ("b", Value::Number(0.008)),
-    ("gamma", Value::Number(0.5)),
-    ("d1", Value::Number(0.3)),
-    ("d2", Value::Number(0.05)),
-    ("freeze_time", Value::Span(Span::us(500))),
-    ("start", Value::Span(Span::ms(1))),
-    ("target", Value::Span(Span::us(200))),
-    ("interval", Value::Span(Span::ms(2))),
-    ("hits", Value::Integer(1)),
-    ("min_interval", Value::Span(Span::ms(2))),
-    ("max_interval", Value::Span(Span::ms(20))),
-    ("min_change", Value::Span(Span::ZERO)),
-];
-
-/// Only a limit in packets has random victims.
-fn limit_for(param: &str, word: &str) -> Value {
-    Value::Size(match (param, word) {
-        ("victim", "random") | ("preset", "altq") => Size::Packets(Packets::new(60)),
-        _ => Size::Bytes(Bytes::new(90_000)),
-    })
-}
-
-/// Has it this parameter, and not as a choice of words?
-fn has(info: &Info, name: &str) -> bool {
-    info.params.iter().any(|p| p.name == name && !matches!(p.kind, Kind::Choice(_)))
-}
-
-fn given(values: &[(&'static str, Value)]) -> Settings {
-    let mut settings = Settings::default();
-    for (name, value) in values {
-        set(&mut settings, name, value.clone());
+/// `base` with `values` and, as far as the discipline accepts it, with `wishes`: what an error names gives way to `values`,
+/// first a wish and then what is of `base`.
+fn accepted(
+    info: &Info,
+    base: &Settings,
+    values: &[(&'static str, Value)],
+    wishes: &[(&'static str, Value)],
+) -> Settings {
+    let mut settings = base.clone();
+    for (name, value) in wishes.iter().chain(values) {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    // Each round takes one away.
+    for _ in 0..=base.iter().count() + wishes.len() {
+        let Err(error) = (info.resolve)(&settings, &LINK) else { break };
+        let wish = wishes.iter().find(|(name, value)| settings.get(name) == Some(value));
+        let named = settings.iter().find(|s| s.name == error.name).map(|s| s.name);
+        let of_values = |name: &str| values.iter().any(|(own, _)| *own == name);
+        let gives_way = named.filter(|name| error.within.is_empty() && !of_values(name));
+        let Some(name) = gives_way.or(wish.map(|(name, _)| *name)) else { break };
+        let (mut fewer, was_wish) = (Settings::default(), wish.is_some_and(|(wish, _)| *wish == name));
+        settings
+            .iter()
+            .filter(|s| s.name != name)
+            .for_each(|s| fewer.set(s.name, s.value.clone(), Origin::Given));
+        if let (true, Some(value)) = (was_wish, base.get(name)) {
+            fewer.set(name, value.clone(), Origin::Given);
+        }
+        settings = fewer;
     }
     settings
 }
 
-fn set(settings: &mut Settings, name: &'static str, value: Value) {
-    settings.set(name, value, Origin::Given);
+/// Whether it has a switch of this name.
+fn has_flag(info: &Info, name: &str) -> bool {
+    info.params.iter().any(|p| p.name == name && matches!(p.kind, Kind::Flag))
 }

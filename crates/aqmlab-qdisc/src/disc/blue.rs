@@ -129,6 +129,11 @@ pub(crate) const BLUE_INFO: Info = Info {
     params: BLUE,
     presets: PRESETS,
     resolve,
+    samples: || {
+        let steps = [("d1", Value::Number(0.3)), ("d2", Value::Number(0.05))];
+        let time = ("freeze_time", Value::Span(Span::us(500)));
+        resolve::sample(&[("ecn", Value::Flag(true)), steps[0].clone(), steps[1].clone(), time])
+    },
 };
 
 const fn ns3(name: &'static str) -> Alias {

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Packets};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets, Span};
 
 use super::classes::share_of;
 use super::table::PROBABILITY;
@@ -34,6 +35,7 @@ pub(crate) const fn classes_info(resolve: Resolve) -> Info {
         params: CLASSES,
         presets: &[],
         resolve,
+        samples,
     }
 }
 
@@ -132,6 +134,87 @@ const THRESHOLDS: &[Param] = &[
     optional("max_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `max_th`"),
     optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
 ];
+
+/// One port with classes of each kind of queue; and ports with classes in ports with classes, by each field and with each
+/// scheduler, with and without policers.
+fn samples() -> Vec<(&'static str, Settings)> {
+    let (limit, rest) = (resolve::SAMPLE_LIMIT, Value::List(alloc::vec![Value::Integer(81)]));
+    let number = |n| ("weight", Value::Integer(n));
+    let class = |name: &str, values: &[(&'static str, Value)], queue: Value| {
+        let mut settings = resolve::given(values);
+        settings.set("name", Value::Text(name.into()), Origin::Given);
+        settings.set("queue", queue, Origin::Given);
+        Value::Table(settings)
+    };
+    let queue = |kind, values: &[_]| Value::Discipline { kind, settings: resolve::given(values) };
+    let traffic = |numbers: &[usize]| {
+        let one = |&number: &usize| Value::TrafficClass { name: format!("class{number}"), number };
+        ("traffic", Value::List(numbers.iter().map(one).collect()))
+    };
+    let dscp = |n| ("dscp", Value::List(alloc::vec![Value::Integer(n)]));
+    let port = |scheduler, classes: Vec<Value>| {
+        [("scheduler", Value::Choice(scheduler)), ("class", Value::List(classes))]
+    };
+    let one_of_each = [(
+        "class",
+        Value::List(alloc::vec![
+            class("gold", &[traffic(&[0])], quick_red()),
+            class("silver", &[traffic(&[1])], queue("droptail", core::slice::from_ref(&limit))),
+            class("rest", &[], queue("codel", &[limit.clone(), ("target", Value::Span(Span::us(200)))])),
+        ]),
+    )];
+    let by_port = port(
+        "wrr",
+        alloc::vec![
+            class(
+                "odd",
+                &[("port", rest), number(3)],
+                Value::Discipline { kind: "policer", settings: super::policer::sample(quick_red(), None) }
+            ),
+            class("even", &[number(2)], queue("blue", core::slice::from_ref(&limit))),
+        ],
+    );
+    let by_dscp = port(
+        "strict",
+        alloc::vec![
+            class("first", &[dscp(24)], queue("classes", &by_port)),
+            class("worst", &[dscp(8)], queue("redpd", core::slice::from_ref(&limit))),
+            class("rest", &[], queue("fred", core::slice::from_ref(&limit))),
+        ],
+    );
+    let remarked = super::policer::sample(queue("classes", &by_dscp), Some(8));
+    let outer = port(
+        "drr",
+        alloc::vec![
+            class(
+                "a",
+                &[traffic(&[0, 1]), number(2)],
+                Value::Discipline { kind: "policer", settings: remarked }
+            ),
+            class("b", &[], queue("classes", &by_port)),
+        ],
+    );
+    let all = [
+        ("", &one_of_each[..]),
+        ("by port, wrr", &by_port[..]),
+        ("by dscp, strict, one level inside", &by_dscp[..]),
+        ("three levels", &outer[..]),
+    ];
+    all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
+}
+
+/// A RED queue that reacts within a few hundred packets.
+pub(super) fn quick_red() -> Value {
+    let size = |n| Value::Size(Size::Packets(Packets::new(n)));
+    let values = [
+        resolve::SAMPLE_LIMIT,
+        ("min_th", size(2)),
+        ("max_th", size(8)),
+        ("w_q", Value::Number(0.2)),
+        ("ecn", Value::Flag(true)),
+    ];
+    Value::Discipline { kind: "red", settings: resolve::given(&values) }
+}
 
 /// A queue of `info`'s kind inside of another discipline, with effective parameters.
 pub(super) fn resolve_inner(

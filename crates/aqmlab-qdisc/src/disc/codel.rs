@@ -68,6 +68,10 @@ pub(crate) const CODEL_INFO: Info = Info {
     params: CODEL,
     presets: PRESETS,
     resolve,
+    samples: || {
+        let times = [("target", Value::Span(Span::us(200))), ("interval", Value::Span(Span::ms(2)))];
+        resolve::sample(&[("ecn", Value::Flag(true)), times[0].clone(), times[1].clone()])
+    },
 };
 
 const RFC: &str = "RFC 8289";

@@ -80,6 +80,7 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     params: PARAMS,
     presets: &[],
     resolve,
+    samples: || resolve::sample(&[]),
 };
 
 static PARAMS: &[Param] = &[

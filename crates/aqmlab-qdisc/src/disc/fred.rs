@@ -179,6 +179,7 @@ pub(crate) const FRED_INFO: Info = Info {
     params: FRED,
     presets: PRESETS,
     resolve,
+    samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))]),
 };
 
 const PRESETS: &[Preset] = &[Preset { name: "paper", title: "Lin and Morris 1997", values: &[] }];

@@ -66,6 +66,10 @@ pub(crate) const PI_INFO: Info = Info {
     params: PI,
     presets: PI_PRESETS,
     resolve,
+    samples: || {
+        let gains = [("a", Value::Number(0.01)), ("b", Value::Number(0.008))];
+        resolve::sample(&[("ecn", Value::Flag(true)), gains[0].clone(), gains[1].clone()])
+    },
 };
 
 /// Hollot et al. 2001, section V.

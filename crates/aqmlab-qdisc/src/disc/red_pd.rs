@@ -152,6 +152,17 @@ pub(crate) const RED_PD_INFO: Info = Info {
     params: RED_PD,
     presets: PRESETS,
     resolve,
+    samples: || {
+        crate::resolve::sample(&[
+            ("ecn", Value::Flag(true)),
+            ("w_q", Value::Number(0.2)),
+            ("start", Value::Span(Span::ms(1))),
+            ("hits", Value::Integer(1)),
+            ("min_interval", Value::Span(Span::ms(2))),
+            ("max_interval", Value::Span(Span::ms(20))),
+            ("min_change", Value::Span(Span::ZERO)),
+        ])
+    },
 };
 
 const PRESETS: &[Preset] = &[

@@ -6,7 +6,7 @@ use alloc::string::String;
 use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Packets};
+use aqmlab_units::{Bytes, Packets, Span};
 
 use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
 use super::scred_table::{SCRED, SCRED_PRESETS};
@@ -21,6 +21,9 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
+/// An average that follows a script.
+const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
+
 /// RED's entry in the catalogue.
 pub(crate) const RED_INFO: Info = Info {
     name: "red",
@@ -31,6 +34,7 @@ pub(crate) const RED_INFO: Info = Info {
     params: RED,
     presets: RED_PRESETS,
     resolve: resolve_red,
+    samples: || resolve::sample(QUICK),
 };
 
 /// Adaptive RED's entry in the catalogue.
@@ -43,6 +47,11 @@ pub(crate) const ARED_INFO: Info = Info {
     params: ARED,
     presets: ARED_PRESETS,
     resolve: resolve_ared,
+    samples: || {
+        let mut samples = resolve::sample(QUICK);
+        samples[0].1.set("interval", Value::Span(Span::ms(2)), Origin::Given);
+        samples
+    },
 };
 
 /// Self-Configuring RED's entry in the catalogue.
@@ -55,6 +64,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     params: SCRED,
     presets: SCRED_PRESETS,
     resolve: resolve_scred,
+    samples: || resolve::sample(QUICK),
 };
 
 fn resolve_scred(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {

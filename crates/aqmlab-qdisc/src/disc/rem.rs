@@ -92,6 +92,7 @@ pub(crate) const REM_INFO: Info = Info {
     params: REM,
     presets: REM_PRESETS,
     resolve,
+    samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("gamma", Value::Number(0.5))]),
 };
 
 const TARGET: Target = Target { packets: 20, source: "20 packets, as in the paper" };
