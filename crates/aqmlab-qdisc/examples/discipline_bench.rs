@@ -1,4 +1,4 @@
-//! What does a packet cost in a discipline? Keeps a backlog and sends packets through, so that a profiler can
+//! What a packet costs in a discipline. Keeps a backlog and sends packets through, so that a profiler can
 //! count instructions; prints one JSON line. The cost of one packet is the difference between a long and a
 //! short run over the difference of their packets.
 //!
@@ -62,7 +62,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::Pi(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
         Discipline::RedPd(queue) => through(queue, backlog, packets),
-        other => through(other, backlog, packets),
+        _ => panic!("the bench has no arm for `{name}`"),
     }
 }
 
@@ -102,56 +102,63 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// A discipline with room to spare; a RED one marks 5 % where its average is `backlog`: in the middle between
+/// With room to spare; a RED one marks 5 % where its average is `backlog`: in the middle between
 /// the thresholds pb is 0.025, and gaps uniform on 1 to 39 have the mean 20.
-fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
-    let mut settings = Settings::default();
-    let mut set = |name, value| settings.set(name, value, Origin::Given);
+fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
-    set("limit", packets(4 * backlog));
-    match name {
-        "droptail" => {}
-        "codel" => {
-            set("target", Value::Span(PACKET_TIME));
-            set("interval", Value::Span(Span::s(1000)));
-        }
-        "blue" => {
-            // One update in the whole run, by the arrival that finds more than this waiting.
-            set("ecn", Value::Flag(true));
-            set("threshold", packets(backlog / 2));
-            set("d1", Value::Number(0.05));
-            set("freeze_time", Value::Span(Span::s(1000)));
-        }
-        _ => {
-            set("ecn", Value::Flag(true));
-            set("min_th", packets(backlog / 2));
-            set("max_th", packets(backlog / 2 * 3));
-            set("max_p", Value::Number(0.05));
-            set("w_q", Value::Number(0.002));
-        }
-    }
-    if name == "ared" {
-        // One update in the whole run: the law keeps the probability that it starts with.
-        set("interval", Value::Span(Span::s(1_000_000)));
-    }
-    if name == "fred" {
-        // All packets are of one flow, and it is not cut off.
-        set("max_q", packets(4 * backlog));
-    }
+    let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
+    // One update in the whole run: what a law begins with, it keeps.
+    let never = Value::Span(Span::s(1_000_000));
+    let early = [
+        limit.clone(),
+        ecn.clone(),
+        ("min_th", packets(backlog / 2)),
+        ("max_th", packets(backlog / 2 * 3)),
+        ("max_p", Value::Number(0.05)),
+        ("w_q", Value::Number(0.002)),
+    ];
+    let early_and = |more: &[(&'static str, Value)]| [&early, more].concat();
     // A sample falls on an arrival that has not left yet: the queue is one packet longer than `backlog`, and stands
     // at q_ref, so that the probability stays.
     let standing = backlog + 1;
-    if name == "pi" {
-        set("q_ref", packets(standing));
+    let controller =
+        |more: &[_]| [&[limit.clone(), ecn.clone(), ("q_ref", packets(standing))], more].concat();
+    match name {
+        "droptail" => vec![limit],
+        "red" | "scred" | "redpd" => early_and(&[]),
+        "ared" => early_and(&[("interval", never)]),
+        // All packets are of one flow, and it is not cut off.
+        "fred" => early_and(&[("max_q", packets(4 * backlog))]),
+        // One update in the whole run, by the arrival that finds more than this waiting.
+        "blue" => vec![
+            limit,
+            ecn,
+            ("threshold", packets(backlog / 2)),
+            ("d1", Value::Number(0.05)),
+            ("freeze_time", Value::Span(Span::s(1000))),
+        ],
+        "codel" => {
+            vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
+        }
         // The kick of the first sample.
-        set("b", Value::Number(0.05 / standing as f64));
-        set("a", Value::Number(0.051 / standing as f64));
-    }
-    if name == "rem" {
-        set("q_ref", packets(standing));
+        "pi" => controller(&[
+            ("b", Value::Number(0.05 / standing as f64)),
+            ("a", Value::Number(0.051 / standing as f64)),
+        ]),
         // Twenty arrivals a period are what the link can send; the first period has `backlog` more.
-        set("period", Value::Span(PACKET_TIME * 20));
-        set("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64));
+        "rem" => controller(&[
+            ("period", Value::Span(PACKET_TIME * 20)),
+            ("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64)),
+        ]),
+        other => panic!("the bench has no parameters for `{other}`; write them"),
+    }
+}
+
+/// A discipline with these parameters.
+fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
+    let mut settings = Settings::default();
+    for (name, value) in parameters(name, backlog) {
+        settings.set(name, value, Origin::Given);
     }
     let draws = Stream::new(1, "bench");
     Registry::builtin().build(name, &settings, &LINK, draws).unwrap_or_else(|e| panic!("{e}"))

@@ -7,7 +7,7 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::table::{MEAN_PACKET, MEASURE, PROBABILITY, ecn, names, preset, word};
+use super::table::{MEAN_PACKET, PROBABILITY, ecn, measure, names, preset, word};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
 use crate::info::{Info, Maturity, Preset};
@@ -199,7 +199,7 @@ static BLUE: &[Param] = &[
         source: "Feng et al. 2002, figure 2, variant with L; its value is not known",
         help: "an arrival that finds more than this waiting counts as a loss, `L`",
     },
-    MEASURE,
+    measure("ours", "in what the backlog is compared with threshold", &[]),
     MEAN_PACKET,
     Param {
         name: "loss",
@@ -255,6 +255,7 @@ static BLUE: &[Param] = &[
     ecn(
         "RFC 3168; Feng et al. 2002",
         "mark ECN-capable packets instead of dropping them; only an overflow drops those",
+        &[],
     ),
 ];
 

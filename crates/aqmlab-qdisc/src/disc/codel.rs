@@ -81,7 +81,7 @@ const fn ns3(name: &'static str) -> Alias {
 }
 
 static CODEL: &[Param] = &[
-    Param { default: Default::Choice("rfc8289"), ..preset(const { &names::<2>(PRESETS) }) },
+    preset(const { &names::<2>(PRESETS) }),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
@@ -116,10 +116,11 @@ static CODEL: &[Param] = &[
         source: "RFC 8289, `maxpacket_`; tc takes the device's with its header",
         help: "no packet is chosen that leaves no more than this behind",
     },
-    Param {
-        aliases: &[tc("ecn"), ns3("UseEcn")],
-        ..ecn(RFC, "mark ECN-capable packets instead of dropping them; only an overflow drops those")
-    },
+    ecn(
+        RFC,
+        "mark ECN-capable packets instead of dropping them; only an overflow drops those",
+        &[tc("ecn"), ns3("UseEcn")],
+    ),
 ];
 
 const PRESETS: &[Preset] = &[

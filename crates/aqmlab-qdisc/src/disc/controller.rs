@@ -8,7 +8,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
 use super::Measure;
-use super::table::{MAX_PACKET, MEASURE, ns2, ns2_in};
+use super::table::{self, IN_BYTES, ns2, ns2_in};
 use super::words::ByteScale;
 use crate::LinkContext;
 use crate::law::ByteMode;
@@ -24,10 +24,17 @@ pub(super) const LIMIT: Param = Param {
     help: "buffer size without the packet in transmission",
 };
 
-pub(super) const UNIT: Param = Param {
+pub(super) const UNIT: Param = table::measure(
+    "ns-2.35",
+    "in what the queue is counted; `bytes` are then divided by mean_packet",
+    &[IN_BYTES],
+);
+
+pub(super) const MEAN_PACKET: Param = Param {
+    aliases: &[ns2_in("B", "mean_pktsize_")],
     source: "ns-2.35",
-    help: "in what the queue is counted; `bytes` are then divided by mean_packet",
-    ..MEASURE
+    help: "mean packet size: C in packets/s, and q_ref between packets and bytes",
+    ..table::MEAN_PACKET
 };
 
 pub(super) const BYTE_MODE: Param = Param {
@@ -39,11 +46,10 @@ pub(super) const BYTE_MODE: Param = Param {
     help: "scaling of the probability by packet size: by size over mean_packet or over max_packet",
 };
 
-pub(super) const LARGEST: Param = Param {
-    source: "Le, Aikat, Jeffay, Smith 2003, section 6.3",
-    help: "largest packet size, the reference of byte_mode `max`",
-    ..MAX_PACKET
-};
+pub(super) const LARGEST: Param = table::max_packet(
+    "Le, Aikat, Jeffay, Smith 2003, section 6.3",
+    "largest packet size, the reference of byte_mode `max`",
+);
 
 /// Where the queue is to be held if nobody says it.
 #[derive(Clone, Copy)]

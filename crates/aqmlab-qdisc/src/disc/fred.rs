@@ -268,6 +268,7 @@ static FRED: &[Param] = &[
         "ours: the paper drops; RFC 3168, section 7",
         "mark ECN-capable packets that are chosen at random instead of dropping them; what a flow has too much is \
          dropped",
+        &[],
     ),
 ];
 

@@ -7,8 +7,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
-use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, Target, UNIT};
-use super::table::{MEAN_PACKET, NS2, NS2_TITLE, ecn, names, ns2, ns2_in, preset, word};
+use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, MEAN_PACKET, Target, UNIT};
+use super::table::{NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
 use super::words::{Gains, OldQueue};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
 use crate::info::{Info, Maturity, Preset};
@@ -325,7 +325,7 @@ pub(super) static PI: &[Param] = &[
         source: "the pole: ns-2.35 tcl/ex/pi; 0.4 / R, ours: 45 degrees of phase margin",
         help: "crossover of the design rule in rad/s: where the loop's gain falls to 1",
     },
-    ecn("RFC 3168", "mark ECN-capable packets instead of dropping them"),
+    ecn("RFC 3168", "mark ECN-capable packets instead of dropping them", &[ns2_switch("setbit_")]),
     UNIT,
     MEAN_PACKET,
     BYTE_MODE,

@@ -10,12 +10,10 @@ use aqmlab_units::{Instant, Rate, Span};
 use super::Red;
 use super::red_resolve::{Resolver, build_red};
 use super::red_table::{
-    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH, RED_NS2,
-    SPACING, W_P, W_Q, gentle, target, w_rule,
+    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH, MEAN_PACKET,
+    MEASURE, MIN_TH, RED_NS2, SPACING, W_P, W_Q, gentle, target, w_rule,
 };
-use super::table::{
-    MAX_PACKET, MEAN_PACKET, MEASURE, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset,
-};
+use super::table::{NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset};
 use crate::info::{Decides, Info, Maturity, Preset};
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::resolve::LIMIT_RULE;

@@ -5,8 +5,8 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::table::{
-    LINUX, MAX_PACKET, MEAN_PACKET, MEASURE, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch,
-    preset, tc, tc_bytes, word,
+    self, IN_BYTES, LINUX, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset, tc, tc_bytes,
+    word,
 };
 use super::words::{GentleLine, RedByteMode, Region, WeightRule};
 use crate::law::{Counting, IdleRule, SpacingRule, When};
@@ -131,14 +131,26 @@ pub(super) const W_P: Param = Param {
            probability decides alone, without `counting` and without forced notices",
 };
 
-pub(super) const ECN: Param = Param {
-    name: "ecn",
-    kind: Kind::Flag,
-    default: Default::Flag(false),
-    aliases: &[ns2_switch("setbit_"), tc("ecn"), Alias::new("ns-3", "UseEcn")],
-    source: "RFC 3168",
-    help: "mark ECN-capable packets instead of dropping them, where ecn_region allows",
+pub(super) const ECN: Param = table::ecn(
+    "RFC 3168",
+    "mark ECN-capable packets instead of dropping them, where ecn_region allows",
+    &[ns2_switch("setbit_"), tc("ecn"), Alias::new("ns-3", "UseEcn")],
+);
+
+pub(super) const MEASURE: Param =
+    table::measure("Floyd and Jacobson 1993, section 3", "unit of the average queue", &[IN_BYTES]);
+
+pub(super) const MEAN_PACKET: Param = Param {
+    aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
+    source: "Floyd and Jacobson 1993, section 11",
+    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
+    ..table::MEAN_PACKET
 };
+
+pub(super) const MAX_PACKET: Param = table::max_packet(
+    "Floyd and Jacobson 1993, figure 2, byte mode",
+    "largest packet size, the reference of byte_mode `paper`",
+);
 
 pub(super) const ECN_REGION: Param = Param {
     name: "ecn_region",

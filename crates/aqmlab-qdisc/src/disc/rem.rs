@@ -7,8 +7,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
-use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, Target, UNIT};
-use super::table::{MEAN_PACKET, NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
+use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, MEAN_PACKET, Target, UNIT};
+use super::table::{NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
 use super::words::{Decide, NotEct};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving, Measure};
 use crate::info::{Decides, Info, Maturity, Preset};
@@ -220,10 +220,7 @@ pub(super) static REM: &[Param] = &[
         source: "ns-2.35 drops at enqueue and marks at dequeue; the paper does not say",
         help: "when packets are chosen",
     },
-    Param {
-        aliases: &[ns2_switch("markpkts_")],
-        ..ecn("RFC 3168", "mark ECN-capable packets instead of dropping them")
-    },
+    ecn("RFC 3168", "mark ECN-capable packets instead of dropping them", &[ns2_switch("markpkts_")]),
     Param {
         name: "not_ect",
         kind: Kind::Choice(NotEct::WORDS),

@@ -4,10 +4,10 @@ use aqmlab_params::{Alias, Default, Kind, Param, Value};
 use aqmlab_units::Span;
 
 use super::red_table::{
-    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P, MAX_TH, MIN_TH,
-    NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target, w_rule,
+    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH,
+    MEAN_PACKET, MEASURE, MIN_TH, NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target, w_rule,
 };
-use super::table::{MAX_PACKET, MEAN_PACKET, MEASURE, NS2, names, ns2, preset, word};
+use super::table::{NS2, names, ns2, preset, word};
 use super::words::Start;
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;

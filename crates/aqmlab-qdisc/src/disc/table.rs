@@ -29,34 +29,42 @@ pub(super) const fn tc_bytes(name: &'static str) -> Alias {
 
 pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
 
+/// The parameter of every discipline that turns packets into bytes.
 pub(super) const MEAN_PACKET: Param = Param {
     name: "mean_packet",
     kind: Kind::Bytes { min: 1, max: 65_535 },
     default: Default::Auto("the link's mean packet size"),
-    aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
-    source: "Floyd and Jacobson 1993, section 11",
-    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
-};
-
-pub(super) const MAX_PACKET: Param = Param {
-    name: "max_packet",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
-    default: Default::Bytes(1500),
     aliases: &[],
-    source: "Floyd and Jacobson 1993, figure 2, byte mode",
-    help: "largest packet size, the reference of byte_mode `paper`",
+    source: "ours",
+    help: "mean packet size: sizes in packets against those in bytes",
 };
 
-const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
+/// The parameter of every discipline that scales probabilities by the largest packet.
+pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
+    Param {
+        name: "max_packet",
+        kind: Kind::Bytes { min: 1, max: 65_535 },
+        default: Default::Bytes(1500),
+        aliases: &[],
+        source,
+        help,
+    }
+}
 
-pub(super) const MEASURE: Param = Param {
-    name: "measure",
-    kind: Kind::Choice(Measure::WORDS),
-    default: Default::Choice("packets"),
-    aliases: &[IN_BYTES],
-    source: "Floyd and Jacobson 1993, section 3",
-    help: "unit of the average queue",
-};
+/// As RED, PI and their kin have it in ns-2.
+pub(super) const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
+
+/// The parameter of every discipline that measures its queue.
+pub(super) const fn measure(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
+    Param {
+        name: "measure",
+        kind: Kind::Choice(Measure::WORDS),
+        default: Default::Choice("packets"),
+        aliases,
+        source,
+        help,
+    }
+}
 
 pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
     (name, Value::Choice(value))
@@ -70,15 +78,8 @@ pub(super) const NS2: &str = "ns2";
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
 
 /// The parameter of every discipline that can mark.
-pub(super) const fn ecn(source: &'static str, help: &'static str) -> Param {
-    Param {
-        name: "ecn",
-        kind: Kind::Flag,
-        default: Default::Flag(false),
-        aliases: const { &[ns2_switch("setbit_"), tc("ecn")] },
-        source,
-        help,
-    }
+pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
+    Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
 }
 
 /// The names of `N` presets, all that there are: the words of the choice among them.
@@ -93,12 +94,12 @@ pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; 
     names
 }
 
-/// The choice among a discipline's presets; its paper is the one that applies where none is written.
+/// The choice among a discipline's presets; the first of them applies where none is written.
 pub(super) const fn preset(words: &'static [&'static str]) -> Param {
     Param {
         name: "preset",
         kind: Kind::Choice(words),
-        default: Default::Choice("paper"),
+        default: Default::Choice(words[0]),
         aliases: &[],
         source: "ours",
         help: "whose variants apply where nothing else is given",
