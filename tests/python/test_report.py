@@ -153,8 +153,8 @@ def test_the_network_is_drawn_whole(experiment):
 def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
     dom, console, fetched = browse(experiment.path / "report.html", tmp_path, width, scheme)
     assert console == []
-    # Trade-off, distributions, and five over time.
-    assert dom.count('class="plot') == 7
+    # Differences, trade-off, distributions, and five over time.
+    assert dom.count('class="plot') == 8
     assert fetched == set()
 
 

@@ -62,6 +62,24 @@ def test_differences_are_paired_and_stand_by_holm_over_the_cases(grid):
     assert comparisons([found]).count == 12
 
 
+def test_in_one_case_all_pairs_of_arms_are_counted_together():
+    arms = ["DropTail", "RED", "PI", "BLUE", "REM"]
+    one_case = synthetic(arms=arms, axes={}, seeds=6)
+    found = differences(answer_of(one_case), find(DELAY))
+    assert len(found.pairs) == len(found.contrasts) == 10
+    p_values = []
+    for (arm, other), (contrast,) in zip(found.pairs, found.contrasts, strict=True):
+        assert (contrast.cell.arm, contrast.other.arm) == (arm, other)
+        a, b = (list(one_case.values(DELAY, cell).values()) for cell in (contrast.cell, contrast.other))
+        p_values.append(scipy_stats.ttest_rel(a, b).pvalue)
+    order = np.argsort(p_values)
+    passed = [p_values[i] <= 0.05 / (10 - rank) for rank, i in enumerate(order)]
+    standing = {int(i) for i in order[: [*passed, False].index(False)]}
+    assert {i for i, (contrast,) in enumerate(found.contrasts) if contrast.stands} == standing
+    # PI and DropTail are far from all others, which are alike.
+    assert 0 < len(standing) < 10
+
+
 def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
     cells = answer_of(synthetic(arms=["RED", "PI"], seeds=10), ["goodput_bps"])
     spread = np.array([-1.0, 1.0] * 5)

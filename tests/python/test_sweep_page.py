@@ -161,6 +161,26 @@ def test_differences_that_do_not_stand_are_hatched(page, grid):
     assert hatched == sum(not contrast.stands for contrast in found)
 
 
+def test_one_case_has_a_map_of_all_pairs_of_arms(chromium, tmp_path):
+    arms = ["DropTail", "RED", "PI", "BLUE", "REM"]
+    one_case = synthetic(arms=arms, axes={}, seeds=6)
+    shown = Watched(chromium, write_report(one_case, tmp_path / "one.html"))
+    found = differences(answer(one_case), find(DELAY))
+    squares = shown.page.locator('[data-figure="heat"] svg.plot rect')
+    assert squares.count() == 10
+    hatched = squares.evaluate_all("all => all.filter(r => r.style.fill.includes('hatch')).length")
+    assert hatched == sum(not contrast.stands for (contrast,) in found.contrasts)
+    with shown.page.expect_download() as got:
+        shown.page.locator('[data-figure="heat"]').get_by_role("button", name="CSV").click()
+    got.value.save_as(tmp_path / "heat.csv")
+    with (tmp_path / "heat.csv").open(newline="", encoding="utf-8") as lines:
+        rows = {(row["arm"], row["minus"]): float(row["mean"]) for row in csv.DictReader(lines)}
+    for pair, (contrast,) in zip(found.pairs, found.contrasts, strict=True):
+        assert rows[pair] == pytest.approx(1e3 * contrast.found.estimate.mean, rel=1e-5)
+    assert shown.said == []
+    shown.context.close()
+
+
 @pytest.mark.parametrize("name", ["panels", "heat", "trade-off", "cdf"])
 def test_every_figure_is_kept_as_csv(page, grid, name, tmp_path):
     with page.expect_download() as got:

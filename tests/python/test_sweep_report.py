@@ -111,7 +111,7 @@ def test_an_experiment_without_a_sweep_has_the_page_without_axes(experiment, tmp
     data = data_of(file.read_text(encoding="utf-8"))
     assert data["axes"] == []
     assert [cell["at"] for cell in data["cells"]] == [[], []]
-    assert 'data-figure="heat"' not in file.read_text(encoding="utf-8")
+    assert 'data-figure="panels"' not in file.read_text(encoding="utf-8")
 
 
 def test_one_seed_has_no_interval(tmp_path):
@@ -143,6 +143,11 @@ def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):
     assert (ended.returncode, (path / "report.html").exists()) == (0, False)
     ended = aqmlab_cli("sweep", scenario, "--store", store)
     assert f"report     {path / 'report.html'}" in ended.stderr
+    page = (path / "report.html").read_text(encoding="utf-8")
+    assert "Every value of each arm for rate 2Mbit, with" in page
+    assert "Drawn for rate 2Mbit." in page
+    of_runs = data_of(page)["courses"]["runs"]
+    assert [run["cell"] for run in of_runs] == list(range(4))
     first = (path / "report.html").read_bytes()
     ended = aqmlab_cli("report", path, "--metric", "jain_index", "--json")
     content = json.loads(ended.stdout)
@@ -158,3 +163,14 @@ def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):
     assert "rate 2Mbit" in ended.stdout
     ended = aqmlab_cli("report", path, "-o", "/proc/report.html")
     assert (ended.returncode, ended.stdout) == (3, "")
+
+
+def test_a_sweep_names_runs_whose_courses_cannot_be_read(tmp_path):
+    swept = {"topology.rate": ["2Mbit", "4Mbit"]}
+    sweep = aqmlab.sweep(tiny(runs=2, sweep=swept, claim=[]), store=tmp_path / "store")
+    results = sweep.wait()
+    file = results.runs(results.cells[1])[0].path / "flow_series.parquet"
+    file.write_bytes(b"PAR1")
+    page = html.unescape(aqmlab.report(results.path).read_text(encoding="utf-8"))
+    assert [run["cell"] for run in data_of(page)["courses"]["runs"]] == [0, 2, 3]
+    assert str(file) in page.split('<h2 id="courses">')[1]

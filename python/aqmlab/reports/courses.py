@@ -85,7 +85,8 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
         The arm that is shown first, in the first case.
     """
     results = answer.results
-    runs = {i: runs[0] for i, row in enumerate(answer.rows) if (runs := results.runs(row.cell))}
+    firsts = {i: its[0] for i, row in enumerate(answer.rows) if (its := results.runs(row.cell))}
+    runs = {i: run for i, run in firsts.items() if "queues" in run.manifest.tables}
     if not 0 < len(runs) <= _MOST_CELLS:
         return {"data": None}
     series, lacking = _series(answer, runs)
@@ -129,8 +130,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
     for i, run in runs.items():
         queue = answer.asked_queue or answer.results.queue_of(cells[i])
         try:
-            if "queues" in run.manifest.tables:
-                (series[i],) = run_series(source, [run], queue, bins)
+            (series[i],) = run_series(source, [run], queue, bins)
         except RecordingError as error:
             lacking.append(str(error))
     return series, lacking

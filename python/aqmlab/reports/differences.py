@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from aqmlab.answers import Answer
@@ -25,8 +25,8 @@ class Contrast:
     found
         Paired by seed.
     stands
-        Whether it differs significantly from zero after correction for the number of cases (Holm, over the
-        cases of these two arms and this metric, which is what one heat map shows).
+        Whether it differs significantly from zero after correction for the number of comparisons of this
+        metric that one heat map shows (Holm): the cases of two arms, or all pairs of arms of the only case.
     """
 
     cell: Cell
@@ -60,8 +60,11 @@ class Differences:
 
 def differences(answer: Answer, metric: Metric) -> Differences:
     """Every two arms of every case, by one metric."""
-    pairs = tuple((later, earlier) for earlier, later in combinations(answer.results.arms, 2))
-    return Differences(metric, pairs, tuple(_of_pair(answer, metric, *pair) for pair in pairs))
+    pairs = tuple((later, earlier) for earlier, later in combinations(answer.arms, 2))
+    found = [_of_pair(answer, metric, *pair) for pair in pairs]
+    # A map shows a pair in all cases, or in the only case all pairs.
+    maps = [[contrast] for contrast in found] if answer.results.axes else [found]
+    return Differences(metric, pairs, tuple(contrasts for shown in maps for contrasts in _standing(shown)))
 
 
 def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
@@ -76,20 +79,23 @@ def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
     return multiple_comparisons(p_values)
 
 
-def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> tuple[Contrast, ...]:
-    both = []
+def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contrast]:
+    """The differences, of which none is known to stand yet."""
+    there = {row.cell for row in answer.rows}
+    contrasts = []
     for _, of_case in answer.cases:
-        by_arm = {cell.arm: cell for cell in of_case}
+        by_arm = {cell.arm: cell for cell in of_case if cell in there}
         if arm in by_arm and other in by_arm:
-            both.append((by_arm[arm], by_arm[other]))
-    found = [
-        difference(answer.by_seed(cell, metric.name), answer.by_seed(versus, metric.name))
-        for cell, versus in both
+            first, second = (answer.by_seed(by_arm[name], metric.name) for name in (arm, other))
+            contrasts.append(Contrast(by_arm[arm], by_arm[other], difference(first, second), stands=False))
+    return contrasts
+
+
+def _standing(shown: Sequence[Sequence[Contrast]]) -> list[tuple[Contrast, ...]]:
+    """The same, corrected for the number of comparisons that are shown together."""
+    tested = [contrast for of_pair in shown for contrast in of_pair if contrast.found.p_value is not None]
+    adjusted = holm([contrast.found.p_value or 0.0 for contrast in tested])
+    standing = {id(contrast) for contrast, p in zip(tested, adjusted, strict=True) if p <= 1.0 - CONFIDENCE}
+    return [
+        tuple(replace(contrast, stands=id(contrast) in standing) for contrast in of_pair) for of_pair in shown
     ]
-    tested = [i for i, one in enumerate(found) if one.p_value is not None]
-    adjusted = holm([found[i].p_value or 0.0 for i in tested])
-    standing = {i for i, p in zip(tested, adjusted, strict=True) if p <= 1.0 - CONFIDENCE}
-    return tuple(
-        Contrast(cell, versus, one, i in standing)
-        for i, ((cell, versus), one) in enumerate(zip(both, found, strict=True))
-    )

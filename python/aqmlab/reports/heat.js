@@ -1,7 +1,7 @@
-// The heat map: a metric over two axes for one arm, or the paired difference between two arms.
+// Heat maps: a metric over two axes for one arm, the paired difference between two arms, or of one case that of all pairs.
 (function (page) {
   "use strict";
-  if (page.report === undefined || page.report.data.axes.length === 0) return;
+  if (page.report === undefined) return;
   const { AXES, FIRST, Figure, NONE, caseText, cellAt, data, metric, metrics, settings, titled } =
     page.report;
   const LOWER = "#1f83c7";
@@ -19,6 +19,11 @@
     ...data.arms.map((arm, i) => [`a${i}`, arm.name]),
   ];
 
+  if (data.axes.length === 0) {
+    new Figure("heat", { metric: FIRST }, (figure) => [figure.chooser("metric", "Metric", metrics())], drawPairs);
+    return;
+  }
+
   new Figure(
     "heat",
     { metric: FIRST, of: views[0][0], x: "0", y: data.axes.length > 1 ? "1" : NONE },
@@ -31,6 +36,40 @@
     ],
     draw,
   );
+
+  // Each arm against each of those before it.
+  function drawPairs(figure) {
+    const shown = metric(figure.choice.metric);
+    const names = data.arms.map(({ name }) => name);
+    const [across, down] = [names.slice(0, -1), names.slice(1)];
+    const left = Math.min(150, 16 + 6.4 * Math.max(...down.map((text) => text.length)));
+    const side = Math.min(90, (Math.min(figure.width, 900) - left - 10) / across.length);
+    const squares = data.pairs.flatMap(([arm, other], pair) =>
+      data.differences[shown.name][pair]
+        .filter(([, found]) => found !== null)
+        .map(([, found, stands]) => ({ column: other, row: arm - 1, at: [], pair, title: `${names[arm]} − ${names[other]}`, found, stands })),
+    );
+    const chart = new page.Chart({
+      width: left + side * across.length + 10,
+      tall: 36 * down.length,
+      title: "row − column",
+      label: `Differences of ${titled(shown)}`,
+      left,
+      x: (from, to) => page.band(across, from, to),
+      y: (from, to) => page.band(down, to, from),
+    });
+    const paint = diverging(squares.map(mean));
+    squares.forEach((square) => drawSquare(chart, square, { view: square, shown, paint, side, tall: 36 }));
+    figure.body.append(chart.svg);
+    figure.note(
+      `Paired differences of ${titled(shown)}, the arm of the row minus that of the column: blue where it is lower, orange where` +
+        ` it is higher. Hatched: not significant at 95 %, corrected for ${squares.length} comparisons (Holm).`,
+    );
+    const head = ["arm", "minus", "metric", "unit", "mean", "half_width_95", "n", "stands"];
+    const rows = squares.map(({ column, row, found: [middle, half, n], stands }) =>
+      [down[row], across[column], shown.name, shown.unit, middle, half, n, stands]);
+    return [head, ...rows];
+  }
 
   // The numbers of one map, `view` being a pair or an arm: where each is, and whether a difference stands.
   function squares(figure, view) {
@@ -106,7 +145,8 @@
     chart.plot.append(rect, label);
     const doubt = stands ? "" : "\nnot significant at 95 %";
     const pairs = view.pair === undefined ? "" : " pairs";
-    chart.mark(x, y, `${view.title}, ${caseText(at)}\n${shown.label} ${text}, n = ${n}${pairs}${doubt}`);
+    const where = [view.title, caseText(at)].filter(Boolean).join(", ");
+    chart.mark(x, y, `${where}\n${shown.label} ${text}, n = ${n}${pairs}${doubt}`);
   }
 
   function noteOf(of, shown) {

@@ -59,7 +59,7 @@ def render(
     main: Experiment | Results = of.live if isinstance(of, Both) else of
     results = main if isinstance(main, Results) else Results.of_experiment(main)
     answer = answer_of(results, queue=queue, class_name=class_name)
-    compared = [differences(answer, metric) for metric in answer.shown] if results.axes else []
+    compared = [differences(answer, metric) for metric in answer.shown]
     runs = [run for row in answer.rows for run in results.runs(row.cell)]
     found = verdicts(runs)
     courses = courses_context(answer, best_arm(answer) if runs else "")

@@ -7,7 +7,9 @@ import json
 import shlex
 from typing import Any
 
+from aqmlab import _core
 from aqmlab.both import Both
+from aqmlab.errors import AqmlabError
 from aqmlab.recording import Experiment
 from aqmlab.results import Results
 
@@ -16,7 +18,7 @@ def repeat_context(of: Experiment | Results | Both, results: Results) -> dict[st
     """What the template needs for the last sections of the page."""
     experiment = of.live if isinstance(of, Both) else of if isinstance(of, Experiment) else None
     return {
-        "parameters": [] if experiment is None else _parameters(experiment),
+        "parameters": _of_first_case(results) if experiment is None else _parameters(experiment),
         "command": command(of),
         "digests": [] if results.axes else _digests(results),
         "path": of.path.name,
@@ -51,6 +53,21 @@ def _parameters(experiment: Experiment) -> list[dict[str, Any]]:
         ]
         result.append({"name": arm, "parameters": parameters})
     return result
+
+
+def _of_first_case(results: Results) -> list[dict[str, Any]]:
+    """Those of the first case of a sweep, as far as its scenario still resolves to the plans that ran."""
+    cells = [cell for cell in results.cells if cell.settings == results.cells[0].settings]
+    ran = {runs[0].manifest.plan_digest for cell in cells if (runs := results.runs(cell))}
+    file = results.path / "scenario.toml"
+    try:
+        first = json.loads(_core.Sweep(file.read_text(encoding="utf-8"), str(file)).case(0))
+        plan = json.loads(_core.plan(first["toml"], str(file)))
+    except (OSError, ValueError, AqmlabError):
+        return []
+    return [
+        {"name": arm["name"], "parameters": arm["parameters"]} for arm in plan["arms"] if arm["digest"] in ran
+    ]
 
 
 def _digests(results: Results) -> list[dict[str, str]]:
