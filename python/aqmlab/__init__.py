@@ -27,17 +27,15 @@ if TYPE_CHECKING:
         plot,
         plot_law,
         report,
-        run,
         schema,
         score_claims,
         show,
     )
     from aqmlab.comparison import Comparison
     from aqmlab.disciplines import aqm_list, aqm_show
+    from aqmlab.experiment import run, run_both, run_live
     from aqmlab.faithfulness import verdicts
-    from aqmlab.live.both import run_both
     from aqmlab.live.doctor import doctor
-    from aqmlab.live.experiment import run_live
     from aqmlab.paths import compare, load_results
     from aqmlab.recording import Experiment, Run
     from aqmlab.results import Axis, Cell, Results
@@ -99,13 +97,12 @@ _NAMES = {
     "aqmlab.answers": ("Answer", "answer"),
     "aqmlab.api": (
         *("aqm_check", "figure", "load", "metric_list", "metric_show"),
-        *("plot", "plot_law", "report", "run", "schema", "score_claims", "show"),
+        *("plot", "plot_law", "report", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison",),
     "aqmlab.disciplines": ("aqm_list", "aqm_show"),
-    "aqmlab.live.both": ("run_both",),
     "aqmlab.live.doctor": ("doctor",),
-    "aqmlab.live.experiment": ("run_live",),
+    "aqmlab.experiment": ("run", "run_both", "run_live"),
     "aqmlab.faithfulness": ("verdicts",),
     "aqmlab.recording": ("Experiment", "Run"),
     "aqmlab.results": ("Axis", "Cell", "Results"),

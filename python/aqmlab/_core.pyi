@@ -16,7 +16,6 @@ __all__ = [
     "plan",
     "quantity",
     "quantity_text",
-    "run",
     "run_digest",
     "run_one",
     "schema",
@@ -29,6 +28,7 @@ RESULTS_VERSION: Final[int]
 class Sweep:
     def __new__(cls, text: str, file_name: str) -> Self: ...
     def about(self) -> str: ...
+    def check(self, file_name: str, arms: Sequence[str], simulated: bool, pcap: Sequence[str]) -> None: ...
     def case(self, index: int) -> str: ...
 
 def plan(text: str, file_name: str) -> str: ...
@@ -45,18 +45,6 @@ def aqm_check(
     workers: int,
     progress: Callable[[dict[str, Any]], object] | None = None,
 ) -> str: ...
-def run(
-    text: str,
-    file_name: str,
-    out_dir: str | PathLike[str],
-    jobs: int,
-    arms: Sequence[str] | None = None,
-    seeds: Sequence[int] | None = None,
-    progress: Callable[[dict[str, float]], object] | None = None,
-    memory_cap: int = 0,
-    pcap: Sequence[str] = ...,
-    pcap_bytes: int = ...,
-) -> str: ...
 def run_one(
     toml: str,
     file_name: str,
@@ -65,6 +53,8 @@ def run_one(
     out_path: str | PathLike[str],
     memory_cap: int = 0,
     progress: Callable[[dict[str, float]], object] | None = None,
+    pcap: Sequence[str] = ...,
+    pcap_bytes: int = ...,
 ) -> str: ...
 def live_run(
     toml: str,

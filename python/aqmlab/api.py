@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import names
 from aqmlab.checks import check as aqm_check
-from aqmlab.experiment import run
 from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
@@ -356,7 +355,6 @@ __all__ = [
     "plot",
     "plot_law",
     "report",
-    "run",
     "schema",
     "show",
 ]

@@ -58,7 +58,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
         If there is no such discipline, or an argument makes no sense.
     """
     from aqmlab import _core
-    from aqmlab.experiment import job_count
+    from aqmlab.machine import job_count
 
     if seeds is not None and for_s is not None:
         raise UsageError("a number of seeds and a time exclude each other; give one of them")

@@ -83,6 +83,14 @@ class MemoryCapError(HostError):
     """A run that needs more memory than it was allowed."""
 
 
+def called(name: str, message: str) -> AqmlabError:
+    """The error of a class of this module, by its name; of one that there is not, a defect."""
+    found = globals().get(name)
+    if isinstance(found, type) and issubclass(found, AqmlabError):
+        return found(message)
+    return RunError(f"a defect of aqmlab: {message}")
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     """A name that is not there, with the nearest one, or all that are.
 

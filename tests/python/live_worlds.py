@@ -186,9 +186,9 @@ def _be_killed(job: Job) -> None:
 
 def _be_killed_beside_a_file(job: Job) -> None:
     """Somebody has put something of their own there."""
-    out = Path(job["out"])
-    out.parent.mkdir(parents=True)
-    out.with_name("notes.txt").write_text("mine")
+    arm = Path(job["out"]).parents[2] / "droptail"
+    arm.mkdir()
+    (arm / "notes.txt").write_text("mine")
     _be_killed(job)
 
 

@@ -354,7 +354,7 @@ def begin_long_run(small_file, out):
     command = [sys.executable, "-m", "aqmlab", "run", str(small_file), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
-    while not any(file.stat().st_size for file in out.glob("*/.seed-1.partial-*/packets.pcapng")):
+    while not any(file.stat().st_size for file in out.rglob("packets.pcapng")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.05)

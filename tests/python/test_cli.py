@@ -16,6 +16,7 @@ import tomli_w
 
 from aqmlab.cli import main
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
+from aqmlab.sweeps.progress import Progress
 from resealed import reseal
 from signalled import started_with_all_signals
 
@@ -400,16 +401,16 @@ def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
 
 def test_two_experiments_of_the_same_second_get_a_directory_each(aqmlab, small_file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("aqmlab.experiment.directory_name", lambda _about: "now")
+    monkeypatch.setattr("aqmlab.sweeps.experiment_directory.directory_name", lambda _cases: "now")
     for _ in range(2):
         assert aqmlab("run", small_file, "-q", "--no-report", "--runs", "1").returncode == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["now", "now-2"]
 
 
 def test_progress_in_words():
-    now = {"runs_done": 12, "runs_total": 70, "events": 6.2e6, "sim_done_s": 20.0, "sim_total_s": 100.0}
-    assert progress_text(now, 2.0) == "runs 12/70 · 3.1 M events/s · 8 s to go"
-    assert progress_text(now | {"sim_done_s": 0.0}, 0.0) == "runs 12/70"
+    now = Progress(runs_total=70, runs_done=12, events=6_200_000, to_go_s=8.1)
+    assert progress_text(now, 2.0) == "runs 12/70 · 6/s · 3.1 M events/s · 8 s to go"
+    assert progress_text(now, 0.0) == "runs 12/70"
     assert [duration_text(s) for s in (5, 200, 9000)] == ["5 s", "3 min", "2.5 h"]
 
 
@@ -420,7 +421,7 @@ def test_progress_is_one_line_on_a_terminal_and_seldom_elsewhere():
         def isatty(self):
             return True
 
-    now = {"runs_done": 1, "runs_total": 2, "events": 1, "sim_done_s": 1.0, "sim_total_s": 2.0}
+    now = Progress(runs_total=2, runs_done=1)
     terminal, file = Terminal(), io.StringIO()
     for stream in (terminal, file):
         with ProgressLine(stream=stream) as line:

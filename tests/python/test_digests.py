@@ -296,12 +296,13 @@ def test_to_resume_what_was_never_begun_is_to_begin(small_file, tmp_path, monkey
 def test_two_that_begin_in_one_second_have_a_directory_each(small, tmp_path, monkeypatch):
     from concurrent.futures import ThreadPoolExecutor
 
-    from aqmlab import experiment as experiments
+    from aqmlab.sweeps import experiment_directory
+    from aqmlab.sweeps.cases import Cases
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiments, "directory_name", lambda _about: "the-same-second")
-    asked = experiments.prepare(small)
+    monkeypatch.setattr(experiment_directory, "directory_name", lambda _cases: "the-same-second")
+    cases = Cases(small)
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: asked.begin(None), range(40)))
+        made = list(pool.map(lambda _: experiment_directory.begin(cases, None).path, range(40)))
     assert len(set(made)) == 40
     assert all((path / "experiment.json").is_file() for path in made)

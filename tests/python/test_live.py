@@ -16,14 +16,13 @@ import tomli_w
 import aqmlab
 import live_worlds
 from aqmlab import both, faithfulness
-from aqmlab.cli.live import live_text
-from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.progress import ProgressLine, progress_text
 from aqmlab.live import supervisor
-from aqmlab.live.both import run_both
 from aqmlab.metrics import Histogram
 from aqmlab.reports.live import exceedance
 from aqmlab.results import Results
 from aqmlab.soundness import examine
+from aqmlab.sweeps.progress import Progress, UnderWay
 
 
 @pytest.fixture
@@ -126,8 +125,12 @@ def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
 @pytest.mark.parametrize(
     ("mode", "code", "words"),
     [
-        ("killed", 4, "error: arm `DropTail`, seed 1: the live router was killed by SIGKILL"),
-        ("traceback", 4, "arm `DropTail`, seed 1: the live router ended with 1: OSError: the tunnel is gone"),
+        (
+            "killed",
+            4,
+            "error: 2 of 2 runs failed; the first: DropTail, seed 1: the live router was killed by SIGKILL",
+        ),
+        ("traceback", 4, "DropTail, seed 1: the live router ended with 1: OSError: the tunnel is gone"),
         ("garbage", 4, "said what is no message"),
         ("HostError:this machine cannot: there is no /dev/net/tun; modprobe tun", 3, "modprobe tun"),
         ("HostError:cannot write `x`: No space left on device", 3, "No space left on device"),
@@ -151,8 +154,8 @@ def test_the_command_line_says_where_runs_before_a_fault_are(aqmlab_cli, router,
     router("second-killed")
     ended = aqmlab_cli("live", small_file, "-o", tmp_path / "out")
     assert ended.returncode == 4
-    assert "seed 2: the live router was killed" in ended.stderr
-    assert ended.stderr.endswith(f"; finished runs are kept in `{tmp_path / 'out'}`\n")
+    kept = f"2 of 4 runs failed; the others are kept in `{tmp_path / 'out'}`; the first: DropTail, seed 2: "
+    assert ended.stderr.startswith(f"error: {kept}the live router was killed")
 
 
 def test_what_cannot_be_removed_does_not_hide_what_went_wrong(router, tiny_file, tmp_path, aqmlab_cli):
@@ -160,7 +163,7 @@ def test_what_cannot_be_removed_does_not_hide_what_went_wrong(router, tiny_file,
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 4
     arm = tmp_path / "out" / "droptail"
-    assert "error: arm `DropTail`, seed 1: the live router was killed by SIGKILL" in ended.stderr
+    assert "DropTail, seed 1: the live router was killed by SIGKILL" in ended.stderr
     assert ended.stderr.endswith(f"; `{arm}` cannot be removed: Directory not empty\n")
     assert (arm / "notes.txt").read_text() == "mine"
 
@@ -169,8 +172,8 @@ def test_runs_before_a_fault_are_kept(router, small, tmp_path):
     router("second-killed")
     with pytest.raises(aqmlab.RunError) as told:
         aqmlab.run_live(small, output=tmp_path / "out", report=False)
-    assert f"finished runs are kept in `{tmp_path / 'out'}`" in told.value.__notes__
-    assert str(told.value).startswith("arm `DropTail`, seed 2: the live router was killed")
+    kept = f"2 of 4 runs failed; the others are kept in `{tmp_path / 'out'}`; the first: DropTail, seed 2: "
+    assert str(told.value).startswith(f"{kept}the live router was killed")
     # Seed by seed: both arms of the first seed are there.
     kept = [(run.arm, run.seed) for run in aqmlab.load(tmp_path / "out").runs]
     assert kept == [
@@ -223,7 +226,10 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
     monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
-    assert ended.stderr.endswith(f"interrupted; finished runs are kept in `{tmp_path / 'out'}`\n")
+    out = tmp_path / "out"
+    assert ended.stderr.endswith(
+        f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` goes on\n"
+    )
     report = aqmlab_cli("report", tmp_path / "out")
     assert "the run of seed 1 was interrupted at 3.0 s" in report.stdout
     assert "faithful (interrupted)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -281,7 +287,7 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
     live = tmp_path / "out" / "live"
     ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
-    assert ended.stderr.endswith(f"interrupted; finished runs are kept in `{live}`\n")
+    assert f"interrupted; finished runs are kept in `{live}`; " in ended.stderr
     ended = aqmlab_cli("report", tmp_path / "out")
     assert ended.returncode == 4
     assert f"was ended before it was simulated; `aqmlab report {live}` has the live runs" in ended.stderr
@@ -291,7 +297,7 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
 def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     router("faithful")
     small["duration"] = "3s"
-    found = run_both(small, output=tmp_path / "out", runs=3, jobs=2)
+    found = aqmlab.run_both(small, output=tmp_path / "out", runs=3, jobs=2)
     assert found.comparison.unpaired == ()
     goodput = next(one for one in found.comparison.compared if one.metric.name == "goodput_bps")
     assert goodput.found.estimate.n == 3
@@ -373,18 +379,14 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
 
 
 def test_progress_is_one_line():
-    now = {
-        "arm": "RED",
-        "seed": 1,
-        "runs_done": 1,
-        "runs_total": 8,
-        "phase": "run",
-        "done_s": 33.6,
-        "total_s": 160,
-    }
-    assert live_text(now, 1.0) == "RED, seed 1 (2/8) · 34/160 s"
-    assert live_text({**now, "lateness_max_s": 1.24e-3}, 1.0).endswith(" · worst 1.2 ms late")
-    assert live_text({**now, "phase": "drain"}, 1.0) == "RED, seed 1 (2/8) · drain · 34/160 s"
+    def text(**live):
+        run = UnderWay("RED", 1, done_s=13.6, total_s=20.0, **live)
+        return progress_text(Progress(runs_total=8, runs_done=1, to_go_s=126, under_way=(run,)), 23.0)
+
+    assert text(phase="run") == "runs 1/8 · 0.0435/s · 2 min to go · RED, seed 1: run 14/20 s"
+    assert text(phase="drain", lateness_max_s=1.24e-3).endswith(
+        "RED, seed 1: drain 14/20 s, worst 1.2 ms late"
+    )
 
 
 def test_the_tail_of_lateness_is_drawn_from_whole_bins():

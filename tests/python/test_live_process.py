@@ -71,7 +71,7 @@ def test_what_cannot_be_started_is_the_machines_fault():
 
 def test_every_error_of_ours_crosses_as_itself():
     for name in ("ScenarioError", "UsageError", "RunError", "RecordingError", "HostError", "MemoryCapError"):
-        error = messages.error_of(messages.kind_of(getattr(errors, name)("why")), "why")
+        error = errors.called(messages.kind_of(getattr(errors, name)("why")), "why")
         assert type(error).__name__ == name
         assert str(error) == "why"
 

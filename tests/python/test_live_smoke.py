@@ -87,7 +87,7 @@ def test_ctrl_c_keeps_what_there_is_and_leaves_nothing(user, live_folder):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert err.endswith("interrupted; finished runs are kept in `out`\n"), err
+    assert err.endswith("interrupted; finished runs are kept in `out`; `--resume -o out` goes on\n"), err
     assert not Path(f"/proc/{router}").exists()
     (run,) = load(live_folder / "out").runs
     assert run.manifest.stopped_by == "interrupted"

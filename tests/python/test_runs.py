@@ -12,8 +12,9 @@ import time
 import pytest
 
 import aqmlab
-from aqmlab.experiment import chosen_seeds, directory_name
 from aqmlab.recording import load
+from aqmlab.sweeps.cases import Cases, chosen_seeds
+from aqmlab.sweeps.experiment_directory import directory_name
 
 
 def digests(experiment):
@@ -89,11 +90,27 @@ def test_progress_is_told(small, tmp_path):
     told = []
     small |= {"duration": "60s", "runs": 3}
     aqmlab.run(small, output=tmp_path / "told", progress=told.append, report=False)
-    assert {now["runs_total"] for now in told} == {6}
-    assert [now["runs_done"] for now in told] == sorted(now["runs_done"] for now in told)
-    assert told[-1]["runs_done"] == 6
-    assert told[-1]["events"] > 0
-    assert told[-1]["sim_done_s"] == pytest.approx(told[-1]["sim_total_s"])
+    assert {now.runs_total for now in told} == {6}
+    assert [now.runs_done for now in told] == sorted(now.runs_done for now in told)
+    assert [now.events for now in told] == sorted(now.events for now in told)
+    assert (told[-1].runs_done, told[-1].to_go_s) == (6, 0.0)
+    assert told[-1].events > 100_000
+
+
+def test_progress_tells_of_runs_that_are_being_done(small, tmp_path):
+    seen = []
+
+    def look(now):
+        seen.extend(now.under_way)
+        if len({run.events for run in seen}) > 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        aqmlab.run(small | {"duration": "2h"}, output=tmp_path / "long", jobs=1, progress=look)
+    assert {(run.arm, run.seed, run.total_s) for run in seen} == {("DropTail", 1, 7200.0)}
+    assert [run.done_s for run in seen] == sorted(run.done_s for run in seen)
+    assert 0 < seen[-1].share < 1
+    assert seen[-1].events > seen[0].events
 
 
 def test_an_error_in_the_callback_stops_the_runs(small, tmp_path):
@@ -172,7 +189,7 @@ def test_a_dict_with_what_toml_cannot_hold(small):
 
 
 def test_a_run_that_outgrows_its_memory_is_ended(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("aqmlab.experiment.memory_cap", lambda _jobs: 20_000)
+    monkeypatch.setattr("aqmlab.sweeps.sweep.memory_cap", lambda _jobs: 20_000)
     small |= {"duration": "2h"}
     with pytest.raises(aqmlab.HostError, match="memory"):
         aqmlab.run(small, output=tmp_path / "large")
@@ -198,13 +215,17 @@ def test_seeds_that_make_no_sense(seed, runs):
         chosen_seeds([1], seed, runs)
 
 
-def test_a_directory_name_tells_time_title_and_content():
+def test_a_directory_name_tells_time_title_and_content(small):
     from datetime import UTC, datetime
 
-    about = {"title": "RED / DropTail: «ü»!", "arms": [{"digest": "ab"}], "seeds": [1]}
-    name = directory_name(about, datetime(2026, 11, 21, 19, 7, 5, tzinfo=UTC))
+    cases = Cases(small | {"title": "RED / DropTail: «ü»!"})
+    name = directory_name(cases, datetime(2026, 11, 21, 19, 7, 5, tzinfo=UTC))
     assert name.startswith("20261121T190705Z-red-droptail-")
-    assert name != directory_name(about | {"seeds": [2]}, datetime(2026, 11, 21, 19, 7, 5, tzinfo=UTC))
+    others = [
+        Cases(small | {"title": "RED / DropTail: «ü»!"}, **other) for other in ({"seed": 2}, {"host": "live"})
+    ]
+    names = {directory_name(other, datetime(2026, 11, 21, 19, 7, 5, tzinfo=UTC)) for other in others}
+    assert len(names | {name}) == 3
 
 
 def test_interrupted_runs_keep_what_has_finished(small, tmp_path):

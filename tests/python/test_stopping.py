@@ -14,7 +14,7 @@ import pytest
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.stopping import Stop, Stopped, answered, raise_if_stopped
-from aqmlab.sweeps.store import alone_in
+from aqmlab.sweeps.place import alone_in
 from signalled import started_with_all_signals
 from sweeping import left_over, manifests, tables
 

@@ -8,8 +8,10 @@ import re
 import pytest
 import tomli_w
 
-from aqmlab.cli.progress import sweep_text
+from aqmlab.cli.progress import progress_text
 from aqmlab.cli.tables import MOST_ROWS
+from aqmlab.results import Cell
+from aqmlab.sweeps.progress import Progress, Widest
 from sweeping import RUNS, tiny
 
 
@@ -104,7 +106,7 @@ def test_exit_codes(sweep, tmp_path):
     broken["arm"][1] |= {"record.trace": ["ftp"], "record.limit": 5}
     ended = sweep(broken, "-q")
     assert ended.returncode == 4
-    assert "4 of 4 runs failed; the others are kept" in ended.stderr
+    assert f"4 of 4 runs failed; the others are kept in `{tmp_path / 'store'}`; the first: " in ended.stderr
     assert "4 runs are missing" in ended.stdout
     (tmp_path / "store" / "store.json").write_text('{"format_version": 99}')
     ended = sweep(tiny())
@@ -113,21 +115,16 @@ def test_exit_codes(sweep, tmp_path):
 
 
 def test_progress_in_words():
-    now = {
-        "runs_total": 240,
-        "runs_present": 100,
-        "runs_done": 20,
-        "to_go_s": 9.4,
-        "failures": {"crash": 2, "memory": 1},
-        "widest": {
-            "metric": "goodput_bps",
-            "arm": "RED",
-            "settings": {"topology.rate": "5Mbit"},
-            "relative": 0.123,
-        },
-    }
-    assert sweep_text(now, 2.0) == (
+    cell = Cell((("topology.rate", "5Mbit"),), "RED")
+    now = Progress(
+        runs_total=240,
+        runs_present=100,
+        runs_done=20,
+        to_go_s=9.4,
+        failures={"crash": 2, "memory": 1},
+        widest=Widest("goodput_bps", cell, 0.123),
+    )
+    assert progress_text(now, 2.0) == (
         "runs 120/240 · 10/s · 9 s to go · widest ±12 % (goodput_bps: RED, 5Mbit) · failed: 2 crash, 1 memory"
     )
-    empty = now | {"runs_done": 0, "failures": {}, "widest": None, "to_go_s": None}
-    assert sweep_text(empty, 0.0) == "runs 100/240"
+    assert progress_text(Progress(runs_total=240, runs_present=100), 0.0) == "runs 100/240"

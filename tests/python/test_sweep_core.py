@@ -82,7 +82,8 @@ def test_one_run_is_that_of_the_experiment(small, experiment, tmp_path):
     )
     assert took["events"] > 1000
     assert 0 < took["cpu_s"] < 60
-    assert seen[-1]["runs_done"] == 1
+    assert seen[-1]["done_s"] == seen[-1]["total_s"] == 6.0
+    assert seen[-1]["events"] == took["events"]
     (same,) = [run for run in experiment.runs if (run.arm, run.seed) == ("RED + ECN", 2)]
     assert read_manifest(tmp_path / "deep" / "one").tables == same.manifest.tables
 

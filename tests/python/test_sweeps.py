@@ -23,10 +23,11 @@ from aqmlab.metrics import all_metrics, measure
 from aqmlab.paths import load_results
 from aqmlab.results import Cell
 from aqmlab.sweeps import worker
-from aqmlab.sweeps.cases import Cases, Shard, Task
+from aqmlab.sweeps.cases import Cases, Shard
 from aqmlab.sweeps.executor import LocalExecutor
 from aqmlab.sweeps.process import Keeper, WorkerProcess
 from aqmlab.sweeps.store import Store
+from aqmlab.sweeps.task import Task
 from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
 
 
@@ -236,7 +237,7 @@ def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     sweep = aqmlab.sweep(failing(), report=False, store=tmp_path / "store", jobs=2)
     with pytest.raises(
         aqmlab.RunError,
-        match=r"12 of 24 runs failed; the others are kept; the first: RED, rate 2Mbit, count 2, seed 1",
+        match=r"12 of 24 runs failed; the others are kept in `.*store`; the first: RED, rate 2Mbit, count 2,",
     ):
         sweep.wait()
     assert sweep.progress.failures == {"RunError": 12}
@@ -362,12 +363,13 @@ def test_a_worker_that_stands_still_is_ended_and_its_run_done(tmp_path):
 def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
     said, now_s = io.StringIO(), [0.0]
     monkeypatch.setattr(worker.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(worker, "_SECONDS_BETWEEN_SIGNS", 1.0)
     look = worker._signs(said, os.getppid())
     for at_s, events in [(0.5, 10), (1.1, 20), (1.2, 30), (2.2, 30), (9.9, 30), (10.0, 31)]:
         now_s[0] = at_s
         look({"events": events})
     assert [json.loads(line) for line in said.getvalue().splitlines()] == [
-        {"alive": events} for events in (20, 30, 31)
+        {"alive": {"events": events}} for events in (20, 30, 31)
     ]
 
 
@@ -380,8 +382,9 @@ def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
     )
     script.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(script))
-    lively = WorkerProcess(tmp_path, silence_s=1.0)
-    assert lively.ask({"be": "alive"}) == {"status": "done"}
+    lively, heard = WorkerProcess(tmp_path, silence_s=1.0), []
+    assert lively.ask({"be": "alive"}, heard.append) == {"status": "done"}
+    assert heard == [1, 2, 3, 4, 5]
     lively.end()
     still = WorkerProcess(tmp_path, silence_s=1.0)
     assert still.ask({"be": "still"}) is None

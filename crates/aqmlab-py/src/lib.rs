@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use super::plans::{plan, quantity, quantity_text, schema};
     #[pymodule_export]
-    use super::runs::{run, run_one};
+    use super::runs::run_one;
     #[pymodule_export]
     use super::sweep::{Sweep, run_digest};
 

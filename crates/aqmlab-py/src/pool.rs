@@ -1,12 +1,9 @@
-//! Many runs on a few threads.
-//!
-//! A run is one thread from begin to end and shares nothing with others, so results do not depend on how many
-//! threads there are. They are handed back in the order of the jobs, not of their ends.
+//! One simulated run in a thread of its own, watched while it goes on.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -19,10 +16,10 @@ use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports};
 use pyo3::prelude::*;
 
-/// How often the caller is told how far the runs are.
+/// How often the caller hears how far a run is.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// One run to do.
+/// The run to do.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) seed: u64,
@@ -40,7 +37,7 @@ pub(crate) struct CaptureChoice {
     pub(crate) snap: u32,
 }
 
-/// What became of a job.
+/// What became of a run.
 pub(crate) enum Outcome {
     /// Its recording is on the disk.
     Finished {
@@ -57,94 +54,41 @@ pub(crate) enum Outcome {
     Unwritten(RecordingError),
     /// A defect of the program: the panic's text.
     Panicked(String),
-    /// It was not begun, or was cut short, because the caller wanted no more.
+    /// It was cut short, because the caller wanted no more.
     Cancelled,
 }
 
-impl Outcome {
-    /// Is it pointless to try the other jobs: would they meet the same limit of this machine?
-    fn is_final(&self) -> bool {
-        match self {
-            Outcome::Unwritten(error) | Outcome::Failed(RunError::File(error)) => error.is_host_limit(),
-            Outcome::Failed(error) => matches!(error, RunError::Memory { .. }),
-            _ => false,
-        }
-    }
-}
-
-/// How far the runs are.
+/// How far a run is.
 pub(crate) struct Progress {
-    pub(crate) runs_done: usize,
-    pub(crate) runs_total: usize,
     pub(crate) events: u64,
     pub(crate) sim_done_ns: u64,
     pub(crate) sim_total_ns: u64,
 }
 
-/// Does all jobs on `threads` threads. `tick` is called about ten times a second; when it returns `false`, the
-/// runs in progress are cut short and the rest is not begun.
-pub(crate) fn run_all(
-    jobs: &[Job<'_>],
-    threads: usize,
+/// Does a run. `tick` is called about ten times a second and at the end; when it returns `false`, the run is cut short.
+pub(crate) fn run_watched(
+    job: &Job<'_>,
     memory_cap: u64,
     mut tick: impl FnMut(&Progress) -> bool,
-) -> Vec<Outcome> {
-    let controls: Vec<Control> = jobs.iter().map(|_| control(memory_cap)).collect();
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let mut outcomes: Vec<Outcome> = jobs.iter().map(|_| Outcome::Cancelled).collect();
-    let mut runs_done = 0;
-    let (sender, receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
-            let sender = sender.clone();
-            let (next, stop, controls) = (&next, &stop, &controls);
-            scope.spawn(move || {
-                while let Some((index, job)) = take(jobs, next, stop) {
-                    let outcome = run_one(job, &controls[index]);
-                    if sender.send((index, outcome)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let cancel = || {
-            stop.store(true, Ordering::Relaxed);
-            controls.iter().for_each(|control| control.cancel.store(true, Ordering::Relaxed));
-        };
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok((index, outcome)) => {
-                    if outcome.is_final() {
-                        cancel();
-                    }
-                    runs_done += 1;
-                    outcomes[index] = outcome;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if !tick(&progress(jobs, &controls, runs_done)) {
-                cancel();
-            }
-        }
-    });
-    outcomes
-}
-
-fn control(memory_cap: u64) -> Control {
+) -> Outcome {
     let control = Control::default();
     control.memory_cap.store(memory_cap, Ordering::Relaxed);
-    control
-}
-
-fn take<'j, 'p>(jobs: &'j [Job<'p>], next: &AtomicUsize, stop: &AtomicBool) -> Option<(usize, &'j Job<'p>)> {
-    if stop.load(Ordering::Relaxed) {
-        return None;
-    }
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, jobs.get(index)?))
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        // A caller that has gone has no use for the outcome.
+        scope.spawn(|| sender.send(run_one(job, &control)).ok());
+        loop {
+            let ended = receiver.recv_timeout(TICK);
+            if !tick(&progress(job, &control)) {
+                control.cancel.store(true, Ordering::Relaxed);
+            }
+            match ended {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
+            }
+        }
+    })
 }
 
 fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
@@ -197,7 +141,7 @@ fn unfinished(error: RunError) -> Outcome {
     }
 }
 
-/// Processor time of this thread; 0 where the system does not tell it.
+/// Processor time of this thread; 0 where the system does not report it.
 fn thread_time_s() -> f64 {
     Python::attach(|py| py.import("time")?.call_method0("thread_time")?.extract()).unwrap_or(0.0)
 }
@@ -208,13 +152,10 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("no reason given").to_owned()
 }
 
-fn progress(jobs: &[Job<'_>], controls: &[Control], runs_done: usize) -> Progress {
-    let end = |job: &Job<'_>| job.plan.stop.at.as_ns();
+fn progress(job: &Job<'_>, control: &Control) -> Progress {
     Progress {
-        runs_done,
-        runs_total: jobs.len(),
-        events: controls.iter().map(|c| c.events.load(Ordering::Relaxed)).sum(),
-        sim_done_ns: controls.iter().map(|c| c.sim_time_ns.load(Ordering::Relaxed)).sum(),
-        sim_total_ns: jobs.iter().map(end).fold(0, u64::saturating_add),
+        events: control.events.load(Ordering::Relaxed),
+        sim_done_ns: control.sim_time_ns.load(Ordering::Relaxed),
+        sim_total_ns: job.plan.stop.at.as_ns(),
     }
 }

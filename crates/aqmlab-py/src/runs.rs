@@ -1,56 +1,23 @@
-//! Runs from Python: the interpreter lock is released, Ctrl-C is heard, finished runs are kept.
+//! Runs from Python: the interpreter lock is released, Ctrl-C is heard.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aqmlab_recording::capture::DEFAULT_SNAP;
 use aqmlab_scenario::{Experiment, Plan, ScenarioError, Sweep};
 use aqmlab_sim::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
-use crate::plans::slugs;
-use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_all};
+use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_watched};
 
-/// Runs every arm of a scenario with every seed, on `jobs` threads, and writes a recording for each to
-/// `out_dir/<arm slug>/seed-<n>`, with the packets of the ports named in `pcap`, of each `pcap_bytes` bytes. Returns what
-/// finished and what failed, as JSON text.
+/// One run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet, with the packets of
+/// the ports named in `pcap`, of each `pcap_bytes` bytes. Returns what it took, as JSON text.
 #[pyfunction]
 #[pyo3(signature = (
-    text, file_name, out_dir, jobs, arms=None, seeds=None, progress=None, memory_cap=0, pcap=Vec::new(),
-    pcap_bytes=DEFAULT_SNAP
+    toml, file_name, arm, seed, out_path, memory_cap=0, progress=None, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP
 ))]
-#[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
-pub(crate) fn run(
-    py: Python<'_>,
-    text: &str,
-    file_name: &str,
-    out_dir: PathBuf,
-    jobs: usize,
-    arms: Option<Vec<String>>,
-    seeds: Option<Vec<u64>>,
-    progress: Option<Py<PyAny>>,
-    memory_cap: u64,
-    pcap: Vec<String>,
-    pcap_bytes: u32,
-) -> PyResult<String> {
-    let experiment = one_case(py, text, file_name)?;
-    let mut jobs_to_do = job_list(&experiment, &out_dir, arms.as_deref(), seeds.as_deref())?;
-    refuse_only_live(py, jobs_to_do.iter().map(|job| job.plan), file_name)?;
-    if !pcap.is_empty() {
-        for job in &mut jobs_to_do {
-            job.capture = Some(CaptureChoice { links: captured_links(job.plan, &pcap)?, snap: pcap_bytes });
-        }
-    }
-    let outcomes = run_watched(py, &jobs_to_do, jobs, memory_cap, progress.as_ref())?;
-    answer(&jobs_to_do, outcomes)
-}
-
-/// One run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet. Returns what it
-/// took, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (toml, file_name, arm, seed, out_path, memory_cap=0, progress=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
 pub(crate) fn run_one(
     py: Python<'_>,
@@ -61,19 +28,31 @@ pub(crate) fn run_one(
     out_path: PathBuf,
     memory_cap: u64,
     progress: Option<Py<PyAny>>,
+    pcap: Vec<String>,
+    pcap_bytes: u32,
 ) -> PyResult<String> {
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
     let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
     refuse_only_live(py, [plan], file_name)?;
-    let job = [Job { plan, seed, path: out_path, capture: None }];
-    let mut outcomes = run_watched(py, &job, 1, memory_cap, progress.as_ref())?;
-    match settled(outcomes.remove(0))? {
-        Settled::Finished(took) => Ok(took.to_string()),
-        Settled::Failed(reason) => {
-            Err(PythonRunError::new_err(format!("arm `{arm}`, seed {seed}: {reason}")))
-        }
-        Settled::Cancelled => unreachable!("who cancels the only run has an error to raise"),
+    let capture = if pcap.is_empty() {
+        None
+    } else {
+        Some(CaptureChoice { links: captured_links(plan, &pcap)?, snap: pcap_bytes })
+    };
+    let job = Job { plan, seed, path: out_path, capture };
+    let mut interrupted = None;
+    let outcome = py.detach(|| {
+        run_watched(&job, memory_cap, |now| {
+            if interrupted.is_none() {
+                interrupted = Python::attach(|py| tell(py, progress.as_ref(), now)).err();
+            }
+            interrupted.is_none()
+        })
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None => took(outcome, &format!("arm `{arm}`, seed {seed}")),
     }
 }
 
@@ -90,7 +69,7 @@ pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<
 }
 
 /// What the simulator cannot do is a mistake in a scenario that it is given.
-fn refuse_only_live<'p>(
+pub(crate) fn refuse_only_live<'p>(
     py: Python<'_>,
     plans: impl IntoIterator<Item = &'p Plan>,
     file_name: &str,
@@ -102,46 +81,6 @@ fn refuse_only_live<'p>(
         return Ok(());
     }
     Err(scenario_error(py, &ScenarioError { file: file_name.to_owned(), problems }))
-}
-
-/// Does the jobs without the interpreter lock, which Python gets ten times a second.
-fn run_watched(
-    py: Python<'_>,
-    jobs: &[Job<'_>],
-    threads: usize,
-    memory_cap: u64,
-    progress: Option<&Py<PyAny>>,
-) -> PyResult<Vec<Outcome>> {
-    let mut interrupted = None;
-    let outcomes = py.detach(|| {
-        run_all(jobs, threads, memory_cap, |now| {
-            if interrupted.is_none() {
-                interrupted = Python::attach(|py| tell(py, progress, now)).err();
-            }
-            interrupted.is_none()
-        })
-    });
-    interrupted.map_or(Ok(outcomes), Err)
-}
-
-/// Arms in the order of the scenario, seeds in the order asked for.
-fn job_list<'e>(
-    experiment: &'e Experiment,
-    out_dir: &Path,
-    arms: Option<&[String]>,
-    seeds: Option<&[u64]>,
-) -> PyResult<Vec<Job<'e>>> {
-    check_arms(experiment, arms.unwrap_or_default())?;
-    let seeds = seeds.unwrap_or(&experiment.seeds);
-    let wanted = |name: &str| arms.is_none_or(|arms| arms.iter().any(|arm| arm == name));
-    let mut jobs = Vec::new();
-    for (slug, plan) in slugs(experiment).iter().zip(&experiment.arms).filter(|(_, plan)| wanted(&plan.arm)) {
-        for &seed in seeds {
-            let path = out_dir.join(slug).join(format!("seed-{seed}"));
-            jobs.push(Job { plan, seed, path, capture: None });
-        }
-    }
-    Ok(jobs)
 }
 
 /// The links of these names, or all of them for `all`.
@@ -179,56 +118,27 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResul
     py.check_signals()?;
     let Some(callback) = callback else { return Ok(()) };
     let dict = PyDict::new(py);
-    dict.set_item("runs_done", now.runs_done)?;
-    dict.set_item("runs_total", now.runs_total)?;
     dict.set_item("events", now.events)?;
-    dict.set_item("sim_done_s", now.sim_done_ns as f64 / 1e9)?;
-    dict.set_item("sim_total_s", now.sim_total_ns as f64 / 1e9)?;
+    dict.set_item("done_s", now.sim_done_ns as f64 / 1e9)?;
+    dict.set_item("total_s", now.sim_total_ns as f64 / 1e9)?;
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-fn answer(jobs: &[Job<'_>], outcomes: Vec<Outcome>) -> PyResult<String> {
-    let mut finished = Vec::new();
-    let mut failed = Vec::new();
-    for (job, outcome) in jobs.iter().zip(outcomes) {
-        let mut told = json!({"arm": job.plan.arm, "seed": job.seed, "path": job.path.to_string_lossy()});
-        match settled(outcome)? {
-            Settled::Finished(took) => {
-                told["wall_s"] = took["wall_s"].clone();
-                finished.push(told);
-            }
-            Settled::Failed(reason) => {
-                told["reason"] = json!(reason);
-                failed.push(told);
-            }
-            // Only after a final outcome of another job, which has been or will be raised.
-            Settled::Cancelled => {}
-        }
-    }
-    Ok(json!({"finished": finished, "failed": failed}).to_string())
-}
-
-/// What became of a run that says nothing about the machine.
-enum Settled {
-    /// What it took: `wall_s`, `cpu_s`, `events`.
-    Finished(Value),
-    /// Why there is no recording.
-    Failed(String),
-    Cancelled,
-}
-
-/// The outcome, or the exception that ends the whole request.
-fn settled(outcome: Outcome) -> PyResult<Settled> {
+/// What a run took, as JSON text, or the exception that says why there is no recording of it.
+fn took(outcome: Outcome, run: &str) -> PyResult<String> {
     match outcome {
         Outcome::Finished { wall_s, cpu_s, events } => {
-            Ok(Settled::Finished(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events})))
+            Ok(json!({"wall_s": wall_s, "cpu_s": cpu_s, "events": events}).to_string())
         }
-        Outcome::Failed(RunError::File(error)) => settled(Outcome::Unwritten(error)),
+        Outcome::Failed(RunError::File(error)) | Outcome::Unwritten(error) if error.is_host_limit() => {
+            Err(HostError::new_err(error.to_string()))
+        }
+        Outcome::Failed(RunError::File(error)) | Outcome::Unwritten(error) => {
+            Err(RecordingError::new_err(error.to_string()))
+        }
         Outcome::Failed(error @ RunError::Memory { .. }) => Err(MemoryCapError::new_err(error.to_string())),
-        Outcome::Unwritten(error) if error.is_host_limit() => Err(HostError::new_err(error.to_string())),
-        Outcome::Unwritten(error) => Err(RecordingError::new_err(error.to_string())),
-        Outcome::Failed(error) => Ok(Settled::Failed(error.to_string())),
-        Outcome::Panicked(text) => Ok(Settled::Failed(format!("a defect of aqmlab: {text}"))),
-        Outcome::Cancelled => Ok(Settled::Cancelled),
+        Outcome::Failed(error) => Err(PythonRunError::new_err(format!("{run}: {error}"))),
+        Outcome::Panicked(text) => Err(PythonRunError::new_err(format!("{run}: a defect of aqmlab: {text}"))),
+        Outcome::Cancelled => unreachable!("the one who cancels the run has an error to raise"),
     }
 }

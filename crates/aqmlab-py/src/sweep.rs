@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::errors::scenario_error;
 use crate::plans::{Arm, about, arms, json_text};
+use crate::runs::{captured_links, refuse_only_live};
 
 /// A scenario with all its cases; one without `[sweep]` has a single one.
 #[pyclass(frozen)]
@@ -36,6 +37,30 @@ impl Sweep {
     /// What holds for all cases, as JSON text.
     fn about(&self) -> String {
         json_text(&about(&self.cases, self.cases.arms().collect()))
+    }
+
+    /// Checks, for these arms of the first case, that the simulator can run them (if they are to be `simulated`) and that they
+    /// have the ports named in `pcap`.
+    #[pyo3(signature = (file_name, arms, simulated, pcap))]
+    fn check(
+        &self,
+        py: Python<'_>,
+        file_name: &str,
+        arms: Vec<String>,
+        simulated: bool,
+        pcap: Vec<String>,
+    ) -> PyResult<()> {
+        let experiment = self.cases.experiment();
+        let plans: Vec<_> = experiment.arms.iter().filter(|plan| arms.contains(&plan.arm)).collect();
+        if simulated {
+            refuse_only_live(py, plans.iter().copied(), file_name)?;
+        }
+        if !pcap.is_empty() {
+            for plan in plans {
+                captured_links(plan, &pcap)?;
+            }
+        }
+        Ok(())
     }
 
     /// One case, as JSON text; nothing of the others is made. Where its values come from is in the plan of its own text.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -13,7 +13,7 @@ from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, score
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.doctor import doctor
-from aqmlab.cli.live import both, chosen_packets, live, report_both
+from aqmlab.cli.live import both, live, report_both
 from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
@@ -29,6 +29,7 @@ from aqmlab.cli.options import (
     Queue,
     Quiet,
     RecordingPath,
+    Resume,
     Runs,
     ScenarioFile,
     Seed,
@@ -40,7 +41,6 @@ from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.quick_parse import read_quickly
 from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.verify import verify
-from aqmlab.errors import UsageError
 
 app = typer.Typer(
     name="aqmlab",
@@ -102,13 +102,7 @@ def run(
         bool, typer.Option("--both", help="Run live as well and compare the two arm by arm.")
     ] = False,
     force: Force = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on with what is in the directory: runs that are there and whole are kept.",
-        ),
-    ] = False,
+    resume: Resume = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate every arm of a scenario with every seed; print the results and write a report.
@@ -116,32 +110,24 @@ def run(
     Exits with 1 if a firm claim of the scenario fails, and with 5 if --both is given and a live run is not
     faithful.
     """
+    set_quiet(quiet)
+    asked: dict[str, Any] = {
+        "output": output,
+        "seed": seed,
+        "runs": runs,
+        "arms": arm,
+        "jobs": jobs,
+        "pcap": ports_of(pcap),
+        "pcap_bytes": pcap_bytes,
+        "resume": resume,
+    }
+    if and_live:
+        both(scenario, {**asked, "force": force}, as_json=as_json, no_report=no_report, quiet=quiet)
+        return
     from aqmlab import experiment as experiments
 
-    set_quiet(quiet)
-    if and_live:
-        if resume:
-            raise UsageError("`--resume` goes on with simulated runs; leave `--both` out")
-        from aqmlab.live.experiment import Wishes
-
-        wishes = Wishes(force, chosen_packets(pcap, pcap_bytes))
-        asked = {"output": output, "seed": seed, "runs": runs, "arms": arm, "jobs": jobs, "wishes": wishes}
-        both(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
-        return
     with interruptible(), ProgressLine(enabled=not quiet) as line:
-        experiment = experiments.run(
-            scenario,
-            output=output,
-            seed=seed,
-            runs=runs,
-            arms=arm,
-            jobs=jobs,
-            pcap=ports_of(pcap),
-            pcap_bytes=pcap_bytes,
-            progress=line.update,
-            report=False,
-            resume=resume,
-        )
+        experiment = experiments.run(scenario, **asked, progress=line.update, report=False)
     for warning in experiment.warnings:
         say(f"warning: {warning}")
     from aqmlab.answers import answer

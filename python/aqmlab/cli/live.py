@@ -11,12 +11,23 @@ import typer
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.console import Exit, complain, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.doctor import tell_selftest
-from aqmlab.cli.options import Arms, AsJson, Force, NoReport, Pcap, PcapBytes, Quiet, Runs, Seed, ports_of
+from aqmlab.cli.options import (
+    Arms,
+    AsJson,
+    Force,
+    NoReport,
+    Pcap,
+    PcapBytes,
+    Quiet,
+    Resume,
+    Runs,
+    Seed,
+    ports_of,
+)
 from aqmlab.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
     from aqmlab.both import Both
-    from aqmlab.experiment import Capture
     from aqmlab.faithfulness import Faithfulness
 
 _SELFTEST = "selftest"
@@ -46,6 +57,7 @@ def live(
     pcap_bytes: PcapBytes = None,
     as_json: AsJson = False,
     no_report: NoReport = False,
+    resume: Resume = False,
     quiet: Quiet = False,
 ) -> None:
     """Run every arm of a scenario live, between this kernel's TCP stacks; print the results.
@@ -60,19 +72,22 @@ def live(
     if str(scenario) == _SELFTEST:
         tell_selftest(as_json=as_json, quiet=quiet, interrupted=_stopping)
         return
-    from aqmlab.live import experiment as experiments
+    from aqmlab import experiment as experiments
 
-    with interruptible(), ProgressLine(enabled=not quiet, text=live_text) as line:
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
         experiment = experiments.run_live(
             scenario,
             output=output,
             seed=seed,
             runs=runs,
             arms=arm,
-            wishes=experiments.Wishes(force, chosen_packets(pcap, pcap_bytes)),
+            force=force,
+            pcap=ports_of(pcap),
+            pcap_bytes=pcap_bytes,
             progress=line.update,
             interrupted=_stopping,
             report=False,
+            resume=resume,
         )
     from aqmlab.answers import answer
     from aqmlab.cli.tables import tell_answer
@@ -102,13 +117,6 @@ def live(
     end_with(scored)
 
 
-def chosen_packets(ports: str | None, kept_bytes: int | None) -> Capture:
-    """What ``--pcap`` and ``--pcap-bytes`` mean."""
-    from aqmlab.experiment import Capture
-
-    return Capture.chosen(ports_of(ports), kept_bytes)
-
-
 def both(
     scenario: Path,
     asked: Mapping[str, Any],
@@ -118,20 +126,10 @@ def both(
     quiet: bool,
 ) -> None:
     """Run a scenario live and simulated, and print how the results differ."""
-    from aqmlab.live.both import run_both
+    from aqmlab.experiment import run_both
 
-    with (
-        interruptible(),
-        ProgressLine(enabled=not quiet, text=live_text) as live_line,
-        ProgressLine(enabled=not quiet) as line,
-    ):
-        found = run_both(
-            scenario,
-            **asked,
-            progress=line.update,
-            live_progress=live_line.update,
-            interrupted=_stopping,
-        )
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
+        found = run_both(scenario, **asked, progress=line.update, interrupted=_stopping)
     for warning in found.live.warnings:
         say(f"warning: {warning}")
     _tell_both(found, as_json=as_json)
@@ -186,18 +184,6 @@ def _print_sides(found: Both) -> None:
     console.print()
     console.print(found.summary, markup=False, soft_wrap=True)
     console.print(found.note, style="dim", markup=False, soft_wrap=True)
-
-
-def live_text(now: Mapping[str, Any], _elapsed_s: float) -> str:
-    """``RED, seed 1 (2/8) · 34/160 s · worst 1.2 ms late``."""
-    parts = [f"{now['arm']}, seed {now['seed']} ({now['runs_done'] + 1}/{now['runs_total']})"]
-    if now["phase"] != "run":
-        parts.append(now["phase"])
-    parts.append(f"{now['done_s']:.0f}/{now['total_s']:.0f} s")
-    late_s = now.get("lateness_max_s")
-    if late_s:
-        parts.append(f"worst {1e3 * late_s:.1f} ms late")
-    return " · ".join(parts)
 
 
 def _stopping() -> None:
@@ -266,4 +252,4 @@ def _end_unless_faithful(found: Sequence[Faithfulness]) -> None:
         raise typer.Exit(Exit.NOT_FAITHFUL)
 
 
-__all__ = ["both", "live", "live_text", "print_lateness", "print_verdict", "report_both"]
+__all__ = ["both", "live", "print_lateness", "print_verdict", "report_both"]

@@ -24,6 +24,13 @@ RecordingPath = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with what is in the directory: runs that are there and whole are kept.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Suppress progress and remarks on stderr.")]
 Seed = Annotated[
     int | None,

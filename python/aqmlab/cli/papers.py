@@ -25,7 +25,7 @@ from aqmlab.cli.options import (
     TlsKey,
     chosen_executor,
 )
-from aqmlab.cli.progress import ProgressLine, sweep_text
+from aqmlab.cli.progress import ProgressLine, progress_text
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
 
@@ -167,13 +167,13 @@ def _progress(*, quiet: bool) -> Iterator[Watcher]:
     with ProgressLine(enabled=not quiet, text=_text) as line:
 
         def watch(what: str, now: Progress) -> None:
-            line.update({**now.to_json(), "what": what})
+            line.update((what, now))
 
         yield watch
 
 
-def _text(now: Any, elapsed_s: float) -> str:  # noqa: ANN401 (a mapping of anything)
-    return f"{now['what']} · {sweep_text(now, elapsed_s)}"
+def _text(now: tuple[str, Progress], elapsed_s: float) -> str:
+    return f"{now[0]} · {progress_text(now[1], elapsed_s)}"
 
 
 def _say_needed(parts: Mapping[str, RequiredCells]) -> None:

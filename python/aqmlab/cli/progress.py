@@ -6,13 +6,16 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.progress import Progress, UnderWay
 
 _SECONDS_BETWEEN_LINES = 10.0
 _SECONDS_BEFORE_ETA = 0.5
 
 
-Text = Callable[[Mapping[str, Any], float], str]
+Text = Callable[[Any, float], str]
 
 
 class ProgressLine:
@@ -49,7 +52,7 @@ class ProgressLine:
             self._stream.write("\r" + " " * self._drawn + "\r")
             self._stream.flush()
 
-    def update(self, now: Mapping[str, Any]) -> None:
+    def update(self, now: Any) -> None:  # noqa: ANN401 (what the text is made of)
         """Show how far it is; called about ten times a second."""
         if not self._enabled:
             return
@@ -65,15 +68,32 @@ class ProgressLine:
             self._stream.flush()
 
 
-def progress_text(now: Mapping[str, float], elapsed_s: float) -> str:
-    """``runs 12/70 · 3.1 M events/s · 8 s to go``."""
-    parts = [f"runs {now['runs_done']:.0f}/{now['runs_total']:.0f}"]
+def progress_text(now: Progress, elapsed_s: float) -> str:
+    """``runs 12/24 · 14/s · 3.1 M events/s · 9 s to go · widest ±12 % (goodput: RED) · failed: 2 crash``."""
+    parts = [f"runs {now.runs_present + now.runs_done}/{now.runs_total}"]
     if elapsed_s > 0:
-        parts.append(f"{now['events'] / elapsed_s / 1e6:.1f} M events/s")
-    done, total = now["sim_done_s"], now["sim_total_s"]
-    if done > 0 and elapsed_s >= _SECONDS_BEFORE_ETA:
-        parts.append(f"{duration_text(elapsed_s * max(total - done, 0.0) / done)} to go")
+        if now.runs_done:
+            parts.append(f"{now.runs_done / elapsed_s:.3g}/s")
+        if now.events:
+            parts.append(f"{now.events / elapsed_s / 1e6:.1f} M events/s")
+    if now.to_go_s is not None and elapsed_s >= _SECONDS_BEFORE_ETA:
+        parts.append(f"{duration_text(now.to_go_s)} to go")
+    parts += [_live_text(run) for run in now.under_way if run.phase]
+    if now.widest is not None:
+        of = now.widest
+        where = ", ".join([of.cell.arm, *(label for _, label in of.cell.settings)])
+        parts.append(f"widest ±{100 * of.relative:.2g} % ({of.metric}: {where})")
+    if now.failures:
+        parts.append("failed: " + ", ".join(f"{count} {cause}" for cause, count in now.failures.items()))
+    if now.note:
+        parts.append(now.note)
     return " · ".join(parts)
+
+
+def _live_text(run: UnderWay) -> str:
+    """``RED, seed 1: run 14/20 s, worst 1.2 ms late``."""
+    late = f", worst {1e3 * run.lateness_max_s:.1f} ms late" if run.lateness_max_s else ""
+    return f"{run.arm}, seed {run.seed}: {run.phase} {run.done_s:.0f}/{run.total_s:.0f} s{late}"
 
 
 def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
@@ -86,25 +106,6 @@ def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
         parts.append(f"{now['findings']} settings fail")
     if total is not None and done and elapsed_s >= _SECONDS_BEFORE_ETA:
         parts.append(f"{duration_text(elapsed_s * (total - done) / done)} to go")
-    return " · ".join(parts)
-
-
-def sweep_text(now: Mapping[str, Any], elapsed_s: float) -> str:
-    """``runs 120/240 · 14/s · 9 s to go · widest ±12 % (goodput, RED, rate 5Mbit) · failed: 2 crash``."""
-    done = now["runs_present"] + now["runs_done"]
-    parts = [f"runs {done}/{now['runs_total']}"]
-    if elapsed_s > 0 and now["runs_done"]:
-        parts.append(f"{now['runs_done'] / elapsed_s:.3g}/s")
-    if now["to_go_s"] is not None and elapsed_s >= _SECONDS_BEFORE_ETA:
-        parts.append(f"{duration_text(now['to_go_s'])} to go")
-    if now["widest"] is not None:
-        of = now["widest"]
-        where = ", ".join([of["arm"], *of["settings"].values()])
-        parts.append(f"widest ±{100 * of['relative']:.2g} % ({of['metric']}: {where})")
-    if now["failures"]:
-        parts.append("failed: " + ", ".join(f"{count} {cause}" for cause, count in now["failures"].items()))
-    if now.get("note"):
-        parts.append(now["note"])
     return " · ".join(parts)
 
 

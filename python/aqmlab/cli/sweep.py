@@ -32,7 +32,7 @@ from aqmlab.cli.options import (
     TlsKey,
     chosen_executor,
 )
-from aqmlab.cli.progress import ProgressLine, sweep_text
+from aqmlab.cli.progress import ProgressLine
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
 from aqmlab.files import json_text
 
@@ -89,10 +89,10 @@ def sweep(
 
     events = _Events(enabled=as_json)
     failure: AqmlabError | None = None
-    with interruptible(), ProgressLine(enabled=not quiet, text=sweep_text) as line:
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
 
         def watch(now: Progress) -> None:
-            line.update(now.to_json())
+            line.update(now)
             events.progress(now)
 
         under_way = begin(

@@ -12,8 +12,7 @@ Both are of one version of aqmlab, so neither asks which the other speaks.
 
 from __future__ import annotations
 
-from aqmlab import errors
-from aqmlab.errors import AqmlabError, RunError
+from aqmlab.errors import AqmlabError
 
 LONGEST_LINE = 1 << 20
 """Bytes of a message at most; more is no message of ours."""
@@ -30,11 +29,3 @@ def kind_of(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return type(error).__name__ if isinstance(error, AqmlabError) else DEFECT
-
-
-def error_of(kind: str, message: str) -> AqmlabError:
-    """The error that a word and a message stand for."""
-    found = getattr(errors, kind, None)
-    if isinstance(found, type) and issubclass(found, AqmlabError):
-        return found(message)
-    return RunError(f"a defect of aqmlab: {message}")

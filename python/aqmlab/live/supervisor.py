@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from aqmlab.errors import HostError, RunError
-from aqmlab.live.messages import INTERRUPTED, LONGEST_LINE, error_of
+from aqmlab.errors import HostError, RunError, called
+from aqmlab.live.messages import INTERRUPTED, LONGEST_LINE
 
 Progress = Callable[[Mapping[str, Any]], object]
 
@@ -25,6 +25,9 @@ SILENCE_S = 60.0
 
 PATIENCE_S = 20.0
 """What an interrupted run gets to forward what is under way and to end by itself, whatever it says."""
+
+_LOOK_S = 0.1
+"""Between looks at whether the run is to end."""
 
 _TIME_TO_GO_S = 5.0
 """What a process gets to end that has said its last word."""
@@ -38,6 +41,7 @@ def ask(
     *,
     progress: Progress | None = None,
     interrupted: Callable[[], object] | None = None,
+    heed: Callable[[], object] | None = None,
     command: Sequence[str] | None = None,
 ) -> Any:  # noqa: ANN401 (plain data)
     """Have a job done in a process of its own, and return its answer.
@@ -50,6 +54,9 @@ def ask(
         Told how far it is.
     interrupted
         Called once, when the first Ctrl-C has been passed on.
+    heed
+        Called ten times a second; what it raises as :exc:`KeyboardInterrupt` is heeded as Ctrl-C is, which
+        reaches the main thread alone.
     command
         The process to start; :mod:`aqmlab.live.child` if not given.
 
@@ -65,7 +72,7 @@ def ask(
         If interrupted. The process is asked to end; with a second interrupt, or if it takes too long, it is
         made to.
     """
-    process = _Process(command or _command())
+    process = _Process(command or _command(), heed)
     try:
         process.write(job)
         message = _heard(process, progress, interrupted)
@@ -117,13 +124,14 @@ def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
     if message["kind"] == INTERRUPTED:
         # Nobody here asked for it: a signal from elsewhere reached the process itself.
         raise RunError("the live router was asked to end by a signal from outside")
-    raise error_of(message["kind"], message["message"])
+    raise called(message["kind"], message["message"])
 
 
 class _Process:
     """A process and the pipes to it, in a process group of its own: Ctrl-C is for us to pass on."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], heed: Callable[[], object] | None = None) -> None:
+        self._heed = heed
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._unread = b""
         try:
@@ -165,8 +173,13 @@ class _Process:
         while b"\n" not in self._unread:
             if len(self._unread) > LONGEST_LINE:
                 raise RunError(f"the live router said what is no message: {_shown(self._unread)}")
-            ready, _, _ = select.select([descriptor], [], [], max(until - time.monotonic(), 0.0))
+            if self._heed is not None:
+                self._heed()
+            left_s = max(until - time.monotonic(), 0.0)
+            ready, _, _ = select.select([descriptor], [], [], min(left_s, _LOOK_S))
             if not ready:
+                if left_s > _LOOK_S:
+                    continue
                 raise RunError(f"the live router has said nothing for {patience_s:.0f} s; it was ended")
             piece = os.read(descriptor, 1 << 16)
             if not piece:

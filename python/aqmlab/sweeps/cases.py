@@ -4,60 +4,26 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from aqmlab.arguments import names as all_names
+from aqmlab.arguments import whole
 from aqmlab.errors import UsageError
-from aqmlab.experiment import check_metrics, chosen_seeds
 from aqmlab.figures import counted
 from aqmlab.files import slug
 from aqmlab.plan import Plan
 from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
+from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task, run_digest
 
 MOST_RUNS = 1_000_000
 """Runs of a sweep, as in the scenario language."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run to do: all that a worker needs, on whatever machine.
-
-    Attributes
-    ----------
-    digest
-        Of the run: of its plan, its seed and the version of results.
-    arm, seed
-        Which run of the scenario text.
-    toml
-        The scenario of one case.
-    file_name
-        Where that came from, for messages; files that it names are looked for beside it.
-    memory_bytes
-        What the run will need at least.
-    replace
-        Whether it takes the place of a recording that is there, and damaged.
-    """
-
-    digest: str
-    arm: str
-    seed: int
-    toml: str
-    file_name: str
-    memory_bytes: int
-    replace: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """The task as plain data."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(content: dict[str, Any]) -> Task:
-        """The task that :meth:`to_json` was of."""
-        return Task(**content)
+MOST_SEEDS = 100_000
+"""Seeds of a cell, as in the scenario language."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +64,14 @@ class PlannedCell:
         Number of the case.
     labels
         The swept values, in the order of the axes.
-    arm
-        The arm's name.
+    arm, slug
+        The arm's name, and that of its directory in an experiment.
     plan_digest
         Of all that decides the result but the seed.
     memory_bytes
         What each of its runs needs at least.
+    end_ns
+        How long each of its runs lasts at most.
     weight
         Bits that its links can carry in a run: what runs of one scenario take of time goes with it.
     """
@@ -111,8 +79,10 @@ class PlannedCell:
     case: int
     labels: tuple[str, ...]
     arm: str
+    slug: str
     plan_digest: str
     memory_bytes: int
+    end_ns: int
     weight: float
 
 
@@ -125,6 +95,14 @@ class Cases:
         A TOML file, or its content as a dict; without a sweep it has one case.
     seed, runs
         The first seed and how many; as in the scenario if not given.
+    arms
+        Names of the arms, or one name; all if not given.
+    host
+        ``"sim"`` or ``"live"``: what does the runs.
+    capture
+        Which packets are kept.
+    instead
+        What to do with a scenario that has a sweep, where that is refused.
 
     Attributes
     ----------
@@ -142,25 +120,36 @@ class Cases:
     ScenarioError
         If the scenario is wrong, in whatever case.
     UsageError
-        If the seeds make no sense, or there is no metric of a name.
+        If the seeds make no sense, or there is no metric, arm or port of a name.
     """
 
-    def __init__(self, scenario: Scenario, *, seed: int | None = None, runs: int | None = None) -> None:
+    def __init__(  # noqa: PLR0913 (keyword arguments)
+        self,
+        scenario: Scenario,
+        *,
+        seed: int | None = None,
+        runs: int | None = None,
+        arms: str | Sequence[str] | None = None,
+        host: str = SIMULATOR,
+        capture: Capture = NO_CAPTURE,
+        instead: str = "",
+    ) -> None:
         from aqmlab import _core
 
         self.text, self.file_name = read(scenario)
         swept = _core.Sweep(self.text, self.file_name)
         self.about: dict[str, Any] = json.loads(swept.about())
-        check_metrics(self.about["metrics"], self.file_name)
-        self.seeds = chosen_seeds(self.about["seeds"], seed, runs)
         self.case_count = int(self.about["cases"])
-        count = self.case_count * len(self.about["arms"]) * len(self.seeds)
-        if count > MOST_RUNS:
-            raise UsageError(
-                f"{counted(self.case_count, 'case')} of {counted(len(self.about['arms']), 'arm')} with"
-                f" {counted(len(self.seeds), 'seed')} each are {count} runs; at most {MOST_RUNS} are allowed:"
-                " write shorter lists, or fewer runs"
-            )
+        if instead and self.about["axes"]:
+            count = counted(self.case_count, "case")
+            raise UsageError(f"`{self.file_name}` has a [sweep] of {count}; {instead}")
+        _check_metrics(self.about["metrics"], self.file_name)
+        self.seeds = chosen_seeds(self.about["seeds"], seed, runs)
+        self.all_arms: list[str] = self.about["arms"]
+        self.about["arms"] = _chosen_arms(self.all_arms, arms)
+        self._check_count()
+        swept.check(self.file_name, self.about["arms"], host == SIMULATOR, list(capture.ports))
+        self.host, self.capture = host, capture
         self.results_version: int = _core.RESULTS_VERSION
         cells = []
         networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
@@ -173,39 +162,55 @@ class Cases:
                 )
                 networks.setdefault(named, arm["plan"])
             # Texts of the cases of one sweep are long and alike.
-            self._texts.append(zlib.compress(case["toml"].encode()))
-            cells += list(_cells(case))
+            text = case["toml"] if self.about["axes"] else self.text
+            self._texts.append(zlib.compress(text.encode()))
+            cells += [cell for cell in _cells(case) if cell.arm in self.about["arms"]]
         self._check_claims(networks.values())
         self.cells = tuple(cells)
+
+    def _check_count(self) -> None:
+        count = self.case_count * len(self.about["arms"]) * len(self.seeds)
+        if count > MOST_RUNS:
+            raise UsageError(
+                f"{counted(self.case_count, 'case')} of {counted(len(self.about['arms']), 'arm')} with"
+                f" {counted(len(self.seeds), 'seed')} each are {count} runs; at most {MOST_RUNS} are allowed:"
+                " write shorter lists, or fewer runs"
+            )
 
     def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
         """A claim that cannot be scored is told before the runs; it may name what any case has."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
-            names = Names.of_plans(self.about["arms"], axes_of(self.about), map(Plan.of, plans))
+            names = Names.of_plans(self.all_arms, axes_of(self.about), map(Plan.of, plans))
             check_claims(self.about["claims"], names, self.file_name)
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
         """The name of a run in a store."""
-        from aqmlab import _core
-
-        return _core.run_digest(cell.plan_digest, seed)
-
-    def digests(self, cell: PlannedCell) -> list[str]:
-        """The names of the runs of a cell, in the order of the seeds."""
-        return [self.digest(cell, seed) for seed in self.seeds]
+        return run_digest(cell.plan_digest, seed, self.host)
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
-        """Cell, seed and digest of each run: cell by cell, and in each the seeds."""
+        """Cell, seed and digest of each run: cell by cell, and in each the seeds, unless they are live."""
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
-        """The same of some of the cells only."""
-        for cell in self.cells:
-            if among is None or self.cell_of(cell) in among:
-                for seed in self.seeds:
-                    yield cell, seed, self.digest(cell, seed)
+        """The same of some of the cells only.
+
+        Of live runs all cells of a seed come before the next seed, so that what changes slowly on the machine
+        meets all cells.
+        """
+        cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
+        if self.host == LIVE:
+            pairs = ((cell, seed) for seed in self.seeds for cell in cells)
+        else:
+            pairs = ((cell, seed) for cell in cells for seed in self.seeds)
+        for cell, seed in pairs:
+            yield cell, seed, self.digest(cell, seed)
+
+    @property
+    def lasts_s(self) -> float:
+        """How long the runs take one after the other in real time, apart from their beginnings and ends."""
+        return sum(cell.end_ns for cell in self.cells) / 1e9 * len(self.seeds)
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
@@ -216,14 +221,19 @@ class Cases:
         return Cell(tuple(zip(names, planned.labels, strict=True)), planned.arm)
 
     def task(self, cell: PlannedCell, seed: int) -> Task:
-        """What a worker has to be told of a run."""
+        """What a worker has to know of a run."""
+        digest = self.digest(cell, seed)
         return Task(
-            digest=self.digest(cell, seed),
+            digest=digest,
+            name=digest,
             arm=cell.arm,
             seed=seed,
             toml=zlib.decompress(self._texts[cell.case]).decode(),
             file_name=self.file_name,
             memory_bytes=cell.memory_bytes,
+            host=self.host,
+            pcap=self.capture.ports,
+            pcap_bytes=self.capture.bytes,
         )
 
     @cached_property
@@ -232,7 +242,48 @@ class Cases:
         named = sha256()
         for _, _, digest in self:
             named.update(digest.encode())
-        return f"{slug(self.about['title'])}-{named.hexdigest()[:8]}"
+        host = f"-{LIVE}" if self.host == LIVE else ""
+        return f"{slug(self.about['title'])}-{named.hexdigest()[:8]}{host}"
+
+
+def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
+    """Seeds ``seed, seed + 1, ...``; what is not given is as planned."""
+    seed = None if seed is None else whole(seed, "`seed`")
+    runs = None if runs is None else whole(runs, "`runs`")
+    if runs is not None and runs < 1:
+        raise UsageError(f"`{runs}` runs make no experiment; give at least 1")
+    if runs is not None and runs > MOST_SEEDS:
+        raise UsageError(f"`{runs}` runs are too many; give at most {MOST_SEEDS}")
+    first = planned[0] if seed is None else seed
+    count = len(planned) if runs is None else runs
+    if first < 0 or first + count - 1 >= 2**63:
+        raise UsageError(f"the seed `{first}` is outside of 0 to 2^63 - 1")
+    return list(range(first, first + count))
+
+
+def _chosen_arms(known: Sequence[str], arms: str | Sequence[str] | None) -> list[str]:
+    wanted = all_names(arms)
+    if not wanted:
+        return list(known)
+    for arm in wanted:
+        if arm not in known:
+            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in known)}")
+    return [arm for arm in known if arm in wanted]
+
+
+def _check_metrics(names: Sequence[str], file: str) -> None:
+    """A wrong name is reported before the runs, not after them."""
+    if names:
+        from aqmlab.metrics import find
+
+        wrong = []
+        for name in names:
+            try:
+                find(name)
+            except UsageError as error:
+                wrong.append(f"{file}: metrics: {error}")
+        if wrong:
+            raise UsageError("\n".join(wrong))
 
 
 def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
@@ -251,10 +302,12 @@ def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
             case=int(case["index"]),
             labels=labels,
             arm=str(arm["name"]),
+            slug=str(arm["slug"]),
             plan_digest=str(arm["digest"]),
             memory_bytes=int(arm["memory_bytes"]),
+            end_ns=int(arm["end_ns"]),
             weight=sum(rates) * int(arm["end_ns"]) / 1e9,
         )
 
 
-__all__ = ["Cases", "PlannedCell", "Shard", "Task", "axes_of"]
+__all__ = ["LIVE", "Cases", "PlannedCell", "Shard", "axes_of", "chosen_seeds"]

@@ -20,12 +20,13 @@ from aqmlab.errors import HostError, RecordingError
 from aqmlab.figures import counted
 from aqmlab.recording import load_run
 from aqmlab.sweeps import remote
-from aqmlab.sweeps.cases import Task
 from aqmlab.sweeps.connection import Cluster, Connection
 from aqmlab.sweeps.executor import Outcome
 from aqmlab.sweeps.named_files import named_files
 from aqmlab.sweeps.parcel import SUMMARIES, Bring, unpack
-from aqmlab.sweeps.store import Store, writing
+from aqmlab.sweeps.place import Place
+from aqmlab.sweeps.progress import UnderWay
+from aqmlab.sweeps.task import Task, run_digest
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -53,8 +54,8 @@ class DaskExecutor:
     ----------
     cluster
         Where its scheduler is.
-    store
-        Where results go, of this machine; workers that see it too write it themselves.
+    place
+        Where results go, of this machine; workers that see it too write there themselves.
     bring
         What the others send back.
     replace
@@ -67,9 +68,9 @@ class DaskExecutor:
     """
 
     def __init__(
-        self, cluster: Cluster, store: Store, *, bring: Bring = SUMMARIES, replace: bool = False
+        self, cluster: Cluster, place: Place, *, bring: Bring = SUMMARIES, replace: bool = False
     ) -> None:
-        self._cluster, self._store = cluster, store
+        self._cluster, self._place = cluster, place
         self._waiting: deque[_Sent] = deque()
         self._sent: dict[str, _Sent] = {}
         self._outcomes: deque[Outcome] = deque()
@@ -77,10 +78,10 @@ class DaskExecutor:
         self._brought = 0
         self._bring = bring
         with ExitStack() as stack:
-            self._staging = stack.enter_context(store.staging())
+            self._staging = stack.enter_context(place.staging())
             self._request = {
                 "versions": remote.versions(),
-                "store": str(store.path.resolve()),
+                "place": str(place.path.resolve()),
                 "token": self._token(),
                 "bring": bring,
                 "replace": replace,
@@ -115,6 +116,10 @@ class DaskExecutor:
                 time.sleep(_LOOK_S)
         return self._outcomes.popleft()
 
+    def under_way(self) -> Mapping[str, UnderWay]:
+        """Nothing: workers of a cluster report when a run has ended."""
+        return {}
+
     def close(self, *, now: bool) -> None:
         """Let go of the cluster; with ``now`` runs that have not begun are not begun any more."""
         if now:
@@ -134,16 +139,17 @@ class DaskExecutor:
             what = "summaries" if self._bring == SUMMARIES else "recordings"
             found.append(
                 f"{counted(self._brought, 'run')} came back as {what}: the workers do not see"
-                f" `{self._store.path}`"
+                f" `{self._place.path}`"
             )
         return found
 
     def _token(self) -> dict[str, str]:
-        """A file by which a worker can prove that it sees the same store."""
+        """A file by which a worker can prove that it sees the same place."""
         content = os.urandom(16).hex()
-        with writing(self._store.path):
-            (self._staging / "token").write_text(content, encoding="ascii")
-        return {"file": f"{self._staging.name}/token", "content": content}
+        token = self._staging / "token"
+        with self._place.writing():
+            token.write_text(content, encoding="ascii")
+        return {"file": str(token.relative_to(self._place.path)), "content": content}
 
     def _send(self) -> None:
         """Send what waits, to the workers that have not refused."""
@@ -239,23 +245,21 @@ class DaskExecutor:
             raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
-        """Put what came back into the store; returns what is wrong with it, or an empty text."""
-        from aqmlab import _core
-
+        """Put what came back into its place; returns what is wrong with it, or an empty text."""
         staged = self._staging / task.digest
         try:
-            with writing(self._store.path):
+            with self._place.writing():
                 unpack(files, staged)
             run = load_run(staged)
             wrong = "; ".join(run.damage())
-            if _core.run_digest(run.manifest.plan_digest, run.seed) != task.digest:
+            if run_digest(run.manifest.plan_digest, run.seed, task.host) != task.digest:
                 wrong = "it is of another run"
         except (RecordingError, ValueError) as error:
             wrong = str(error)
         if wrong:
             shutil.rmtree(staged, ignore_errors=True)
             return f"what it sent is not the recording that was asked for: {wrong}"
-        self._store.put(staged, task.digest, replace=task.replace or bool(self._request["replace"]))
+        self._place.put(staged, task.name, replace=task.replace or bool(self._request["replace"]))
         return ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import write_whole
@@ -21,22 +21,26 @@ from aqmlab.recording import Run, load_run
 from aqmlab.results import NOT_RUN, Cell, Missing, Results
 from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.cases import Cases, axes_of
-from aqmlab.sweeps.store import SWEEP_FILE, Store, writing
+from aqmlab.sweeps.conclusion import Conclusion, conclude
+from aqmlab.sweeps.place import Place, alone_in
+from aqmlab.sweeps.store import SWEEP_FILE, Store
 
 FORMAT_VERSION = 2
 
 _ABOUT = ("title", "question", "metrics", "warnings", "arms", "axes", "claims")
 
 
-def describe(cases: Cases, failed: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     """The content of ``sweep.json``.
 
     Parameters
     ----------
     cases
         What was asked for.
+    place
+        Where the runs are.
     failed
-        By digest, why there is no recording of a run.
+        By name, why there is no recording of a run.
     """
     about = {
         "format_version": FORMAT_VERSION,
@@ -48,7 +52,7 @@ def describe(cases: Cases, failed: Mapping[str, str] = MappingProxyType({})) -> 
                 "labels": list(cell.labels),
                 "arm": cell.arm,
                 "plan_digest": cell.plan_digest,
-                "runs": cases.digests(cell),
+                "runs": [place.name_of(cell.slug, seed, cases.digest(cell, seed)) for seed in cases.seeds],
             }
             for cell in cases.cells
         ],
@@ -63,7 +67,7 @@ def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str
     return {**about, "failed": named}
 
 
-def write_about(directory: Path, scenario: str, about: Mapping[str, Any]) -> None:
+def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str, Any]) -> None:
     """Write the scenario and ``sweep.json``, unless they are there already with that content.
 
     Raises
@@ -72,42 +76,12 @@ def write_about(directory: Path, scenario: str, about: Mapping[str, Any]) -> Non
         If they cannot be written.
     """
     content = sealed(about)
-    with writing(directory.parent.parent):
+    with store.writing():
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in (("scenario.toml", scenario), (SWEEP_FILE, content)):
             file = directory / name
             if not file.exists() or file.read_bytes() != text.encode():
                 write_whole(file, text)
-
-
-def update_about(
-    directory: Path, store: Store, cases: Cases, tried: Container[str], failed: Mapping[str, str]
-) -> None:
-    """Write both files, and keep what others have found to fail; to be called alone in the directory.
-
-    Parameters
-    ----------
-    directory
-        The sweep's.
-    store
-        Where its runs are.
-    cases
-        What was asked for.
-    tried
-        Digests of the runs that the caller has tried, or is going to try.
-    failed
-        Those of them that have failed, with the reason.
-    """
-    reasons = dict(failed)
-    if (directory / SWEEP_FILE).exists():
-        try:
-            others = SweepFile(directory).failed
-        except DamageError:
-            # It is about to be written anew: all of it but this follows from the scenario.
-            others = {}
-        reasons |= {digest: why for digest, why in others.items() if digest not in tried}
-    lacking = {digest: why for digest, why in reasons.items() if not store.has(digest)}
-    write_about(directory, cases.text, describe(cases, lacking))
 
 
 class SweepFile:
@@ -117,6 +91,8 @@ class SweepFile:
     ----------
     path
         The sweep's directory.
+    about
+        The content, if it is known already.
 
     Raises
     ------
@@ -124,20 +100,9 @@ class SweepFile:
         If it is missing, incomplete, corrupt or of a later format.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, about: Mapping[str, Any] | None = None) -> None:
         self.path = path
-        try:
-            self.about = read_json(path / SWEEP_FILE)
-        except DamageError as error:
-            raise DamageError(
-                error.reasons, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
-            ) from error
-        version = self.about.get("format_version")
-        if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise RecordingError(
-                f"`{path / SWEEP_FILE}` has the format version `{version}`; this aqmlab reads up to"
-                f" {FORMAT_VERSION}"
-            )
+        self.about = self._read() if about is None else about
         try:
             about = self.about
             self.seeds = tuple(int(seed) for seed in about["seeds"])
@@ -151,12 +116,27 @@ class SweepFile:
         except (KeyError, TypeError, ValueError) as error:
             raise RecordingError(f"`{path / SWEEP_FILE}` is incomplete: {error!r}") from error
 
+    def _read(self) -> dict[str, Any]:
+        try:
+            about = read_json(self.path / SWEEP_FILE)
+        except DamageError as error:
+            raise DamageError(
+                error.reasons, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
+            ) from error
+        version = about.get("format_version")
+        if not isinstance(version, int) or version > FORMAT_VERSION:
+            raise RecordingError(
+                f"`{self.path / SWEEP_FILE}` has the format version `{version}`; this aqmlab reads up to"
+                f" {FORMAT_VERSION}"
+            )
+        return about
+
     def _cell(self, entry: Mapping[str, Any]) -> Cell:
         labels = zip(self.axes, entry["labels"], strict=True)
         return Cell(tuple((axis.name, str(label)) for axis, label in labels), str(entry["arm"]))
 
     def __iter__(self) -> Iterator[tuple[Cell, int, str]]:
-        """Cell, seed and digest of each run."""
+        """Cell, seed and name of each run."""
         for cell, digests in self.runs.items():
             for seed, digest in zip(self.seeds, digests, strict=True):
                 yield cell, seed, digest
@@ -167,14 +147,14 @@ class Recordings:
 
     Parameters
     ----------
-    store
+    place
         Where they are.
     file
         Which they are.
     """
 
-    def __init__(self, store: Store, file: SweepFile) -> None:
-        self._store = store
+    def __init__(self, place: Place, file: SweepFile) -> None:
+        self._place = place
         self.file = file
         self._runs: dict[tuple[Cell, int], Run] = {}
         self._plans: dict[str, Plan] = {}
@@ -186,7 +166,7 @@ class Recordings:
         Parameters
         ----------
         among
-            Digests of the runs that may be there; all are looked for if not given.
+            Names of the runs that may be there; all are looked for if not given.
         """
         missing = [
             lacking
@@ -215,9 +195,9 @@ class Recordings:
         raise_if_stopped()
         if not to_look:
             return Missing(cell, seed, NOT_RUN)
-        if not self._store.has(digest):
+        if not self._place.has(digest):
             return Missing(cell, seed, self.file.failed.get(digest, NOT_RUN))
-        path = self._store.path_of(digest)
+        path = self._place.path_of(digest)
         try:
             run = load_run(path, self._plans)
         except RecordingError as error:
@@ -228,6 +208,87 @@ class Recordings:
         called = replace(run.manifest, title=self.file.texts["title"], arm=cell.arm)
         self._runs[cell, seed] = replace(run, manifest=called)
         return None
+
+
+class Directory(Protocol):
+    """What is kept beside the runs of one request: what it consists of, and what follows from its runs."""
+
+    path: Path
+    """Where tables and the report are."""
+
+    def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
+        """Write what the request consists of, and which runs fail.
+
+        Parameters
+        ----------
+        tried
+            Names of the runs that the caller has tried, or is going to try.
+        failed
+            Those of them that have failed, with the reason.
+        """
+
+    def recordings(self) -> Recordings:
+        """The recordings of the runs, not opened yet."""
+
+    def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
+        """Write what follows from the runs.
+
+        Parameters
+        ----------
+        recordings
+            Those of :meth:`recordings`, some of them opened.
+        judge
+            Whether to score the claims and make the report too: not while other shards are to come.
+        report
+            Whether to make the report.
+        """
+
+
+class SweepDirectory:
+    """The directory of a sweep in a store, while its runs are done.
+
+    Parameters
+    ----------
+    store
+        Where it is.
+    cases
+        What was asked for.
+    """
+
+    def __init__(self, store: Store, cases: Cases) -> None:
+        self.path = store.sweep_directory(cases.name)
+        self._store, self._cases = store, cases
+
+    def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
+        """Write both files, and keep what others have found to fail."""
+        with self._store.writing():
+            self.path.mkdir(parents=True, exist_ok=True)
+            with alone_in(self.path):
+                self._update(tried, failed)
+
+    def recordings(self) -> Recordings:
+        """The recordings that the file asks for, not opened yet."""
+        return Recordings(self._store, SweepFile(self.path))
+
+    def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
+        """Write tables, verdicts and the report of all that is there, also of what others have done."""
+        with self._store.writing(), alone_in(self.path):
+            recordings.file = SweepFile(self.path)
+            results = recordings.results()
+            return conclude(results, judge=judge or not results.missing, report=report)
+
+    def _update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
+        reasons = dict(failed)
+        if (self.path / SWEEP_FILE).exists():
+            try:
+                others = SweepFile(self.path).failed
+            except DamageError:
+                # It is about to be written anew: all of it but this follows from the scenario.
+                others = {}
+            reasons |= {name: why for name, why in others.items() if name not in tried}
+        lacking = {name: why for name, why in reasons.items() if not self._store.has(name)}
+        about = describe(self._cases, self._store, lacking)
+        write_about(self._store, self.path, self._cases.text, about)
 
 
 def store_of(directory: Path) -> Store:
@@ -262,12 +323,13 @@ def load_sweep(path: Path | str) -> Results:
 
 
 __all__ = [
+    "Directory",
     "Recordings",
+    "SweepDirectory",
     "SweepFile",
     "describe",
     "load_sweep",
     "store_of",
-    "update_about",
     "with_failed",
     "write_about",
 ]

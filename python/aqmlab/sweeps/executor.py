@@ -1,7 +1,7 @@
 """Executors: where tasks are done. Here: processes of this machine.
 
-A task is plain data and its result is a directory in the store, so an executor needs to carry nothing but a
-:class:`~aqmlab.sweeps.cases.Task` there and an :class:`Outcome` back; one that uses other machines is a
+A task is plain data and its result is a directory in its place, so an executor needs to carry nothing but a
+:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; one that uses other machines is a
 second implementation of :class:`Executor`.
 """
 
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from aqmlab.sweeps.cases import Task
 from aqmlab.sweeps.process import SILENCE_S, Keeper
+from aqmlab.sweeps.progress import UnderWay
+from aqmlab.sweeps.task import Task
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,10 @@ class Outcome:
     task
         Which one.
     status
-        ``finished``; ``present``, if somebody else has done it meanwhile; ``failed``; ``machine``, if this
+        ``finished``; ``present``, if another process has done it meanwhile; ``failed``; ``machine``, if this
         machine cannot, and the next run would find the same.
     cause, reason
-        Of a failure: a word to count by, and a sentence.
+        Of a failure: a word to count by, and a sentence. Of what ends all runs the name of the error.
     wall_s, cpu_s
         Of the run itself, its recording included.
     events
@@ -66,6 +68,9 @@ class Executor(Protocol):
     def outcome(self, timeout_s: float) -> Outcome | None:
         """The next outcome; ``None`` if there is none within the time."""
 
+    def under_way(self) -> Mapping[str, UnderWay]:
+        """By name of the run, how far those are that are being done, as far as it is known."""
+
     def close(self, *, now: bool) -> None:
         """End, at once or when all tasks are done; wait until nothing is left of it."""
 
@@ -77,8 +82,8 @@ class LocalExecutor:
 
     Parameters
     ----------
-    store
-        Where results go.
+    place
+        The directory of the place where results go.
     workers
         How many processes.
     memory_cap
@@ -91,7 +96,7 @@ class LocalExecutor:
 
     def __init__(
         self,
-        store: Path,
+        place: Path,
         workers: int,
         *,
         memory_cap: int = 0,
@@ -104,8 +109,10 @@ class LocalExecutor:
         self._request = {"memory_cap": memory_cap, "replace": replace}
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._under_way: dict[str, UnderWay] = {}
+        self._lock = threading.Lock()
         self._closed = False
-        self._keepers = [Keeper(store, silence_s=silence_s) for _ in range(workers)]
+        self._keepers = [Keeper(place, silence_s=silence_s) for _ in range(workers)]
         # The kernel ends a worker with the thread that started it: these end after their workers.
         self._threads = [
             threading.Thread(target=self._serve, args=(keeper,), daemon=True) for keeper in self._keepers
@@ -123,6 +130,11 @@ class LocalExecutor:
             return self._outcomes.get(timeout=timeout_s)
         except queue.Empty:
             return None
+
+    def under_way(self) -> Mapping[str, UnderWay]:
+        """By name of the run, how far those are that are being done."""
+        with self._lock:
+            return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
         """End all workers and wait until they have gone: with ``now`` also those in the middle of a run."""
@@ -142,10 +154,16 @@ class LocalExecutor:
     def _serve(self, keeper: Keeper) -> None:
         """What a thread does: have one task after another done."""
         while (task := self._tasks.get()) is not None and not self._closed:
-            answer = keeper.answer({"task": task.to_json(), **self._request})
+            answer = keeper.answer({"task": task.to_json(), **self._request}, partial(self._hear, task))
+            with self._lock:
+                self._under_way.pop(task.name, None)
             if answer is not None and not self._closed:
                 self._outcomes.put(Outcome(task, **answer))
         keeper.close()
+
+    def _hear(self, task: Task, now: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._under_way[task.name] = UnderWay(task.arm, task.seed, **now)
 
 
 __all__ = ["Executor", "LocalExecutor", "Outcome"]

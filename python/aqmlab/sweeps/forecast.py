@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab.experiment import job_count, memory_cap
 from aqmlab.figures import counted
+from aqmlab.machine import job_count, memory_cap
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.store import Store, store_path
@@ -154,7 +154,7 @@ def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
 
     def look(now: Mapping[str, float]) -> None:
         nonlocal share
-        share = now["sim_done_s"] / now["sim_total_s"] if now["sim_total_s"] else 0.0
+        share = now["done_s"] / now["total_s"] if now["total_s"] else 0.0
         if share and time.monotonic() - begun >= _TRIAL_S:
             raise _EnoughError
 

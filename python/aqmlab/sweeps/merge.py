@@ -16,7 +16,8 @@ from aqmlab.manifest import read_manifest
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
-from aqmlab.sweeps.store import SWEEP_FILE, Store, alone_in, store_path, writing
+from aqmlab.sweeps.place import alone_in
+from aqmlab.sweeps.store import SWEEP_FILE, Store, store_path
 
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
@@ -88,7 +89,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
                 if sound and not (into.damage(digest, whole=True) and not source.damage(digest, whole=True)):
                     present += 1
                 else:
-                    with writing(into.path):
+                    with into.writing():
                         _copy(source.path_of(digest), staging / digest)
                     added += into.put(staging / digest, digest, replace=there)
     names = dict.fromkeys(path.name for source in opened for path in source.sweeps())
@@ -105,10 +106,10 @@ def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> 
     for file in files:
         failed |= {digest: why for digest, why in file.failed.items() if not into.has(digest)}
     scenario = (files[-1].path / "scenario.toml").read_text(encoding="utf-8")
-    with writing(into.path):
+    with into.writing():
         directory.mkdir(parents=True, exist_ok=True)
         with alone_in(directory):
-            write_about(directory, scenario, with_failed(files[-1].about, failed))
+            write_about(into, directory, scenario, with_failed(files[-1].about, failed))
             found = Recordings(into, SweepFile(directory)).results()
             return conclude(found, judge=not _unfinished(found), report=report)
 

@@ -11,18 +11,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+Hear = Callable[[Mapping[str, Any]], object]
+"""Receives how far a run is: ``done_s``, ``total_s`` and ``events``."""
+
 ATTEMPTS = 2
 """How often a run is begun whose process dies under it."""
 SILENCE_S = 600.0
-"""How long a process may show no progress before it is ended. A run shows some about once a second, but for
+"""How long a process may show no progress before it is ended. A run shows some often, but for
 the time in which it lays out its flows and writes its tables."""
 ALIVE = "alive"
-"""The key of a line that is a sign of life, and no answer."""
+"""The key of a line that is a sign of life, and no answer: how far the run is."""
 
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
@@ -31,29 +34,33 @@ _PATIENCE_S = 5.0
 _READ_BYTES = 1 << 16
 
 
+def _unheard(_now: Mapping[str, Any]) -> None:
+    """For a caller who need not know how far a run is."""
+
+
 class WorkerProcess:
-    """A process that does runs, one at a time, and keeps them in a store.
+    """A process that does runs, one at a time, and keeps them in a place.
 
     The kernel ends it with the thread that started it.
 
     Parameters
     ----------
-    store
-        Where results go.
+    place
+        The directory of the place where results go.
     idle_s
         After this time without a request it ends by itself; 0 for never.
     silence_s
         After this time without progress it is ended.
     """
 
-    def __init__(self, store: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, place: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:
         self._silence_s = silence_s
         self._silent = False
         self._unread = b""
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             # -P: no file of the directory that we are in is to be taken for a module.
-            [sys.executable, "-P", "-m", "aqmlab.sweeps.worker", str(store), str(os.getpid()), str(idle_s)],
+            [sys.executable, "-P", "-m", "aqmlab.sweeps.worker", str(place), str(os.getpid()), str(idle_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -65,8 +72,8 @@ class WorkerProcess:
         """Whether it has not ended."""
         return self._process.poll() is None
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Have a request answered; ``None`` if the process has died or stood still."""
+    def ask(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
+        """Have a request answered, and hear how far it is; ``None`` if the process has died or hangs."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -77,6 +84,7 @@ class WorkerProcess:
             found: dict[str, Any] = json.loads(line)
             if ALIVE not in found:
                 return found
+            hear(found[ALIVE])
         return None
 
     def kill(self) -> None:
@@ -143,12 +151,12 @@ class Keeper:
 
     Parameters
     ----------
-    store, idle_s, silence_s
+    place, idle_s, silence_s
         As of :class:`WorkerProcess`.
     """
 
-    def __init__(self, store: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:
-        self._store, self._idle_s, self._silence_s = store, idle_s, silence_s
+    def __init__(self, place: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:
+        self._place, self._idle_s, self._silence_s = place, idle_s, silence_s
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._killed = False
@@ -159,12 +167,12 @@ class Keeper:
         process = self._process
         return process.pid if process is not None else None
 
-    def answer(self, request: Mapping[str, Any]) -> dict[str, Any] | None:
+    def answer(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
         """What became of a run; ``None`` after :meth:`kill`."""
         deaths: list[str] = []
         while len(deaths) < ATTEMPTS and not self._killed:
             process = self._living()
-            found = process.ask(request)
+            found = process.ask(request, hear)
             if found is not None:
                 return found
             deaths.append(process.died())
@@ -192,7 +200,7 @@ class Keeper:
             self.close()
         with self._lock:
             if self._process is None:
-                self._process = WorkerProcess(self._store, idle_s=self._idle_s, silence_s=self._silence_s)
+                self._process = WorkerProcess(self._place, idle_s=self._idle_s, silence_s=self._silence_s)
                 if self._killed:
                     self._process.kill()
             return self._process

@@ -1,4 +1,4 @@
-"""How far a sweep is."""
+"""How far the runs of a request are."""
 
 from __future__ import annotations
 
@@ -32,15 +32,47 @@ class Widest:
 
 
 @dataclass(frozen=True)
+class UnderWay:
+    """How far a run is that is being done.
+
+    Attributes
+    ----------
+    arm, seed
+        Which run.
+    done_s, total_s
+        Of its simulated time; of its real time, if it is live.
+    events
+        That the simulator has processed.
+    phase
+        What a live run is at; empty if simulated.
+    lateness_max_s
+        How late a packet of a live run has left at most.
+    """
+
+    arm: str
+    seed: int
+    done_s: float = 0.0
+    total_s: float = 0.0
+    events: int = 0
+    phase: str = ""
+    lateness_max_s: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The part that is done."""
+        return self.done_s / self.total_s if self.total_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class Progress:
-    """How far a sweep is.
+    """How far the runs of a request are.
 
     Attributes
     ----------
     runs_total
         Runs that were asked for, in this shard.
     runs_present
-        Those that were in the store already.
+        Those that were there already.
     runs_done
         Those that have ended since, failed ones included.
     failures
@@ -51,6 +83,10 @@ class Progress:
         What it will take still, as far as can be told.
     cpu_s
         Processor time of the runs since it began.
+    events
+        That the simulator has processed since it began, in finished runs and in those under way.
+    under_way
+        The runs that are being done, as far as their workers say.
     widest
         Of the intervals of cells with two runs or more.
     note
@@ -64,6 +100,8 @@ class Progress:
     elapsed_s: float = 0.0
     to_go_s: float | None = None
     cpu_s: float = 0.0
+    events: int = 0
+    under_way: tuple[UnderWay, ...] = ()
     widest: Widest | None = None
     note: str = ""
 
@@ -119,4 +157,4 @@ def _widest(results: Results, cell: Cell) -> Widest | None:
     return max(found, key=lambda widest: widest.relative, default=None)
 
 
-__all__ = ["WATCHED", "Intervals", "Progress", "Widest"]
+__all__ = ["WATCHED", "Intervals", "Progress", "UnderWay", "Widest"]

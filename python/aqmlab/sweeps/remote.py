@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import HostError
-from aqmlab.experiment import SHARE_OF_MEMORY, memory_cap
+from aqmlab.machine import SHARE_OF_MEMORY, memory_cap
 from aqmlab.sweeps.parcel import packed
 from aqmlab.sweeps.process import Keeper
 from aqmlab.sweeps.store import Store
@@ -44,7 +44,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     Parameters
     ----------
     request
-        JSON: ``task``, ``versions``, ``store``, ``token``, ``bring``, ``replace``, ``silence_s``.
+        JSON: ``task``, ``versions``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
     files
         By name, those that the scenario names.
 
@@ -52,7 +52,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     -------
     dict
         ``answer``, as the process gave it; ``worker``, the address of this one; ``files`` of the recording by
-        name, if the store cannot be reached from here.
+        name, if the place cannot be reached from here.
     """
     from distributed import get_worker
 
@@ -65,15 +65,17 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     try:
         scratch.mkdir(exist_ok=True)
         task = _with_files(asked["task"], files or {}, scratch)
-        shared = _is_shared(Path(asked["store"]), asked["token"])
-        store = Path(asked["store"]) if shared else _own_store(scratch)
-        answer = _keeper(store, asked["silence_s"]).answer(
+        shared = _is_shared(Path(asked["place"]), asked["token"])
+        place = Path(asked["place"]) if shared else _own_store(scratch)
+        if not shared:
+            task["name"] = task["digest"]
+        answer = _keeper(place, asked["silence_s"]).answer(
             {"task": task, "replace": asked["replace"], "memory_cap": _memory_cap(worker)}
         )
         return {
             "answer": answer,
             "worker": worker.address,
-            "files": None if shared else _taken(store, task["digest"], asked["bring"]),
+            "files": None if shared else _taken(place, task["digest"], asked["bring"]),
         }
     except HostError as error:
         return _unable(str(error), worker.address)
@@ -95,10 +97,10 @@ def _differences(needed: Mapping[str, str]) -> str:
     return f"it has {', '.join(other)}; install what this sweep needs: {right}"
 
 
-def _is_shared(store: Path, token: Mapping[str, str]) -> bool:
-    """Whether the store's path leads here to the store that is meant: a file there proves it."""
+def _is_shared(place: Path, token: Mapping[str, str]) -> bool:
+    """Whether the place's path leads here to the place that is meant: a file there proves it."""
     with suppress(OSError):
-        return (store / "tmp" / token["file"]).read_text(encoding="ascii") == token["content"]
+        return (place / token["file"]).read_text(encoding="ascii") == token["content"]
     return False
 
 

@@ -1,4 +1,4 @@
-"""Sweeps: every cell of a scenario with every seed, as far as the store does not have them already."""
+"""Sweeps: every cell of a scenario with every seed, as far as they are not there already."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, unknown
-from aqmlab.experiment import job_count, memory_cap
+from aqmlab import errors
+from aqmlab.errors import AqmlabError, MemoryCapError, RecordingError, RunError, unknown
 from aqmlab.figures import counted
+from aqmlab.machine import job_count, memory_cap
 from aqmlab.results import Cell, Results
 from aqmlab.scenario import Scenario
 from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
-from aqmlab.sweeps.conclusion import Conclusion, conclude
-from aqmlab.sweeps.directory import Recordings, SweepFile, update_about
+from aqmlab.sweeps.conclusion import Conclusion
+from aqmlab.sweeps.directory import Directory, SweepDirectory
 from aqmlab.sweeps.executor import Executor, LocalExecutor
 from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, Bring, enough
+from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import Intervals, Progress
-from aqmlab.sweeps.store import Store, alone_in, kept_in, store_path, writing
+from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.tally import EndedRun, Tally
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ LOCAL = "local"
 DASK = "dask"
 
 _TICK_S = 0.1
+_PATIENCE_S = 10.0
+"""What its thread gets to put away what is half done, after a second Ctrl-C."""
 _TASKS_AHEAD = 256
 """Tasks that wait at the executor, so that no worker waits while somebody looks at results."""
 _READ_AHEAD = 100
@@ -58,17 +62,18 @@ class Sweep:
     cases
         What was asked for.
     path
-        Its directory in the store.
+        The directory of its tables and its report.
     workers
         Runs side by side.
     damaged
-        By digest, what is wrong with runs that were there: they are made anew.
+        By name, what is wrong with runs that were there: they are made anew.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
         self,
         cases: Cases,
-        store: Store,
+        place: Place,
+        directory: Directory,
         *,
         jobs: int,
         shard: Shard | None = None,
@@ -77,31 +82,30 @@ class Sweep:
         watcher: Watcher | None = None,
         report: bool = True,
         cluster: Cluster | None = None,
+        executor: Callable[[], Executor] | None = None,
     ) -> None:
         self.cases = cases
-        self.path = store.sweep_directory(cases.name)
-        self._store = store
+        self.path = directory.path
+        self._place, self._directory = place, directory
         self._force = force
         self._watcher = watcher
-        self._cluster = cluster
+        self._cluster, self._executor = cluster, executor
         self._bring = _to_bring(cases, cluster)
         cells: dict[str, tuple[PlannedCell, int]] = {}
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
-                cells.setdefault(digest, (cell, seed))
-        self.damaged = {} if force else _damaged(store, cells, whole=self._bring == RECORDINGS)
-        todo = dict.fromkeys(d for d in cells if force or d in self.damaged or not store.has(d))
+                cells.setdefault(place.name_of(cell.slug, seed, digest), (cell, seed))
+        self.damaged = {} if force else _damaged(place, cells, whole=self._bring == RECORDINGS)
+        todo = dict.fromkeys(name for name in cells if force or name in self.damaged or not place.has(name))
         self.workers = max(min(jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
-        with writing(store.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            with alone_in(self.path):
-                self._update_about()
-        self._recordings = Recordings(store, SweepFile(self.path))
+        directory.update(todo, {})
+        self._recordings = directory.recordings()
         self._intervals = Intervals()
         self._read, self._looked_s, self._look_took_s, self._told_s = 0, time.monotonic(), 0.0, 0.0
         self._stop, self._over = Stop(), threading.Event()
         self._error: BaseException | None = None
+        self._working: Executor | None = None
         self._whole, self._report = shard is None, report
         self._partial = among is not None
         self._conclusion: Conclusion | None = None
@@ -125,7 +129,7 @@ class Sweep:
         """What is there now."""
         if self._conclusion is not None:
             return self._conclusion.results
-        return Recordings(self._store, SweepFile(self.path)).results(self._tally.there())
+        return self._directory.recordings().results(self._tally.there())
 
     @property
     def claims(self) -> tuple[Scored, ...]:
@@ -181,22 +185,38 @@ class Sweep:
         if error is not None and not self.done:
             self.cancel()
             if isinstance(error, KeyboardInterrupt):
-                error.add_note(kept_in(self._store.path))
+                self._say_what_is_kept(error)
 
     def cancel(self) -> None:
-        """End it now: runs in progress are dropped, finished ones kept, and tables as they were."""
+        """End it now: runs in progress are dropped, finished ones kept, and tables as they were.
+
+        A live run is given time to forward what is under way; a second Ctrl-C ends it at once.
+        """
         self._stop.ask()
-        while not self._over.wait(_TICK_S):
-            self._stop.ask()
+        try:
+            while not self._over.wait(_TICK_S):
+                self._stop.ask()
+        except KeyboardInterrupt:
+            if self._working is not None:
+                self._working.close(now=True)
+            self._over.wait(_PATIENCE_S)
+            return
         self._thread.join()
 
-    def _executor(self) -> Executor:
+    def _chosen_executor(self) -> Executor:
+        if self._executor is not None:
+            return self._executor()
         if self._cluster is not None and self._bring is not None:
             from aqmlab.sweeps.cluster import DaskExecutor
 
-            return DaskExecutor(self._cluster, self._store, bring=self._bring, replace=self._force)
+            return DaskExecutor(self._cluster, self._place, bring=self._bring, replace=self._force)
         cap = memory_cap(self.workers)
-        return LocalExecutor(self._store.path, self.workers, memory_cap=cap, replace=self._force)
+        return LocalExecutor(self._place.path, self.workers, memory_cap=cap, replace=self._force)
+
+    def _say_what_is_kept(self, error: BaseException) -> None:
+        kept = self._place.kept()
+        if kept:
+            error.add_note(kept)
 
     def _run(self) -> None:
         try:
@@ -219,10 +239,10 @@ class Sweep:
     def _work(self) -> None:
         """Have all runs done that are to be done."""
         tasks = (
-            replace(self.cases.task(*self._tally.cells[digest]), replace=digest in self.damaged)
-            for digest in self._tally.todo
+            replace(self.cases.task(*self._tally.cells[name]), name=name, replace=name in self.damaged)
+            for name in self._tally.todo
         )
-        executor = self._executor()
+        executor = self._working = self._chosen_executor()
         self.workers = executor.workers
         waiting = 0
         try:
@@ -237,20 +257,25 @@ class Sweep:
                 if outcome is not None:
                     waiting -= 1
                     if outcome.status == "machine":
-                        raise HostError(f"{outcome.reason}; finished runs are kept in `{self._store.path}`")
+                        raise errors.called(outcome.cause, outcome.reason)
                     self._tally.add(outcome)
-                self._tally.note = executor.note
-                self._look()
+                if not self._stop.asked:
+                    self._tally.under_way, self._tally.note = executor.under_way(), executor.note
+                    self._look(last=not waiting)
+        except AqmlabError as error:
+            executor.close(now=True)
+            self._say_what_is_kept(error)
+            raise
         finally:
             self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
             # Workers that were ended have left what they were at.
-            self._store.sweep_out()
+            self._place.sweep_out()
 
-    def _look(self) -> None:
-        """Tell how far it is; read new runs, while others are being done, and what intervals they make."""
+    def _look(self, *, last: bool) -> None:
+        """Report how far it is; read new runs, while others are being done, and what intervals they make."""
         now = time.monotonic()
-        if self._watcher is not None and now - self._told_s >= _TICK_S:
+        if self._watcher is not None and (last or now - self._told_s >= _TICK_S):
             self._told_s = now
             self._watcher(self.progress)
         fresh = len(self._tally) - self._read
@@ -263,23 +288,17 @@ class Sweep:
 
     def _finish(self) -> None:
         """Write the tables of all that is there, also of what other processes have done."""
-        with writing(self._store.path), alone_in(self.path):
-            self._update_about()
-            self._recordings.file = SweepFile(self.path)
-            if self._partial:
-                # Tables and claims are of the whole sweep, and reading that may take longer than the part.
-                self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
-                return
-            found = self._recordings.results()
-            judge = self._whole or not found.missing
-            self._conclusion = conclude(found, judge=judge, report=self._report)
-
-    def _update_about(self) -> None:
-        """Say what the sweep consists of, and which runs fail."""
-        update_about(self.path, self._store, self.cases, self._tally.todo, self._tally.failed)
+        self._directory.update(self._tally.todo, self._tally.failed)
+        if self._partial:
+            # Tables and claims are of the whole sweep, and reading that may take longer than the part.
+            self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
+        else:
+            self._conclusion = self._directory.conclude(
+                self._recordings, judge=self._whole, report=self._report
+            )
 
     def _failure(self) -> AqmlabError | None:
-        """What the one who waits has to know."""
+        """What the caller who waits has to know."""
         damage = self.results.damage()
         if damage is not None:
             return damage
@@ -287,13 +306,14 @@ class Sweep:
         if not failed:
             return None
         # In the order of the cells, not of their ends: the same message for any number of workers.
-        digest = next(digest for digest in self._tally.cells if digest in failed)
-        reason = failed[digest]
-        cell, seed = self._tally.cells[digest]
+        name = next(name for name in self._tally.cells if name in failed)
+        cell, seed = self._tally.cells[name]
         where = f"{self.cases.cell_of(cell)}, seed {seed}"
-        return RunError(
-            f"{len(failed)} of {counted(len(self._tally.todo), 'run')} failed; the others are kept; the"
-            f" first: {where}: {reason}"
+        only_memory = set(self._tally.causes) == {"memory"}
+        kept = f"; the others are kept in `{self._place.path}`" if self._tally.there() else ""
+        return (MemoryCapError if only_memory else RunError)(
+            f"{len(failed)} of {counted(len(self._tally.todo), 'run')} failed{kept}; the first: {where}:"
+            f" {failed[name]}"
         )
 
 
@@ -302,15 +322,15 @@ def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
     return None if cluster is None else enough(cases.about, cluster.checked().bring or SUMMARIES)
 
 
-def _damaged(store: Store, digests: Iterable[str], *, whole: bool) -> dict[str, tuple[str, ...]]:
+def _damaged(place: Place, names: Iterable[str], *, whole: bool) -> dict[str, tuple[str, ...]]:
     """The runs that are there and not as they were written, or not whole though they have to be."""
     found: dict[str, tuple[str, ...]] = {}
-    for digest in digests:
-        if store.has(digest):
+    for name in names:
+        if place.has(name):
             with suppress(RecordingError):
-                # What cannot be read, or is of a later format, is told by who reads it.
-                found[digest] = store.damage(digest, whole=whole)
-    return {digest: reasons for digest, reasons in found.items() if reasons}
+                # What cannot be read, or is of a later format, is an error where it is read.
+                found[name] = place.damage(name, whole=whole)
+    return {name: reasons for name, reasons in found.items() if reasons}
 
 
 def _warm_up() -> None:
@@ -383,9 +403,11 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     part = Shard.parse(shard) if isinstance(shard, str) else shard
     workers = job_count(jobs)
     cases = Cases(scenario, seed=seed, runs=runs)
+    place = Store.made(store_path(store))
     return Sweep(
         cases,
-        Store.made(store_path(store)),
+        place,
+        SweepDirectory(place, cases),
         jobs=workers,
         shard=part,
         among=among,

@@ -20,7 +20,6 @@ from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
 from aqmlab.results import Cell, Results
 from aqmlab.stats import Estimate
-from aqmlab.sweeps.store import writing
 
 RESULTS_FILE = "results.csv"
 ANSWER_FILE = "answer.csv"
@@ -66,7 +65,7 @@ def write_tables(results: Results, directory: Path) -> None:
 
     Raises
     ------
-    HostError
+    OSError
         If they cannot be written.
     RecordingError
         If a recording cannot be read.
@@ -75,9 +74,8 @@ def write_tables(results: Results, directory: Path) -> None:
     tables = {RESULTS_FILE: results_csv(found), ANSWER_FILE: answer_csv(found)}
     if len(classes_of(results)) > 1:
         tables[CLASSES_FILE] = answer_csv(answer(results, by="class"))
-    with writing(directory.parent.parent):
-        for name, content in tables.items():
-            write_whole(directory / name, content)
+    for name, content in tables.items():
+        write_whole(directory / name, content)
 
 
 def _axes(results: Results) -> list[str]:

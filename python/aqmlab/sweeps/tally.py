@@ -1,4 +1,4 @@
-"""What has become of the runs of a sweep so far; it may be read while it grows."""
+"""What has become of the runs of a request so far; it may be read while it grows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aqmlab.stopping import HEARD_S
 from aqmlab.sweeps.cases import PlannedCell
 from aqmlab.sweeps.executor import Outcome
-from aqmlab.sweeps.progress import Progress, Widest
+from aqmlab.sweeps.progress import Progress, UnderWay, Widest
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Tally:
     Parameters
     ----------
     cells
-        By digest the cell and seed of each run that was asked for.
+        By name the cell and seed of each run that was asked for.
     todo
         Those that are to be done.
     """
@@ -59,11 +59,14 @@ class Tally:
         self.cells = cells
         self.todo = todo
         self.failed: dict[str, str] = {}
+        self.causes: Counter[str] = Counter()
         self.cpu_s = 0.0
+        self.under_way: Mapping[str, UnderWay] = {}
         self.widest: Widest | None = None
         self.note = ""
         self._ended: list[EndedRun] = []
-        self._causes: Counter[str] = Counter()
+        self._there: set[str] = set()
+        self._events = 0
         self._weight = 0.0
         self._weight_of_all = sum(cells[digest][0].weight for digest in todo)
         self._begun = time.monotonic()
@@ -72,13 +75,13 @@ class Tally:
 
     def add(self, outcome: Outcome) -> None:
         """Keep what became of a run."""
-        digest = outcome.task.digest
-        cell, seed = self.cells[digest]
+        name = outcome.task.name
+        cell, seed = self.cells[name]
         ended = EndedRun(
             labels=cell.labels,
             arm=cell.arm,
             seed=seed,
-            digest=digest,
+            digest=outcome.task.digest,
             status=outcome.status,
             cause=outcome.cause,
             reason=outcome.reason,
@@ -88,10 +91,12 @@ class Tally:
         )
         with self._changed:
             self._ended.append(ended)
+            self._there |= set() if outcome.status == "failed" else {name}
             if outcome.status == "failed":
-                self.failed[digest] = outcome.reason
-                self._causes[outcome.cause] += 1
+                self.failed[name] = outcome.reason
+                self.causes[outcome.cause] += 1
             self.cpu_s += outcome.cpu_s
+            self._events += outcome.events
             self._weight += cell.weight
             self._changed.notify_all()
 
@@ -123,24 +128,29 @@ class Tally:
             seen += len(fresh)
 
     def there(self) -> Set[str]:
-        """Digests of the runs that are in the store: found there, or done since."""
+        """Names of the runs that are there: found, or done since."""
         with self._changed:
-            done = {ended.digest for ended in self._ended if ended.status != "failed"}
-        return (self.cells.keys() - self.todo) | done
+            return (self.cells.keys() - self.todo) | self._there
 
     def progress(self) -> Progress:
         """How far it is."""
         with self._changed:
             elapsed = time.monotonic() - self._begun if self._elapsed_s is None else self._elapsed_s
-            rest = self._weight_of_all - self._weight
+            under_way = {name: run for name, run in self.under_way.items() if name in self.todo - self._there}
+            done = self._weight + sum(
+                self.cells[name][0].weight * run.share for name, run in under_way.items()
+            )
+            rest = max(self._weight_of_all - done, 0.0)
             return Progress(
                 runs_total=len(self.cells),
                 runs_present=len(self.cells) - len(self.todo),
                 runs_done=len(self._ended),
-                failures=dict(self._causes),
+                failures=dict(self.causes),
                 elapsed_s=elapsed,
-                to_go_s=elapsed * rest / self._weight if self._weight > 0 else None,
+                to_go_s=elapsed * rest / done if done > 0 else None,
                 cpu_s=self.cpu_s,
+                events=self._events + sum(run.events for run in under_way.values()),
+                under_way=tuple(under_way.values()),
                 widest=self.widest,
                 note=self.note,
             )

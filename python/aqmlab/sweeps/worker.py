@@ -1,6 +1,6 @@
 """A worker: reads tasks, a JSON line each, does them, and answers each with a line.
 
-Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker STORE PARENT IDLE_S``. It
+Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It
 ends with its standard input, with its parent, however that ended, and after IDLE_S seconds without a request,
 unless that is 0. Signs of life are lines too while a run goes on. Ctrl-C is the parent's business.
 """
@@ -20,26 +20,28 @@ from typing import Any, TextIO
 
 from aqmlab.errors import AqmlabError, HostError, MemoryCapError, RunError
 from aqmlab.integrity import read_json
-from aqmlab.sweeps.cases import Task
+from aqmlab.sweeps.experiment_directory import EXPERIMENT_FILE, ExperimentDirectory
+from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
+from aqmlab.sweeps.task import Task, run_digest
 
 _DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of prctl(2)."""
-_SECONDS_BETWEEN_SIGNS = 1.0
+_SECONDS_BETWEEN_SIGNS = 0.3
 """Between signs of life."""
 
 
 def main() -> None:
     """Serve until there is nobody to serve."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    store, parent, idle_s = Store(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
     # Whatever prints, a panic or a library, is not to be taken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
-        serve(_requests(sys.stdin, idle_s), answers, store, parent)
+        serve(_requests(sys.stdin, idle_s), answers, place, parent)
     except BrokenPipeError:
         # Nobody is there any more to be told that.
         os._exit(0)
@@ -54,15 +56,26 @@ def _requests(lines: TextIO, idle_s: float) -> Iterator[str]:
         yield line
 
 
-def serve(requests: Iterable[str], answers: TextIO, store: Store, parent: int) -> None:
+def place_at(path: Path) -> Place:
+    """The place in a directory: an experiment or a store.
+
+    Raises
+    ------
+    RecordingError
+        If there is none.
+    """
+    return ExperimentDirectory(path) if (path / EXPERIMENT_FILE).is_file() else Store(path)
+
+
+def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
     """Do what is asked, line by line, until there are no more lines."""
     try:
-        with store.staging() as staging:
+        with place.staging() as staging:
             for line in requests:
                 request = json.loads(line)
                 task = Task.from_json(request["task"])
                 progress = _signs(answers, parent)
-                _tell(answers, _attempt(store, staging, task, request, progress))
+                _tell(answers, _attempt(place, staging, task, request, progress))
     except HostError as error:
         for _ in requests:
             _tell(answers, _refusal(error))
@@ -82,20 +95,20 @@ def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None
         _end_without(parent)
         if now["events"] > seen and time.monotonic() - told_s >= _SECONDS_BETWEEN_SIGNS:
             seen, told_s = now["events"], time.monotonic()
-            _tell(answers, {ALIVE: seen})
+            _tell(answers, {ALIVE: now})
 
     return look
 
 
 def _attempt(
-    store: Store,
+    place: Place,
     staging: Path,
     task: Task,
     request: Mapping[str, Any],
     progress: Callable[[Mapping[str, float]], None],
 ) -> dict[str, Any]:
     try:
-        return _do(store, staging, task, request, progress)
+        return _do(place, staging, task, request, progress)
     except MemoryCapError as error:
         return {"status": "failed", "cause": "memory", "reason": str(error)}
     except HostError as error:
@@ -108,11 +121,11 @@ def _attempt(
 
 def _refusal(error: HostError) -> dict[str, Any]:
     """The next run would find the same: no space, no permission."""
-    return {"status": "machine", "cause": "machine", "reason": str(error)}
+    return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
 
 
 def _do(
-    store: Store,
+    place: Place,
     staging: Path,
     task: Task,
     request: Mapping[str, Any],
@@ -121,7 +134,7 @@ def _do(
     from aqmlab import _core
 
     replace = task.replace or bool(request["replace"])
-    if not replace and store.has(task.digest):
+    if not replace and place.has(task.name):
         return {"status": "present"}
     staged = staging / task.digest
     took = _core.run_one(
@@ -132,15 +145,17 @@ def _do(
         staged,
         memory_cap=request["memory_cap"],
         progress=progress,
+        pcap=task.pcap,
+        pcap_bytes=task.pcap_bytes,
     )
     plan_digest = read_json(staged / "manifest.json")["plan_digest"]
-    if _core.run_digest(plan_digest, task.seed) != task.digest:
+    if run_digest(plan_digest, task.seed, task.host) != task.digest:
         shutil.rmtree(staged)
         raise RunError(
             "this machine makes another plan of the scenario than the one that has the digest"
             f" `{task.digest}`"
         )
-    store.put(staged, task.digest, replace=replace)
+    place.put(staged, task.name, replace=replace)
     return {"status": "finished", **json.loads(took)}
 
 

@@ -1,0 +1,42 @@
+"""What this machine has to give: processors and memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from aqmlab.arguments import whole
+from aqmlab.errors import UsageError
+
+SHARE_OF_MEMORY = 0.8
+
+
+def job_count(jobs: int | None, called: str = "jobs") -> int:
+    """The number of runs side by side; one per processor that we may use if none is given.
+
+    Raises
+    ------
+    UsageError
+        If the given number makes no sense.
+    """
+    if jobs is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    jobs = whole(jobs, f"`{called}`")
+    if jobs < 1:
+        raise UsageError(f"`{jobs}` {called} make no progress; give at least 1")
+    return jobs
+
+
+def memory_cap(jobs: int) -> int:
+    """Bytes that one of ``jobs`` runs may take, so that all leave a fifth of what is free; 0 if not known."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(int(line.split()[1]) * 1024 * SHARE_OF_MEMORY / jobs)
+    return 0
+
+
+__all__ = ["job_count", "memory_cap"]

@@ -1,0 +1,291 @@
+"""The directory of an experiment: recordings that a person finds by arm and seed.
+
+::
+
+    scenario.toml, experiment.json   what was asked for
+    <arm>/seed-<n>/                  the recording of a run
+    .tmp/                            what is not whole yet, while runs are done
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import tempfile
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.errors import DamageError, HostError, UsageError
+from aqmlab.files import save
+from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
+from aqmlab.sweeps.place import Place
+from aqmlab.sweeps.task import LIVE
+
+if TYPE_CHECKING:
+    from aqmlab.recording import Run
+    from aqmlab.sweeps.cases import Cases
+    from aqmlab.sweeps.conclusion import Conclusion
+    from aqmlab.sweeps.directory import Recordings
+
+DEFAULT_PARENT = Path("runs")
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY)
+EXPERIMENT_FILE = "experiment.json"
+SCENARIO_FILE = "scenario.toml"
+
+
+class ExperimentDirectory(Place):
+    """The directory of an experiment that has been begun.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.called = f"`{self.path}`"
+
+    def name_of(self, slug: str, seed: int, digest: str) -> str:  # noqa: ARG002 (stores need it)
+        """The directory of the run."""
+        return f"{slug}/seed-{seed}"
+
+    def path_of(self, name: str) -> Path:
+        """Where the recording of a run is, or would be."""
+        return self.path / name
+
+    def is_of(self, run: Run, name: str) -> bool:
+        """Whether a recording is of the arm, plan, seed and results version that this directory is of."""
+        about = read_json(self.path / EXPERIMENT_FILE)
+        arms = {arm["slug"]: (arm["name"], arm["digest"]) for arm in about["arms"]}
+        directory, _, seed = name.rpartition("/seed-")
+        of = run.manifest
+        found = (of.arm, of.plan_digest), of.seed, of.results_version
+        return found == (arms.get(directory), int(seed), about["results_version"])
+
+    def kept(self) -> str:
+        """What an interrupt leaves, and how to go on."""
+        if not any(self.path.glob("*/seed-*/manifest.json")):
+            return ""
+        return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` goes on"
+
+    def sweep_out(self) -> int:
+        """Remove what dead processes left half done, and the directory for it once it is empty."""
+        removed = super().sweep_out()
+        with suppress(OSError):
+            self._unfinished.rmdir()
+        return removed
+
+    @property
+    def _unfinished(self) -> Path:
+        # No arm's directory begins with a dot.
+        return self.path / ".tmp"
+
+    def remove_if_empty(self) -> bool:
+        """Remove a directory without a finished run: there is nothing in it that the scenario does not say.
+
+        Raises
+        ------
+        OSError
+            If there is something else in it.
+        """
+        if any(self.path.glob("*/seed-*/manifest.json")):
+            return False
+        for child in self.path.iterdir():
+            if child.is_dir():
+                child.rmdir()
+            elif child.name in (SCENARIO_FILE, EXPERIMENT_FILE):
+                child.unlink()
+        self.path.rmdir()
+        return True
+
+
+class AskedExperiment:
+    """What is kept beside the runs of an experiment, while they are done.
+
+    Parameters
+    ----------
+    place
+        Where the runs are.
+    cases
+        What was asked for: one case.
+    """
+
+    def __init__(self, place: ExperimentDirectory, cases: Cases) -> None:
+        self.path = place.path
+        self._place, self._cases = place, cases
+
+    def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
+        """Write nothing: `experiment.json` follows from the scenario and is there from the start."""
+
+    def recordings(self) -> Recordings:
+        """The recordings of the runs, not opened yet."""
+        from aqmlab.sweeps.directory import Recordings, SweepFile, describe
+
+        return Recordings(self._place, SweepFile(self.path, describe(self._cases, self._place)))
+
+    def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
+        """Open all that is there."""
+        from aqmlab.sweeps.conclusion import Conclusion
+
+        return Conclusion(recordings.results())
+
+
+def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:
+    """Make the directory of an experiment; one of our own choice if none is given.
+
+    Raises
+    ------
+    UsageError
+        If it exists.
+    HostError
+        If it cannot be made.
+    """
+    files = {SCENARIO_FILE: cases.text, EXPERIMENT_FILE: sealed(describe_experiment(cases))}
+    return ExperimentDirectory(begin_directory(output, cases, files))
+
+
+def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None:
+    """The directory in which this experiment was begun, if there is one.
+
+    Raises
+    ------
+    UsageError
+        If the given one is of something else.
+    RecordingError
+        If it cannot be read.
+    """
+    about = describe_experiment(cases)
+    if output is None:
+        found = (path for path in latest(cases) if _differs(path, about) is None)
+        return next(map(ExperimentDirectory, found), None)
+    path = Path(output)
+    if not path.exists():
+        return None
+    differs = _differs(path, about)
+    if differs is not None:
+        raise UsageError(f"`{path}` cannot be resumed: {differs}; name another directory")
+    return ExperimentDirectory(path)
+
+
+def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
+    """In what the experiment in a directory is another one than that which is wanted."""
+    if not (path / EXPERIMENT_FILE).is_file():
+        return "it holds no experiment"
+    try:
+        about = read_json(path / EXPERIMENT_FILE)
+    except DamageError:
+        # All of it follows from the scenario, and every run is compared with that.
+        save(path / EXPERIMENT_FILE, sealed(wanted))
+        return None
+    same = {
+        "results_version": "it is of another version of the results",
+        "arms": "its arms are others, or have other values",
+        "seeds": "its seeds are others",
+        "host": "its runs are of another host",
+    }
+    return next((words for key, words in same.items() if about.get(key) != wanted.get(key)), None)
+
+
+def describe_experiment(cases: Cases) -> dict[str, Any]:
+    """The content of ``experiment.json``."""
+    from aqmlab import _core
+
+    plan = json.loads(_core.plan(cases.text, cases.file_name))
+    chosen = [arm for arm in plan["arms"] if arm["name"] in cases.about["arms"]]
+    kept = ("name", "slug", "digest", "parameters")
+    about = {
+        "format_version": FORMAT_VERSION,
+        "aqmlab_version": _core.__version__,
+        "results_version": cases.results_version,
+        "title": plan["title"],
+        "question": plan["question"],
+        "metrics": plan["metrics"],
+        "claims": plan["claims"],
+        "scenario_file": cases.file_name,
+        "arms": [{key: arm[key] for key in kept} for arm in chosen],
+        "all_arms": cases.all_arms,
+        "seeds": cases.seeds,
+        "warnings": plan["warnings"],
+    }
+    return {**about, "host": LIVE} if cases.host == LIVE else about
+
+
+def directory_name(cases: Cases, now: datetime | None = None) -> str:
+    """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all runs."""
+    return f"{(now or datetime.now(UTC)).strftime('%Y%m%dT%H%M%SZ')}-{cases.name}"
+
+
+def latest(cases: Cases) -> list[Path]:
+    """The directories of our own choice with that name, the latest first."""
+    return sorted(DEFAULT_PARENT.glob(f"*-{cases.name}*"), reverse=True)
+
+
+class _TakenError(UsageError):
+    """There is something of that name."""
+
+
+def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:
+    """Make a directory with these files; one of our own choice if none is given.
+
+    Another of the same second gets a number, also where two processes want the name at once.
+
+    Raises
+    ------
+    UsageError
+        If the given one exists.
+    HostError
+        If it cannot be made.
+    """
+    if output is not None:
+        _make_directory(Path(output), files)
+        return Path(output)
+    first = DEFAULT_PARENT / directory_name(cases)
+    numbered = (first.with_name(f"{first.name}-{i}") for i in count(2))
+    for directory in chain([first], numbered):
+        with suppress(_TakenError):
+            _make_directory(directory, files)
+            return directory
+    raise AssertionError("there is always another number")
+
+
+def _make_directory(directory: Path, files: Mapping[str, str]) -> None:
+    """Make a directory with these files by name, whole or not at all."""
+    taken = _TakenError(
+        f"`{directory}` exists already; an experiment is never overwritten (`--resume` goes on with one)"
+    )
+    if directory.exists() or directory.is_symlink():
+        raise taken
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{directory.name}.partial-", dir=directory.parent
+        ) as parent:
+            partial = Path(parent) / "experiment"
+            partial.mkdir()
+            for name, content in files.items():
+                (partial / name).write_text(content, encoding="utf-8")
+            try:
+                partial.rename(directory)
+            except OSError as error:
+                # Another process was first, in the same second.
+                if error.errno in _TAKEN:
+                    raise taken from error
+                raise
+    except OSError as error:
+        raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
+
+
+__all__ = [
+    "AskedExperiment",
+    "ExperimentDirectory",
+    "begin",
+    "begin_directory",
+    "begun",
+    "directory_name",
+    "latest",
+]

@@ -1,0 +1,150 @@
+"""Live runs as tasks: one at a time, each in a process of its own, between this machine's TCP stacks."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import AqmlabError, RecordingError, RunError
+from aqmlab.live import supervisor
+from aqmlab.sweeps.executor import Outcome
+from aqmlab.sweeps.place import Place
+from aqmlab.sweeps.progress import UnderWay
+from aqmlab.sweeps.task import Task
+
+
+class LiveExecutor:
+    """Does live runs one after the other: two at a time would share the processors that both need.
+
+    An interrupted run is asked to end, and what it has recorded until then is kept and says so.
+
+    Parameters
+    ----------
+    place
+        Where results go.
+    force
+        Whether to run also what the router expects to be too much for this machine.
+    replace
+        Whether runs that are there are done again.
+    interrupted
+        Called once, when a run has been asked to end.
+    """
+
+    workers = 1
+    note = ""
+    remarks: Sequence[str] = ()
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        force: bool = False,
+        replace: bool = False,
+        interrupted: Callable[[], object] | None = None,
+    ) -> None:
+        self._place, self._force, self._replace = place, force, replace
+        self._interrupted = interrupted
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._under_way: dict[str, UnderWay] = {}
+        self._asked_to_end = self._heeded = 0
+        # The kernel ends a router with the thread that started it: this one ends after them.
+        self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
+        self._thread.start()
+
+    def submit(self, task: Task) -> None:
+        """Queue a task."""
+        self._tasks.put(task)
+
+    def outcome(self, timeout_s: float) -> Outcome | None:
+        """The next outcome; ``None`` if there is none within the time."""
+        try:
+            return self._outcomes.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def under_way(self) -> Mapping[str, UnderWay]:
+        """By name, how far the run is that is being done."""
+        return dict(self._under_way)
+
+    def close(self, *, now: bool) -> None:
+        """End when all tasks are done; with ``now`` ask the run to end, the second time end it at once."""
+        self._asked_to_end += now
+        self._tasks.put(None)
+        self._thread.join()
+
+    def _keep(self) -> None:
+        with ExitStack() as stack:
+            staging: Path | None = None
+            while (task := self._tasks.get()) is not None and not self._asked_to_end:
+                try:
+                    staging = staging or stack.enter_context(self._place.staging())
+                    outcome = self._done(task, staging)
+                except KeyboardInterrupt:
+                    return
+                except (RunError, RecordingError) as error:
+                    outcome = Outcome(task, "failed", cause=type(error).__name__, reason=str(error))
+                except AqmlabError as error:
+                    # This machine cannot, or the scenario is none for a live run: so the next one is neither.
+                    outcome = Outcome(task, "machine", cause=type(error).__name__, reason=str(error))
+                except Exception as error:
+                    outcome = Outcome(task, "failed", "defect", f"a defect of aqmlab: {error!r}")
+                self._under_way.clear()
+                self._outcomes.put(outcome)
+
+    def _done(self, task: Task, staging: Path) -> Outcome:
+        replace = task.replace or self._replace
+        if not replace and self._place.has(task.name):
+            return Outcome(task, "present")
+        staged = staging / task.digest
+        job = {
+            "do": "run",
+            "toml": task.toml,
+            "file_name": task.file_name,
+            "arm": task.arm,
+            "seed": task.seed,
+            "out": str(staged.absolute()),
+            "force": self._force,
+            "pcap": list(task.pcap),
+            "pcap_bytes": task.pcap_bytes,
+        }
+        try:
+            answer = supervisor.ask(
+                job, progress=partial(self._hear, task), interrupted=self._interrupted, heed=self._heed
+            )
+        finally:
+            if (staged / "manifest.json").is_file():
+                self._place.put(staged, task.name, replace=replace)
+            self._tidy(staging)
+        return Outcome(task, "finished", wall_s=float(answer.get("wall_s", 0.0)))
+
+    @staticmethod
+    def _tidy(staging: Path) -> None:
+        """Remove what a process that was killed has left of a recording."""
+        for left in staging.iterdir():
+            shutil.rmtree(left, ignore_errors=True)
+
+    def _hear(self, task: Task, now: Mapping[str, Any]) -> None:
+        self._under_way[task.name] = UnderWay(
+            task.arm,
+            task.seed,
+            done_s=now["done_s"],
+            total_s=now["total_s"],
+            phase=now["phase"],
+            lateness_max_s=now.get("lateness_max_s") or 0.0,
+        )
+
+    def _heed(self) -> None:
+        """Interrupt the run as Ctrl-C would, once for each time that it is asked to end."""
+        if self._heeded < self._asked_to_end:
+            self._heeded += 1
+            raise KeyboardInterrupt
+
+
+__all__ = ["LiveExecutor"]

@@ -1,0 +1,205 @@
+"""Places: where recordings are kept, each there whole or not at all, by whatever number of processes.
+
+Each process writes its runs in a directory of its own and renames them; a process that finds a run there
+already discards its own. The lock of such a directory is held by the process (and let go by the kernel,
+however the process ends): it distinguishes what a dead process left from what is in use, on whatever machine.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aqmlab.errors import DamageError, HostError
+from aqmlab.stopping import raise_if_stopped
+
+if TYPE_CHECKING:
+    from aqmlab.recording import Run
+
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_LOOK_S = 0.05
+"""Between looks at whether a lock is free."""
+
+
+class Place(ABC):
+    """Where recordings are kept, each under a name that is a path below the place."""
+
+    path: Path
+    called: str
+    """What messages call it: ``the store `runs/store```."""
+
+    @abstractmethod
+    def name_of(self, slug: str, seed: int, digest: str) -> str:
+        """The name of a run: of the arm with this directory's name, with this seed, of this digest."""
+
+    @abstractmethod
+    def path_of(self, name: str) -> Path:
+        """Where the recording of a run is, or would be."""
+
+    @abstractmethod
+    def is_of(self, run: Run, name: str) -> bool:
+        """Whether a recording is of the run of that name."""
+
+    @abstractmethod
+    def kept(self) -> str:
+        """A sentence on what is kept and how to go on; empty if nothing is kept."""
+
+    @property
+    @abstractmethod
+    def _unfinished(self) -> Path:
+        """The directory of what is not whole yet."""
+
+    def has(self, name: str) -> bool:
+        """Whether the run is there, whole: the manifest appears with all the rest."""
+        return (self.path_of(name) / "manifest.json").is_file()
+
+    def damage(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
+        """A sentence for each file of a run that is not as it was written.
+
+        Parameters
+        ----------
+        name
+            Of the run.
+        whole
+            Whether tables that were left on a worker of a cluster are missing too.
+
+        Raises
+        ------
+        RecordingError
+            If it is of a later format, or cannot be read.
+        """
+        from aqmlab.recording import load_run
+
+        path = self.path_of(name)
+        try:
+            run = load_run(path)
+        except DamageError as error:
+            return error.reasons
+        if not self.is_of(run, name):
+            return (f"`{path}` is the recording of another run",)
+        left = run.manifest.left_behind if whole else ()
+        return (*run.damage(), *(f"`{path}` is a summary: it has no table `{table}`" for table in left))
+
+    def put(self, staged: Path, name: str, *, replace: bool = False) -> bool:
+        """Give a whole recording its place.
+
+        Parameters
+        ----------
+        staged
+            The recording, in a directory of :meth:`staging`; it is gone afterwards.
+        name
+            Of its run.
+        replace
+            Whether to put it in the place of one that is there.
+
+        Returns
+        -------
+        bool
+            Whether it was put there; ``False`` if another process was first.
+        """
+        target = self.path_of(name)
+        with self.writing():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = staged.with_name(f"{staged.name}.aside")
+            if target.exists() and (replace or not self.has(name)):
+                with suppress(FileNotFoundError):
+                    target.rename(aside)
+            try:
+                staged.rename(target)
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+                shutil.rmtree(staged)
+                return False
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        return True
+
+    @contextmanager
+    def staging(self) -> Iterator[Path]:
+        """A directory of this process for what is not whole yet; removed at the end."""
+        with self.writing():
+            self._unfinished.mkdir(exist_ok=True)
+            lock, directory = _own_directory(self._unfinished)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.with_suffix(".lock").unlink(missing_ok=True)
+            os.close(lock)
+
+    def sweep_out(self) -> int:
+        """Remove what dead processes left half done; returns of how many."""
+        removed = 0
+        for file in sorted(self._unfinished.glob("*.lock")):
+            with suppress(OSError):
+                lock = os.open(file, os.O_RDWR)
+                try:
+                    if _locked(lock) and os.fstat(lock).st_nlink:
+                        shutil.rmtree(file.with_suffix(""), ignore_errors=True)
+                        file.unlink()
+                        removed += 1
+                finally:
+                    os.close(lock)
+        return removed
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """An operating system that refuses to write ends in a sentence about the place."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise HostError(f"cannot write {self.called}: {reason}; it can still be read") from error
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """Wait until no other process is in this block for the same directory."""
+    lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        # Where the file system has no locks, the last writer of equal tables wins.
+        while _locked(lock) is False:
+            raise_if_stopped()
+            time.sleep(_LOOK_S)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _own_directory(parent: Path) -> tuple[int, Path]:
+    """A new directory, and the lock beside it, which is held as long as the process lives."""
+    while True:
+        directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
+        file = directory.with_suffix(".lock")
+        lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        # A process tidying up may have found the lock before it was held: then it is gone or soon will be.
+        if _locked(lock) is not False and os.fstat(lock).st_nlink:
+            directory.mkdir()
+            return lock, directory
+        os.close(lock)
+
+
+def _locked(file: int) -> bool | None:
+    """Take a lock if it is free; ``None`` where the file system has none."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+__all__ = ["Place", "alone_in"]

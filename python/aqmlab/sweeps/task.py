@@ -1,0 +1,119 @@
+"""Tasks: runs to do, as plain data, so that any process on any machine can do them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from aqmlab.arguments import names, whole
+from aqmlab.errors import UsageError
+
+DEFAULT_PCAP_BYTES = 128
+LEAST_PCAP_BYTES = 20
+MOST_PCAP_BYTES = 65_535
+
+SIMULATOR = "sim"
+LIVE = "live"
+"""The hosts, as manifests call them."""
+
+
+class Capture(NamedTuple):
+    """Which packets are kept.
+
+    Attributes
+    ----------
+    ports
+        Names of links; ``("all",)`` for all.
+    bytes
+        Of each packet.
+    """
+
+    ports: tuple[str, ...] = ()
+    bytes: int = DEFAULT_PCAP_BYTES
+
+    @staticmethod
+    def chosen(ports: str | Sequence[str], kept_bytes: int | None) -> Capture:
+        """One with a number of bytes that makes sense; the default one if not given.
+
+        Raises
+        ------
+        UsageError
+            If it makes none.
+        """
+        return Capture(names(ports) or (), _pcap_bytes(kept_bytes))
+
+
+NO_CAPTURE = Capture()
+
+
+def _pcap_bytes(count: int | None) -> int:
+    """Bytes to keep of each captured packet: at least an IP header, at most all of any packet."""
+    if count is None:
+        return DEFAULT_PCAP_BYTES
+    count = whole(count, "`pcap_bytes`")
+    if not LEAST_PCAP_BYTES <= count <= MOST_PCAP_BYTES:
+        raise UsageError(
+            f"`{count}` bytes of each packet cannot be captured; give {LEAST_PCAP_BYTES} to {MOST_PCAP_BYTES}"
+        )
+    return count
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to do: all that a worker needs, on whatever machine.
+
+    Attributes
+    ----------
+    digest
+        Of the run: of its plan, its seed, its host and the version of results.
+    name
+        What the place of its recording calls it; in a store the digest.
+    arm, seed
+        Which run of the scenario text.
+    toml
+        The scenario of one case.
+    file_name
+        Where that came from, for messages; files that it names are looked for beside it.
+    memory_bytes
+        What the run will need at least.
+    replace
+        Whether it takes the place of a recording that is there, such as a damaged one.
+    host
+        ``"sim"`` or ``"live"``.
+    pcap, pcap_bytes
+        Ports whose packets are kept, and how much of each packet.
+    """
+
+    digest: str
+    name: str
+    arm: str
+    seed: int
+    toml: str
+    file_name: str
+    memory_bytes: int
+    replace: bool = False
+    host: str = SIMULATOR
+    pcap: tuple[str, ...] = ()
+    pcap_bytes: int = DEFAULT_PCAP_BYTES
+
+    def to_json(self) -> dict[str, Any]:
+        """The task as plain data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: dict[str, Any]) -> Task:
+        """The task that :meth:`to_json` was of."""
+        return Task(**{**content, "pcap": tuple(content["pcap"])})
+
+
+def run_digest(plan_digest: str, seed: int, host: str) -> str:
+    """The name of a run: a digest of its plan, seed, results version and, unless it is simulated, host."""
+    from aqmlab import _core
+
+    simulated = _core.run_digest(plan_digest, seed)
+    return sha256(f"{simulated}\n{host}\n".encode()).hexdigest() if host == LIVE else simulated
+
+
+__all__ = ["LIVE", "NO_CAPTURE", "SIMULATOR", "Capture", "Task", "run_digest"]
