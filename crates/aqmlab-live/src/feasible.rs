@@ -3,9 +3,10 @@
 use aqmlab_scenario::{Plan, Sessions, Workload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::addresses::Addresses;
 use crate::error::LiveError;
-use crate::host::{Addresses, client_port, descriptors_refused};
-use crate::router::FIRST_CLIENT_PORT;
+use crate::host::descriptors_refused;
+use crate::router::client_ports;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
@@ -15,7 +16,7 @@ const OTHERS: u64 = 64;
 /// Checks it, and lets the process have as many descriptors as it needs.
 ///
 /// # Errors
-/// If it has more classes or flows than there are addresses and ports, or than the process may have sockets.
+/// If it has more classes or flows than there are addresses, ports and memory, or than the process may have sockets.
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
@@ -24,24 +25,7 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
             Addresses::MOST_CLASSES
         )));
     }
-    for class in &plan.classes {
-        if !class.is_list() {
-            return Err(LiveError::Unsupported(format!(
-                "the connections of class `{}` open one after the other, which only the simulator does so far; write a \
-                 trace",
-                class.name
-            )));
-        }
-        let last = u32::try_from(class.count.saturating_sub(1)).ok();
-        if last.and_then(client_port).is_none() {
-            return Err(LiveError::Unsupported(format!(
-                "class `{}` has {} flows, and a host has ports for {}; make several classes of it",
-                class.name,
-                class.count,
-                u16::MAX - FIRST_CLIENT_PORT + 1
-            )));
-        }
-    }
+    client_ports(plan)?;
     allow_descriptors(descriptors(plan))
 }
 
@@ -63,9 +47,17 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     remarks
 }
 
-/// Descriptors that are needed at one time. How many connections of a trace are open at a time nobody knows before.
+/// The most connections that users and arrivals may have open at one time, by the descriptors that the rest leaves: two each.
+pub fn most_connections(plan: &Plan) -> u64 {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    limit.saturating_sub(descriptors(plan)) / 2
+}
+
+/// Descriptors that are needed at one time. How many connections of a trace, of users or of arrivals are open at a time nobody
+/// knows before.
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
+        _ if !class.is_list() => 0,
         Workload::Sessions { sessions: Sessions::Trace(_), .. } => 0,
         Workload::Bulk { .. } | Workload::Sessions { .. } => 2 * class.count,
         Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => class.count,
@@ -111,11 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn a_class_with_more_flows_than_ports_is_refused() {
+    fn a_class_with_more_flows_than_there_is_room_for_is_refused() {
         let mut plan = plan("[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ncount = 2\n");
-        plan.classes[0].count = 64_513;
+        plan.classes[0].count = 1 << 21;
         let refusal = check(&plan).unwrap_err().to_string();
-        assert!(refusal.contains("64513 flows") && refusal.contains("64512"), "{refusal}");
+        assert!(refusal.contains("2097152 connections") && refusal.contains("1048576"), "{refusal}");
         plan.classes[0].count = 2;
         let class = plan.classes[0].clone();
         plan.classes.resize(257, class);

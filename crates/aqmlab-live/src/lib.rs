@@ -13,6 +13,7 @@
 //! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
 //! free. Only the write may be late, and by how much is on record.
 
+pub mod addresses;
 #[cfg(target_os = "linux")]
 mod calibration;
 #[cfg(target_os = "linux")]

@@ -94,7 +94,7 @@ impl Ran<'_> {
     }
 
     fn time_scales(&self) -> TimeScales {
-        let least = self.record.flows.iter().map(|flow| flow.base_rtt).min();
+        let least = self.traffic.rows.iter().map(|row| row.base_rtt).min();
         TimeScales::of(self.plan, least.unwrap_or(Span::ZERO))
     }
 
@@ -282,7 +282,6 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
 /// The row of a flow with what the router knows of it: where the server answers, of both directions, as the simulator counts.
 fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     let Some(flow) = record.flows.get(row.number as usize) else { return row };
-    row.base_rtt = flow.base_rtt;
     let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));
     for (counts, books) in [(&mut row.counts, flow.all), (&mut row.at_warmup, before)] {
         let sum = |of: fn(&FlowBooks) -> u64| Some(books.iter().map(of).sum());

@@ -22,7 +22,7 @@ use crate::machine;
 use crate::outcome::{LiveRun, Ran};
 use crate::priority;
 use crate::router::{FrameBudget, Router};
-use crate::traffic::{Generator, Outcome, Signals};
+use crate::traffic::{Generator, Outcome, RunEnd};
 
 /// How a plan is run live, besides what it says itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,7 +182,7 @@ impl Run<'_> {
     /// The run itself: the router and the traffic on threads of their own, and this one watches them.
     fn run(
         &self,
-        router: Router,
+        mut router: Router,
         tuns: Vec<Tun>,
         progress: &mut dyn FnMut(&RunProgress),
     ) -> Result<(DataPlaneOutcome<Tun>, Outcome), LiveError> {
@@ -190,12 +190,13 @@ impl Run<'_> {
         let live = &self.plan.live;
         let settings =
             DataPlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
+        let announcer = router.announcer();
         let data_plane = DataPlane::new(router, tuns, clock, settings)?;
-        let signals = Signals::new(Instant::ZERO + self.plan.stop.at);
+        let run_end = RunEnd::new(Instant::ZERO + self.plan.stop.at);
         let control = DataPlaneControl::default();
-        let traffic =
-            Generator::new(self.plan, self.seed, self.hosts, clock, &signals)?.with_router(&control);
-        let watch = Watch { run: self, clock, control: &control, signals: &signals };
+        let traffic = Generator::new(self.plan, self.seed, self.hosts, clock, &run_end)?
+            .with_router(announcer, &control);
+        let watch = Watch { run: self, clock, control: &control, run_end: &run_end };
         thread::scope(|scope| {
             let data_plane = scope.spawn(|| data_plane.run(&control));
             // Hosts send nothing before somebody listens.
@@ -242,7 +243,7 @@ struct Watch<'a> {
     run: &'a Run<'a>,
     clock: Clock,
     control: &'a DataPlaneControl,
-    signals: &'a Signals,
+    run_end: &'a RunEnd,
 }
 
 impl Watch<'_> {
@@ -277,11 +278,11 @@ impl Watch<'_> {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();
             self.control.end_at(now, StoppedBy::Interrupted);
-            self.signals.end_by(now);
+            self.run_end.bring_forward(now);
         }
         match self.control.ended() {
-            Some((at, _)) => _ = self.signals.end_by(at),
-            None if self.control.is_gone() => _ = self.signals.end_by(self.clock.now()),
+            Some((at, _)) => _ = self.run_end.bring_forward(at),
+            None if self.control.is_gone() => _ = self.run_end.bring_forward(self.clock.now()),
             None => {}
         }
     }

@@ -3,15 +3,20 @@
 //! queueing delays, samples of queues and laws.
 mod support;
 
-use aqmlab_live::router::{FlowRecord, Router, RouterRecord};
+use std::collections::VecDeque;
+
+use aqmlab_live::router::{FlowBooks, FlowRecord, Router, RouterRecord};
 use aqmlab_live::{End, HostId};
+use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
-use aqmlab_scenario::{DatagramSource, FlowSource, PacketChoice, PacketEvent, Plan};
+use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::Identity;
-use aqmlab_units::Instant;
-use support::{Counted, datagram, frame_budget, plan, with_dscp};
+use aqmlab_units::{Instant, Span};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use support::{Counted, Segment, datagram, frame_budget, plan, segment as tcp_segment, with_dscp};
 
 /// `CLASS` stands for the first traffic class.
 const DISCIPLINES: [&str; 13] = [
@@ -216,8 +221,7 @@ fn compare_network(queue: &str, more: &str, seed: u64) -> RouterRecord {
     let routed = route(&plan, seed);
     compare_ports(queue, &simulated, &routed);
     let flows = simulated.table("flows").unwrap();
-    let columns: [Column; 8] = [
-        ("base_rtt_ns", |f| f.base_rtt.as_ns()),
+    let columns: [Column; 7] = [
         ("sent_segments", |f| f.all[0].sent.packets),
         ("sent_bytes", |f| f.all[0].sent.bytes),
         ("received_bytes", |f| f.all[0].received_bytes),
@@ -395,7 +399,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
             links: (0..plan.links.len()).collect(),
             flows: None,
             events: vec![PacketEvent::Enqueue],
-            from: aqmlab_units::Span::ZERO,
+            from: Span::ZERO,
             until: None,
         });
         let simulated = run(&plan, seed, &Control::default()).unwrap();
@@ -420,4 +424,184 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         let marked_on_the_way_out: u64 = routed.hosts.iter().map(|host| host.left_marked).sum();
         assert_eq!(marked_on_the_way_out > 0, marks);
     }
+}
+
+// --- connections that come and go: users, arrivals -----------------------------------------------------------------
+
+fn web(population: &str, more: &str) -> Plan {
+    let mut plan = plan(&format!(
+        r#"
+        duration = "25s"
+        warmup = "5s"
+        [topology]
+        kind = "dumbbell"
+        rate = "4Mbit"
+        delay = "10ms"
+        queue = {{ kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1, ecn = true }}
+        [record]
+        queues = "10ms"
+        [[traffic]]
+        name = "udp"
+        kind = "poisson"
+        from = "right"
+        to = "left"
+        rate = "400kbit"
+        size = "500B"
+        rtt = "50ms"
+        [[traffic]]
+        name = "web"
+        kind = "requests"
+        from = "right"
+        to = "left"
+        {population}
+        request = "400B"
+        response = {{ pareto = "12kB", shape = 1.2, max = "200kB" }}
+        exchanges = 3
+        pause = "20ms"
+        rtt = {{ uniform = ["30ms", "90ms"] }}
+        loss = 0.005
+        tcp = {{ profile = "rfc", ecn = true }}
+        {more}
+        "#
+    ));
+    // The hosts of all connections: those that open while the run goes on have the numbers behind all flows.
+    plan.record.requests.each = true;
+    plan.record.limit = 10_000_000;
+    let all = |class, indices| FlowChoice { class, indices };
+    plan.record.packets = Some(PacketChoice {
+        links: Vec::new(),
+        flows: Some(vec![all(0, None), all(1, Some((0..100_000).collect()))]),
+        events: vec![PacketEvent::Send],
+        from: Span::ZERO,
+        until: None,
+    });
+    plan
+}
+
+/// The user and the serial number of each connection in the order in which they opened.
+fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
+    // Requests of the warm-up are not recorded.
+    let simulated = run(&Plan { warmup: Span::ZERO, ..plan.clone() }, seed, &Control::default()).unwrap();
+    let held = simulated.streamed[0].held().expect("rows are held in memory").to_vec();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(held)).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    // end_ns, class, user, serial, exchange, opens_connection, start_ns
+    let opening = rows.filter(|row| row.get_long(5).unwrap() == 1).map(|row| {
+        let number = |column| row.get_long(column).unwrap() as u64;
+        (number(6), Identity { user: number(2) as u32, serial: number(3) as u32 })
+    });
+    let mut opened: Vec<(u64, Identity)> = opening.collect();
+    opened.sort_unstable();
+    opened.into_iter().map(|(_, of)| of).collect()
+}
+
+/// A packet that a host sent in the simulator.
+struct Sent {
+    at: Instant,
+    host: HostId,
+    /// Index of the connection in the order of opening; `None` of the datagrams.
+    connection: Option<usize>,
+    segment: Segment,
+}
+
+fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
+    let packets = simulated.table("packets").unwrap();
+    let column = |name| numbers(packets, name);
+    let (times, flows, sizes) = (column("t_ns"), column("flow"), column("wire_bytes"));
+    let optional = |name| match packets.column(name) {
+        Some(ColumnData::NullableU64(values)) => values.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let (payloads, seqs) = (optional("payload_bytes"), optional("seq"));
+    let (ways, fields, flags) = (names(packets, "toward"), names(packets, "ecn"), names(packets, "flags"));
+    let all_flows: u64 = plan.classes.iter().map(|class| class.count).sum();
+    let one = |i: usize| {
+        let connection = flows[i].checked_sub(all_flows + 1).map(|number| number as usize);
+        let side = if ways[i] == "receiver" { End::Client } else { End::Server };
+        let segment = Segment {
+            ecn: if fields[i] == "ECT(0)" { Ecn::Ect0 } else { Ecn::NotEct },
+            len: sizes[i] as usize,
+            payload: payloads[i].unwrap_or(0) as usize,
+            seq: seqs[i].unwrap_or(0) as u32,
+            syn: flags[i].contains('S'),
+        };
+        let host = HostId { class: usize::from(connection.is_some()), side };
+        Sent { at: Instant::from_ns(times[i]), host, connection, segment }
+    };
+    (0..packets.rows()).map(one).collect()
+}
+
+/// The router gets what the simulator's hosts sent. Connections have `ports` client ports in turn: the one whose last packet was
+/// sent longest ago goes to the next connection.
+fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> RouterRecord {
+    let opened = opened(plan, seed);
+    assert!(
+        opened.len() > 3 * ports as usize,
+        "{} connections use client ports again and again",
+        opened.len()
+    );
+    let mut last_of: Vec<usize> = vec![0; opened.len()];
+    for (number, packet) in packets.iter().enumerate() {
+        packet.connection.inspect(|&connection| last_of[connection] = number);
+    }
+    let mut router = Router::new(plan, seed, &Registry::builtin(), &frame_budget(plan, 20_000)).unwrap();
+    let mut announcer = router.announcer();
+    let (mut free, mut port_of) = ((0..ports).collect::<VecDeque<u32>>(), vec![None; opened.len()]);
+    let mut out = Counted::default();
+    for (number, packet) in packets.iter().enumerate() {
+        let Sent { at, host, connection, segment } = *packet;
+        let octets = match connection {
+            None => datagram(host, Some(0), segment.ecn, segment.len),
+            Some(connection) => {
+                let port = *port_of[connection].get_or_insert_with(|| {
+                    let (port, of) = (free.pop_front().expect("a free port"), opened[connection]);
+                    let path = FlowPath::new(plan, 1, plan.propagation(1), Some(of), seed);
+                    announcer.announce(1, port, of.user, &path).unwrap();
+                    port
+                });
+                if last_of[connection] == number {
+                    free.push_back(port);
+                }
+                tcp_segment(host, port, segment)
+            }
+        };
+        router.accept(at, host, &octets, &mut out).unwrap();
+    }
+    router.advance(Instant::ZERO + plan.stop.at, &mut out);
+    router.finish().unwrap()
+}
+
+fn compare_connections(population: &str, ports: u32, more: &str) {
+    let (plan, seed) = (web(population, more), 23);
+    let simulated = run(&plan, seed, &Control::default()).unwrap();
+    let routed = route_connections(&plan, seed, &sent(&plan, &simulated), ports);
+    compare_ports(population, &simulated, &routed);
+    same(population, simulated.table("run").unwrap(), &routed.run);
+    let flows = simulated.table("flows").unwrap();
+    let both = |of: fn(&FlowBooks) -> u64| {
+        let sum = |books: [FlowBooks; 2]| books.iter().map(of).sum::<u64>();
+        let records = routed.flows.iter();
+        (records.clone().map(|f| sum(f.all)).collect(), records.map(|f| sum(f.measured)).collect())
+    };
+    let columns: [BothWays; 3] = [
+        ("received_bytes", |books| books.received_bytes),
+        ("ce_received", |books| books.delivered_ce),
+        ("lost_outside_queues_packets", |books| books.lost),
+    ];
+    for (column, of) in columns {
+        let (all, measured): (Vec<u64>, Vec<u64>) = both(of);
+        assert_eq!(numbers(flows, column), all, "{population}: {column}");
+        assert_eq!(numbers(flows, &format!("measured_{column}")), measured, "{population}: {column}");
+        assert!(all.iter().sum::<u64>() > 10, "{column}: {all:?}");
+    }
+}
+
+/// A column of `flows` that counts both directions, and where the router has it.
+type BothWays = (&'static str, fn(&FlowBooks) -> u64);
+
+#[test]
+fn connections_that_come_and_go_are_counted_with_their_users() {
+    let exit = "[[delay]]\nclass = \"web\"\nat = \"exit\"\ndelay = { uniform = [\"0ms\", \"9ms\"] }\njitter = \"2ms\"\n";
+    compare_connections("users = 20\nthink = { exponential = \"300ms\" }", 60, exit);
+    compare_connections("rate = \"12/s\"", 80, exit);
 }

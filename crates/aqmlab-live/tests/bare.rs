@@ -11,7 +11,7 @@ use aqmlab_live::LiveError;
 use aqmlab_live::capacity::carry;
 use aqmlab_live::data_plane::Clock;
 use aqmlab_live::host::{self, Counters};
-use aqmlab_live::traffic::{FlowRow, Generator, Outcome, Signals};
+use aqmlab_live::traffic::{FlowRow, Generator, Outcome, RunEnd};
 use aqmlab_recording::ColumnData;
 use aqmlab_scenario::{Files, Plan};
 use aqmlab_units::{Instant, Span};
@@ -48,13 +48,13 @@ impl Files for Web {
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
     let (hosts, mut tuns) = host::set_up(plan)?;
-    let (clock, signals) = (Clock::start(), Signals::new(Instant::ZERO + plan.stop.at));
+    let (clock, run_end) = (Clock::start(), RunEnd::new(Instant::ZERO + plan.stop.at));
     let ended = AtomicBool::new(false);
     let (outcome, carried) = thread::scope(|scope| {
         let ended = &ended;
         let pairs = tuns.chunks_mut(2).filter(|_| carried);
         let carriers: Vec<_> = pairs.map(|pair| scope.spawn(|| carry(pair, ended))).collect();
-        let outcome = Generator::new(plan, 7, &hosts, clock, &signals).and_then(Generator::run);
+        let outcome = Generator::new(plan, 7, &hosts, clock, &run_end).and_then(Generator::run);
         ended.store(true, Ordering::Release);
         let carried = carriers.into_iter().map(|carrier| carrier.join().expect("to carry does not panic"));
         (outcome, carried.collect::<Result<Vec<_>, _>>())

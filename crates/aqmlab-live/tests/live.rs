@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         ("an_interrupted_run_leaves_what_there_is", interrupted),
         ("a_run_ends_when_enough_flows_have_completed", completed),
         ("requests_are_timed_from_the_hand_over_to_the_last_byte", requests),
+        ("users_and_arrivals_open_connections_as_long_as_the_run_lasts", populations),
         ("a_run_ends_when_a_queue_has_dropped_enough", condition),
         ("what_a_machine_cannot_is_refused_before_anything_flows", refused),
     ])
@@ -252,6 +253,33 @@ fn requests() -> Result<(), LiveError> {
     let took = sum(&run, "request_sample", "response_time_ns");
     assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
     assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
+    Ok(())
+}
+
+fn populations() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"users\"\nkind = \"requests\"\nusers = 5\nthink = \"50ms\"\nrequest = \"400B\"\n\
+                   response = \"5kB\"\nexchanges = 2\nrtt = { spread = [\"20ms\", \"40ms\"] }\n\
+                   [[traffic]]\nname = \"others\"\nkind = \"requests\"\nrate = \"30/s\"\nrequest = \"400B\"\nresponse = \"5kB\"\n\
+                   rtt = { uniform = [\"20ms\", \"40ms\"] }\n";
+    let mut plan =
+        plan("duration = \"5s\"\nwarmup = \"1s\"", "{ kind = \"droptail\", limit = \"200p\" }", traffic);
+    plan.record.requests.each = true;
+    let run = run(&plan, |_| false)?;
+    let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "request_summary", column));
+    // A cycle of a user takes less than 300 ms and two exchanges; a very busy machine does a third of that.
+    assert!((120 + 60..2000).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
+    // A user is a flow, and so are all arrivals together.
+    let flows = run.recording.table("flows").expect("there are flows");
+    assert_eq!(flows.rows(), 5 + 1);
+    // Every response reaches its user as the router sees it, and its application.
+    let [received, delivered] =
+        ["received_bytes", "delivered_bytes"].map(|column| sum(&run, "flows", column));
+    assert!(received >= delivered && delivered > 5_000 * completed, "{received} and {delivered} bytes");
+    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
+    assert!(trouble.is_empty(), "{trouble:?}");
+    assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");
+    assert_eq!(sum(&run, "flow_series", "flow"), 0, "connections of users have no samples");
     Ok(())
 }
 

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use aqmlab_live::frame::{Malformed, internet_checksum, parse};
 use aqmlab_live::router::{FrameAtPort, FrameBudget, Refused, Router};
 use aqmlab_live::{End, HostId};
+use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Cause, Ecn, Observer, Reason, Registry, registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Plan, QueueCount, QueueStop};
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
-use support::{Counted, Kept, datagram, frame_budget, plan};
+use support::{Counted, Kept, Segment, datagram, frame_budget, plan, segment as tcp_segment};
 
 const CLIENT: HostId = HostId { class: 0, side: End::Client };
 const SERVER: HostId = HostId { class: 0, side: End::Server };
@@ -77,7 +79,7 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     let record = router.finish().unwrap();
     let flow = record.flows[2].all;
     assert_eq!((flow[0].delivered.packets, flow[1].delivered.packets), (3, 1));
-    assert_eq!((record.flows[2].number, record.flows[2].base_rtt), (2, Span::ms(10)));
+    assert_eq!(record.flows[2].number, 2);
 }
 
 /// What happens inside can wait: for half of the least time that any frame still has to go.
@@ -232,6 +234,9 @@ fn ipv6_is_marked_and_knows_its_flow() {
     let mut octets = vec![0; 100];
     // Version 6, traffic class 2 (ECT(0)), flow label 0x12345, UDP.
     octets[..8].copy_from_slice(&[0x60, 0x21, 0x23, 0x45, 0, 60, 17, 64]);
+    // From the first address of the clients, 2001:2::1.
+    octets[8..12].copy_from_slice(&[0x20, 0x01, 0, 2]);
+    octets[23] = 1;
     octets[40..44].copy_from_slice(&[0x04, 0x01, 0x13, 0x89]);
     router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     router.advance(ms(10), &mut out);
@@ -388,15 +393,7 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
 
 /// A TCP segment of the first flow's client with this payload, in an IPv4 packet.
 fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
-    let mut octets = datagram(CLIENT, Some(0), Ecn::NotEct, 40 + payload);
-    octets[9] = 6;
-    octets[10..12].fill(0);
-    let checksum = internet_checksum(&octets[..20]);
-    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
-    octets[24..28].copy_from_slice(&seq.to_be_bytes());
-    octets[32] = 5 << 4;
-    octets[33] = if syn { 0x02 } else { 0x10 };
-    octets
+    tcp_segment(CLIENT, 0, Segment { ecn: Ecn::NotEct, len: 40 + payload, payload, seq, syn })
 }
 
 /// A receiver's kernel tells what it hands over in order; the router knows what reached it, and when.
@@ -467,4 +464,103 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
     by_command.end(ms(30), StoppedBy::Completed, &mut out);
     let record = by_command.finish().unwrap();
     assert_eq!((record.t1, record.stopped_by), (ms(30), StoppedBy::Completed));
+}
+
+// --- client ports that connections have in turn -------------------------------------------------------------------
+
+/// One user after the other on a link of 10 Mbit/s, 5 ms long. Users have access links of their own at their end: the first
+/// 10 ms away from the network, the second 20 ms, in the mean 15 ms.
+fn users() -> Plan {
+    plan(
+        r#"
+        duration = "10s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "5ms"
+        queue = { kind = "droptail", limit = "100p" }
+        [[traffic]]
+        name = "web"
+        kind = "requests"
+        users = 2
+        think = "1s"
+        request = "100B"
+        response = "1kB"
+        access_rate = "1Gbit"
+        access_at = "receiver"
+        rtt = { spread = ["30ms", "50ms"] }
+        "#,
+    )
+}
+
+const PORT: u32 = 7;
+
+/// A segment of 1000 octets with 960 of payload from the client, or a SYN.
+fn of_client(seq: u32, syn: bool) -> Vec<u8> {
+    let (len, payload) = if syn { (40, 0) } else { (1000, 960) };
+    tcp_segment(CLIENT, PORT, Segment { ecn: Ecn::NotEct, len, payload, seq, syn })
+}
+
+#[test]
+fn a_client_port_goes_from_one_connection_to_the_next() {
+    let plan = users();
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let mut announcer = router.announcer();
+    let mut announce = |user| {
+        let path = FlowPath::new(&plan, 0, plan.propagation(0), Some(Identity::first_of(user)), 1);
+        announcer.announce(0, PORT, user, &path).unwrap();
+    };
+    // Nobody has the port yet.
+    router.accept(ms(0), CLIENT, &of_client(5, true), &mut out).unwrap();
+    announce(0);
+    router.accept(ms(100), CLIENT, &of_client(5, true), &mut out).unwrap();
+    router.accept(ms(101), CLIENT, &of_client(6, false), &mut out).unwrap();
+    // The next one is announced, and its SYN has not come: the port is still the first one's.
+    announce(1);
+    router.accept(ms(200), CLIENT, &of_client(966, false), &mut out).unwrap();
+    // A segment of the first is on the link when the second's SYN comes, and what comes after that is the second's.
+    router.accept(ms(300), CLIENT, &of_client(1926, false), &mut out).unwrap();
+    router.accept(ms(300), CLIENT, &of_client(1_000_000, true), &mut out).unwrap();
+    router.accept(ms(302), CLIENT, &of_client(1_000_001, false), &mut out).unwrap();
+    router.advance(ms(900), &mut out);
+    // A whole packet takes 800 us at the link and 8 us beyond it.
+    let (syn, data) = (Span::us(32) + Span::ns(320), Span::us(808));
+    let gone = |at: u64, delay: u64| ms(at + 5 + delay);
+    let expected = [
+        (gone(0, 15) + syn, None),
+        (gone(100, 10) + syn, Some(0)),
+        (gone(101, 10) + data, Some(0)),
+        (gone(200, 10) + data, Some(0)),
+        (gone(300, 15) + data, Some(0)),
+        (gone(300, 20) + Span::us(800) + syn, Some(1)),
+        (gone(302, 20) + data, Some(1)),
+    ];
+    let left: Vec<_> = out.0.iter().map(|&(at, _, flow, _)| (at, flow)).collect();
+    assert_eq!(left, expected);
+    let record = router.finish().unwrap();
+    let [first, second] = [0, 1].map(|user| record.flows[user].all[0]);
+    assert_eq!((first.sent.packets, first.delivered.packets, first.received_bytes), (4, 4, 2 * 960));
+    assert_eq!((second.sent.packets, second.delivered.packets, second.received_bytes), (2, 2, 960));
+    assert_eq!(record.hosts[0].of_no_flow, 1);
+}
+
+/// What a server sends of a connection that is over comes before the SYN of the next one's server.
+#[test]
+fn what_comes_before_the_syn_is_not_received() {
+    let plan = users();
+    let (mut router, mut out) = (router(&plan), Kept::default());
+    let mut announcer = router.announcer();
+    let path = FlowPath::new(&plan, 0, plan.propagation(0), Some(Identity::first_of(0)), 1);
+    announcer.announce(0, PORT, 0, &path).unwrap();
+    router.accept(ms(0), CLIENT, &of_client(5, true), &mut out).unwrap();
+    let of_server = |seq, syn| {
+        let (len, payload) = if syn { (40, 0) } else { (540, 500) };
+        tcp_segment(SERVER, PORT, Segment { ecn: Ecn::NotEct, len, payload, seq, syn })
+    };
+    for (at, seq, syn) in [(1, 777_000, false), (40, 100, true), (60, 101, false)] {
+        router.accept(ms(at), SERVER, &of_server(seq, syn), &mut out).unwrap();
+    }
+    router.advance(ms(200), &mut out);
+    let record = router.finish().unwrap();
+    assert_eq!((record.flows[0].all[1].delivered.packets, record.flows[0].all[1].received_bytes), (3, 500));
 }

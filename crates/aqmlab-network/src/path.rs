@@ -116,6 +116,14 @@ impl<'a> FlowPath<'a> {
         }
     }
 
+    /// Its base round-trip time, delay stages included.
+    pub fn whole_base_rtt(&self) -> Span {
+        let edges =
+            [0, 1].into_iter().flat_map(|direction| [Edge::Entry, Edge::Exit].map(|edge| (direction, edge)));
+        let stages = edges.filter_map(|(direction, edge)| self.stage(direction, edge));
+        self.base_rtt(stages.fold(Span::ZERO, |sum, stage| sum + stage.delay()))
+    }
+
     /// Its base round-trip time, to which delay stages add `stages`.
     pub fn base_rtt(&self, stages: Span) -> Span {
         let access = self.access_delay.map(|delay| (delay, self.class().access_links()));

@@ -38,17 +38,21 @@ pub struct Schedule {
 impl Schedule {
     /// That of a plan's run.
     pub fn new(plan: &Plan) -> Self {
-        Schedule::with(plan, plan.record.flows)
+        Schedule::with(plan, [plan.record.queues, plan.record.flows])
     }
 
     /// The same for a host that does not sample flows.
     pub fn without_flows(plan: &Plan) -> Self {
-        Schedule::with(plan, Span::ZERO)
+        Schedule::with(plan, [plan.record.queues, Span::ZERO])
     }
 
-    fn with(plan: &Plan, flows: Span) -> Self {
+    /// The same for a host that does not sample queues.
+    pub fn without_queues(plan: &Plan) -> Self {
+        Schedule::with(plan, [Span::ZERO, plan.record.flows])
+    }
+
+    fn with(plan: &Plan, intervals: [Span; 2]) -> Self {
         let at = |span: Span| if span.is_zero() { Instant::FAR_FUTURE } else { Instant::ZERO + span };
-        let intervals = [plan.record.queues, flows];
         Schedule {
             intervals,
             next: [at(intervals[0]), at(intervals[1]), at(plan.warmup), Instant::ZERO + plan.stop.at],

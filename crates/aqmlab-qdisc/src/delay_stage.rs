@@ -57,6 +57,14 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         self.held.reserve(packets);
     }
 
+    /// From now on pipe `number` is another. What it holds comes out when it is due.
+    ///
+    /// # Panics
+    /// If there is no such pipe.
+    pub fn set_pipe(&mut self, number: usize, pipe: Pipe) {
+        self.pipes[number] = pipe;
+    }
+
     /// A packet enters.
     ///
     /// # Panics

@@ -23,6 +23,18 @@ impl UniqueBytes {
         UniqueBytes { next: 1, initial: None, beyond: Ranges::with_room(holes) }
     }
 
+    /// Another connection begins; the room is kept.
+    pub fn reset(&mut self) {
+        self.next = 1;
+        self.initial = None;
+        self.beyond.clear();
+    }
+
+    /// Whether any segment has passed.
+    pub const fn has_begun(&self) -> bool {
+        self.initial.is_some()
+    }
+
     /// A segment passes, by the sequence number in its header and the length of its payload: how many bytes are new.
     pub fn pass(&mut self, seq: u32, syn: bool, len: u32) -> u32 {
         let first = seq.wrapping_add(u32::from(syn));
@@ -80,6 +92,21 @@ mod tests {
         assert_eq!((bytes.pass(7, true, 0), bytes.pass(7, true, 0)), (0, 0));
         assert_eq!((bytes.pass(108, false, 100), bytes.pass(8, false, 100)), (100, 100));
         assert_eq!(bytes.pass(7, false, 1), 0, "a keep-alive probe");
+    }
+
+    #[test]
+    fn the_next_connection_begins_anew_and_takes_no_memory() {
+        let mut bytes = UniqueBytes::with_room(2);
+        assert!(!bytes.has_begun());
+        bytes.pass(7, true, 0);
+        assert_eq!((bytes.pass(8, false, 100), bytes.pass(208, false, 100)), (100, 100));
+        assert!(bytes.has_begun());
+        bytes.reset();
+        assert_eq!(bytes, UniqueBytes::with_room(2));
+        assert_eq!(
+            (bytes.pass(900, true, 0), bytes.pass(901, false, 50), bytes.pass(901, false, 50)),
+            (0, 50, 0)
+        );
     }
 
     /// Two thousand segments of a stream with holes and repetitions: the observer, the receiver and a plain set agree.

@@ -7,18 +7,21 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
+use aqmlab_network::FlowPath;
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::StoppedBy;
-use aqmlab_scenario::{Plan, parse};
+use aqmlab_scenario::{ClassPlan, Plan, parse};
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::{EventLoop, Parts};
 use super::poller::Poller;
+use crate::addresses::{FIRST_CLIENT_PORT, SERVER_PORT};
 use crate::error::LiveError;
 use crate::frame::internet_checksum;
-use crate::router::{FIRST_CLIENT_PORT, FrameBudget, Router, SERVER_PORT};
+use crate::router::{FrameBudget, Router};
 
 /// A clock that moves when somebody waits, or when something takes its time.
 struct Time {
@@ -174,6 +177,7 @@ const DROPTAIL: &str = r#"kind = "droptail", limit = "50p""#;
 fn datagram(index: u16, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[..10].copy_from_slice(&[0x45, 2, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17]);
+    octets[12..20].copy_from_slice(&[198, 18, 0, 1, 198, 19, 0, 1]);
     octets[20..22].copy_from_slice(&(FIRST_CLIENT_PORT + index).to_be_bytes());
     octets[22..24].copy_from_slice(&SERVER_PORT.to_be_bytes());
     let checksum = internet_checksum(&octets[..20]);
@@ -374,4 +378,61 @@ fn a_running_loop_allocates_nothing() {
         );
         router.finish().unwrap();
     }
+}
+
+/// The same where connections open and close all the time and take over client ports from others.
+#[test]
+fn connections_that_come_and_go_allocate_nothing() {
+    const PORTS: u32 = 50;
+    let mut plan = plan_of(4, DROPTAIL);
+    plan.classes[0] = users();
+    let time = Rc::new(Time { oversleep: Span::us(50), ..Time::new(at(8000)) });
+    // Each connection is a SYN and three segments with a hole between them.
+    let segments = |n: u64| {
+        (0..4).map(move |i| (at(7 * n) + Span::us(700) * i, segment((n % u64::from(PORTS)) as u32, n, i)))
+    };
+    let devices = devices(&time, (0..1000).flat_map(segments).collect());
+    let mut router =
+        Router::new(&plan, 1, &Registry::builtin(), &FrameBudget { frames: 8192, largest: vec![1500] })
+            .unwrap();
+    let mut announcer = router.announcer();
+    for n in 0..1000u32 {
+        let of = Identity { user: n % 3, serial: n / 3 };
+        let path = FlowPath::new(&plan, 0, plan.propagation(0), Some(of), 1);
+        announcer.announce(0, n % PORTS, of.user, &path).unwrap();
+    }
+    let event_loop = EventLoop::new(router, devices, Rc::clone(&time), Span::us(30));
+    let mut parts = None;
+    let counted = allocation_counter::measure(|| parts = Some(event_loop.run(&time.control).unwrap()));
+    assert_eq!(counted.count_total, 0);
+    let (router, ..) = parts.unwrap();
+    assert_eq!(router.hosts()[0].of_no_flow, 0);
+    let record = router.finish().unwrap();
+    assert_eq!(record.flows.iter().map(|flow| flow.all[0].sent.packets).sum::<u64>(), 4000);
+    assert!(record.flows.iter().all(|flow| flow.all[0].received_bytes > 100_000), "{:?}", record.flows);
+}
+
+/// Three users with losses, jitter and access links of their own.
+fn users() -> ClassPlan {
+    let text = "duration = \"100s\"\ntopology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"50p\" } }\n\
+                [[traffic]]\nname = \"x\"\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"100B\"\nresponse = \"1kB\"\nloss = 0.01\n\
+                rtt = { uniform = [\"20ms\", \"30ms\"] }\n";
+    let plan = parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}")).arms.remove(0);
+    plan.classes[0].clone()
+}
+
+/// A segment of the client's of connection `n`; the first of each is its SYN.
+fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
+    let (len, payload): (usize, u32) = if i == 0 { (40, 0) } else { (340, 300) };
+    let mut octets = datagram(port as u16, len);
+    octets[9] = 6;
+    // After the SYN the third, the second, and the third once more.
+    let place = [0, 2, 1, 2][i as usize];
+    let seq = (n as u32).wrapping_mul(1_000_003) + u32::from(i > 0) + payload * place;
+    octets[24..28].copy_from_slice(&seq.to_be_bytes());
+    octets[32..34].copy_from_slice(&[5 << 4, if i == 0 { 2 } else { 16 }]);
+    octets[10..12].fill(0);
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
 }

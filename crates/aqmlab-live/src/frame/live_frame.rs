@@ -25,17 +25,28 @@ pub struct LiveFrame {
     pub(crate) place: u16,
     /// The pipe that it is in, or was in last.
     pub(crate) pipe: u32,
-    /// Its row within its class: its flow's index, or the one behind the last for those of no flow.
-    row: u32,
+    /// Whose it is.
+    owner: Owner,
     tuple: u64,
     hosts: [u64; 2],
+}
+
+/// Whose a frame is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Owner {
+    /// The row within its class.
+    pub row: u32,
+    /// The flow within its class that it counts as, or the one behind the last for frames of none.
+    pub flow: u32,
+    /// How many connections have had the client port before.
+    pub tenancy: u32,
 }
 
 const ECN_BITS: u8 = 0b11;
 
 impl LiveFrame {
     /// A frame that came in by `origin`, at the beginning of its way.
-    pub(crate) fn new(slot: Slot, headers: &Headers, origin: HostId, row: u32, place: u16) -> Self {
+    pub(crate) fn new(slot: Slot, headers: &Headers, origin: HostId, owner: Owner, place: u16) -> Self {
         let hosts = [headers.source, headers.destination].map(folded);
         LiveFrame {
             slot,
@@ -45,7 +56,7 @@ impl LiveFrame {
             origin: origin.number() as u16,
             place,
             pipe: 0,
-            row,
+            owner,
             tuple: tuple(headers, hosts),
             hosts,
         }
@@ -67,9 +78,9 @@ impl LiveFrame {
         self.place += 1;
     }
 
-    /// Its row within its class.
-    pub(crate) fn flow_row(&self) -> u32 {
-        self.row
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
     }
 
     /// Has a queue of ours marked it?

@@ -34,14 +34,14 @@ const LOOPBACK: u32 = 1;
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// Makes the interface in the namespace of the calling thread, and gives it address and route.
+/// Makes the interface in the namespace of the calling thread, and gives it addresses and a route.
 ///
 /// # Errors
 /// If the machine refuses.
-pub fn make(address: IpAddr, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
+pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
     let tun = open()?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
-    let object = || format!("the interface of {address}");
+    let object = || "the interface of a host".to_owned();
     let index = netlink.index_of(NAME).map_err(LiveError::io("find", object()))?;
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
@@ -56,7 +56,9 @@ pub fn make(address: IpAddr, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveEr
     })?;
     // What `net.core.default_qdisc` names may be a discipline that drops and marks: a second one, in front of ours.
     ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
-    ask("give an address to", Request::add_address(index, address))?;
+    for address in addresses {
+        ask("give an address to", Request::add_address(index, address))?;
+    }
     ask("route to", Request::add_default_route(index, ip, &stack.metrics))?;
     Ok(tun)
 }

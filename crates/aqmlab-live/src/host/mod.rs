@@ -4,7 +4,6 @@
 //! A namespace has no name. It lives as long as its descriptor and its sockets do, so that nothing is left of it when the
 //! process ends, in whatever way. The namespace that the process came from is never touched.
 
-mod address;
 mod counters;
 mod interface;
 mod namespace;
@@ -14,7 +13,6 @@ mod setup;
 mod stack;
 mod sysctl;
 
-pub use address::{Addresses, client_port, flow_of_port};
 pub use counters::Counters;
 pub use interface::Tun;
 pub use namespace::{Namespace, leave_host_namespace};

@@ -5,15 +5,16 @@ use std::fs;
 use aqmlab_network::End;
 use aqmlab_scenario::{IpVersion, Plan};
 
-use super::address::Addresses;
 use super::counters::Counters;
 use super::interface::{self, Tun};
 use super::namespace::Namespace;
 use super::refusal;
 use super::stack::Stack;
 use super::sysctl::{self, Applied, Sysctl};
+use crate::addresses::Addresses;
 use crate::error::LiveError;
 use crate::host_id::HostId;
+use crate::router::client_ports;
 
 /// A host: a namespace of its own, and how it has been set up.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ pub struct Hosts {
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
 pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
     let ip = plan.live.ip;
+    let ports = client_ports(plan)?;
     let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
     let mut hosts =
         Hosts { addresses: Addresses(ip), home: Namespace::current()?, hosts: Vec::new(), stacks };
@@ -54,7 +56,7 @@ pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
     for (class, plan) in plan.classes.iter().enumerate() {
         hosts.check_congestion_control(class, &plan.name)?;
         for side in End::ALL {
-            let (host, tun) = hosts.one(HostId { class, side }, ip)?;
+            let (host, tun) = hosts.one(HostId { class, side }, ports[class], ip)?;
             hosts.hosts.push(host);
             tuns.push(tun);
         }
@@ -96,13 +98,13 @@ impl Hosts {
         Ok(counters)
     }
 
-    fn one(&self, id: HostId, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
+    fn one(&self, id: HostId, client_ports: u32, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
         let namespace = Namespace::new()?;
         let stack = &self.stacks[id.class];
         let settings: Vec<Sysctl> =
             of_every_host(ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
         let applied = sysctl::apply(&settings)?;
-        let tun = interface::make(self.addresses.of(id), stack, ip)?;
+        let tun = interface::make(self.addresses.all(id, client_ports), stack, ip)?;
         Ok((Host { namespace, applied }, tun))
     }
 
@@ -125,7 +127,9 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         // Or ssthresh and RTT of one flow would be the next one's.
         Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from those before"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
+        // A client port that has rested is used again. A TIME-WAIT that is forgotten early answers stragglers with a RST.
         Sysctl::new("ipv4/tcp_tw_reuse", 1),
+        Sysctl::new("ipv4/tcp_max_tw_buckets", 1 << 20),
         // A thousand flows may start at once.
         Sysctl::new("core/somaxconn", 65_535),
         Sysctl::new("ipv4/tcp_max_syn_backlog", 65_535),

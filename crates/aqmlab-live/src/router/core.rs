@@ -1,19 +1,21 @@
 //! The router itself: what is due next, and what happens then.
 
-use aqmlab_network::{Milestone, Schedule, queue_stop_is_reached};
+use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
+use rtrb::Consumer;
 
+use super::announcements::{self, Announcement, Announcer};
 use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
-use super::flow_table::FlowTable;
-use super::frame_budget::FrameBudget;
+use super::flow_table::{FlowTable, INSIDE};
+use super::frame_budget::{FrameBudget, client_ports};
 use super::frame_store::{FrameObserver, FrameSink, FrameStore};
 use super::routes::{Routes, Step};
 use crate::error::LiveError;
-use crate::frame::{FramePool, LiveFrame, parse};
+use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
 use crate::host_id::HostId;
 
 /// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
@@ -35,6 +37,8 @@ pub struct Router {
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
     /// What everything was when the run was over.
     pub(super) frozen: Option<Frozen>,
+    /// Connections that are about to open, if somebody announces them.
+    announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
     /// What happens inside may wait so long until somebody comes: nothing that follows from it leaves before.
@@ -62,7 +66,8 @@ impl Router {
         assert_eq!(budget.largest.len(), plan.classes.len(), "a largest packet for each class");
         let too_large = || LiveError::Unsupported("it has too many queues, classes or flows".into());
         let routes = Routes::new(plan).ok_or_else(too_large)?;
-        let (flow_table, pipes) = FlowTable::new(plan, &routes, seed).ok_or_else(too_large)?;
+        let rows = client_ports(plan)?;
+        let (flow_table, pipes) = FlowTable::new(plan, &routes, &rows, seed).ok_or_else(too_large)?;
         let mut ports = Vec::with_capacity(plan.links.len());
         for (number, link) in plan.links.iter().enumerate() {
             let discipline = link.discipline(seed, registry).map_err(LiveError::Discipline)?;
@@ -70,20 +75,22 @@ impl Router {
             port.reserve(budget.frames, flow_table.across(plan, number));
             ports.push(port);
         }
-        let own = |class, which| flow_table.least_delay(class, which, &pipes);
+        let own = |class, which: u8| {
+            let pipe = routes.pipes(class)[usize::from(which)];
+            flow_table.least_delay(plan, class, (which, pipe), &pipes)
+        };
         // Half of it, so that there is time to do what has waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
-        // A pipe of a row leads out or further in, and is used in one of the two stages; those of links have no state.
-        let (inside, leaving) = (stage(pipes.clone(), budget), stage(pipes, budget));
+        let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
         let mut tables =
             PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
         tables.reserve(samples_in(plan.stop.at, plan.record.queues), ports.iter());
         let slot_len = budget.largest.iter().copied().max().unwrap_or(0);
         let flows: Vec<Vec<[FlowBooks; 2]>> =
-            (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.count(class)]).collect();
-        let streams = |class: &ClassPlan| match class.workload.tcp() {
-            Some(_) => (0..class.count).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
+            (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.books(class)]).collect();
+        let streams = |(class, rows): (&ClassPlan, &u32)| match class.workload.tcp() {
+            Some(_) => (0..*rows).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
             None => Vec::new(),
         };
         Ok(Router {
@@ -96,6 +103,7 @@ impl Router {
             link_names,
             at_warmup: flows.clone(),
             frozen: None,
+            announced: None,
             largest: budget.largest.clone(),
             condition: plan.stop.condition.clone(),
             now: Instant::ZERO,
@@ -106,7 +114,7 @@ impl Router {
                 fates: Fates::default(),
                 hosts: vec![HostBooks::default(); 2 * plan.classes.len()],
                 flows,
-                streams: plan.classes.iter().map(streams).collect(),
+                streams: plan.classes.iter().zip(&rows).map(streams).collect(),
                 observer: None,
             },
         })
@@ -121,6 +129,16 @@ impl Router {
     /// Gives back the observer of ports, which hears of nothing from now on.
     pub fn take_observer(&mut self) -> Option<Box<dyn FrameObserver>> {
         self.store.observer.take()
+    }
+
+    /// What announces connections to this router from now on. Connections of a list need not be announced; a frame of any
+    /// other that has not been is of no flow.
+    pub fn announcer(&mut self) -> Announcer {
+        let classes = 0..self.store.hosts.len() / 2;
+        let pipes = classes.map(|class| self.store.routes.pipes(class).to_vec()).collect();
+        let (announcer, announced) = announcements::ring(pipes);
+        self.announced = Some(announced);
+        announcer
     }
 
     /// A packet has come to a host, at `now`, which does not go back. All that is due before happens first.
@@ -225,13 +243,16 @@ impl Router {
         if octets.len() > self.largest[host.class] {
             return Err(Refused::Oversize);
         }
+        if self.begins_connection(host, octets) {
+            self.take_in_announced();
+        }
         let store = &mut self.store;
         let slot = store.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
-        let row = store.flow_table.row(host, &headers);
-        let frame = LiveFrame::new(slot, &headers, host, row, store.routes.begin(host));
+        let owner = store.flow_table.owner(host, &headers);
+        let frame = LiveFrame::new(slot, &headers, host, owner, store.routes.begin(host));
         store.fates.sent.count(frame.wire_len());
         count(&mut store.books(&frame).sent, frame.wire_len());
-        let of_no_flow = store.flow_table.flow(host.class, row).is_none();
+        let of_no_flow = store.flow_table.flow(host.class, owner.flow).is_none();
         let books = &mut store.hosts[host.number()];
         count(&mut books.accepted, frame.wire_len());
         books.fragments += u64::from(headers.fragment);
@@ -239,11 +260,36 @@ impl Router {
         Ok(frame)
     }
 
+    /// Whether a packet is the SYN of a connection whose client port others have had.
+    fn begins_connection(&self, host: HostId, octets: &[u8]) -> bool {
+        host.side == End::Client
+            && self.store.flow_table.has_tenants(host.class)
+            && tcp_payload(octets).is_some_and(|segment| segment.syn)
+    }
+
+    /// Connections that have been announced get their rows: pipes of their own, and nothing delivered.
+    fn take_in_announced(&mut self) {
+        let Some(announced) = &mut self.announced else { return };
+        while let Ok(mut announcement) = announced.pop() {
+            let (class, row) = (usize::from(announcement.class), announcement.row);
+            self.store.flow_table.move_in(&announcement);
+            if let Some(streams) = self.store.streams[class].get_mut(row as usize) {
+                streams.iter_mut().for_each(UniqueBytes::reset);
+            }
+            for (which, pipe) in (0..).zip(&mut announcement.pipes) {
+                let Some(pipe) = pipe.take() else { break };
+                let (stage, number) = self.store.flow_table.place(class, row, which);
+                let stage = if stage == INSIDE { &mut self.inside } else { &mut self.leaving };
+                stage.set_pipe(number as usize, pipe);
+            }
+        }
+    }
+
     /// A frame goes where its place says.
     fn forward(&mut self, now: Instant, frame: LiveFrame, out: &mut dyn FrameSink) {
         match self.store.routes.step(frame.place) {
             Step::Own(which) => {
-                let pipe = self.store.flow_table.pipe(frame.origin().class, frame.flow_row(), which);
+                let pipe = self.store.flow_table.pipe(frame.origin().class, frame.owner(), which);
                 self.enter(now, frame, pipe);
             }
             Step::Queue(link) => {

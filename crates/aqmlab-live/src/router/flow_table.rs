@@ -1,4 +1,4 @@
-//! The flows of each class: the pipes that each has to itself, and which flow a frame is of.
+//! The rows of each class: which connection has a client port, the pipes that it has to itself, and which row a frame is of.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -6,87 +6,139 @@ use aqmlab_scenario::{ClassPlan, Plan};
 use aqmlab_traffic::Identity;
 use aqmlab_units::Span;
 
+use super::announcements::Announcement;
 use super::routes::Routes;
-use crate::frame::Headers;
+use crate::addresses::{SERVER_PORT, client_port};
+use crate::frame::{Headers, Owner};
 use crate::host_id::HostId;
 
-/// The client's port of the first flow of a class; the next flow has the next port.
-pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The server's port of all flows.
-pub const SERVER_PORT: u16 = 5001;
-
-/// The flows of all classes, one row each.
+/// The rows of all classes: one for each client port, and one behind them for packets that are of the class but of no
+/// connection (ICMP, fragments, other ports), with the mean delay.
 pub struct FlowTable {
-    classes: Vec<ClassFlows>,
+    classes: Vec<ClassRows>,
 }
 
-/// Those of one class: one for each flow, and one for packets that are of the class but of no flow (ICMP, fragments,
-/// other ports), with the mean delay.
-struct ClassFlows {
+struct ClassRows {
+    /// Client ports, and so the number of the row of no connection.
+    rows: u32,
+    /// Flows of the class, and so the number of the books of no flow.
     flows: u32,
     /// The number of the first flow in the run.
     first_number: u32,
-    /// The number of the first pipe, and how many each row has.
-    first_pipe: u32,
-    pipes: u32,
-    base_rtts: Vec<Span>,
+    /// Where the pipes of a row are: of each its stage, and which it is of those that the row has there.
+    pipes: Vec<(usize, u32)>,
+    /// By stage: the number of the class's first pipe, and how many each row has.
+    first_pipe: [u32; 2],
+    pipes_per_row: [u32; 2],
+    /// Who has each client port; empty where flow `i` has port `i` for good.
+    tenants: Vec<Option<Tenant>>,
 }
 
+/// Who has a client port.
+#[derive(Clone, Copy)]
+struct Tenant {
+    flow: u32,
+    /// How many have had the port before.
+    tenancy: u32,
+}
+
+/// The stages that pipes are in: [inside the network, the last of a frame's way](super::core::Router).
+pub const INSIDE: usize = 0;
+/// See [`INSIDE`].
+pub const LEAVING: usize = 1;
+
 impl FlowTable {
-    /// The flows of `plan`, and all pipes: first one for each link, its propagation delay; then those of the rows, by
-    /// class, flow, and place on the way. Pipes are drawn by the seed as the simulator draws its links. `None` if there
-    /// are 2^32 or more.
-    pub fn new(plan: &Plan, routes: &Routes, seed: u64) -> Option<(Self, Vec<Pipe>)> {
-        let mut pipes: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
+    /// The rows of `plan`, of which each class has so many, and the pipes of both stages: first one for each link, its
+    /// propagation delay; then those of the rows, by class, row, and place on the way. Those of lists are drawn by the
+    /// seed as the simulator draws its links, those of other populations when their connections are announced. `None` if
+    /// there are 2^32 or more.
+    pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
+        let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
+        let mut pipes = [of_links.clone(), of_links];
         let (mut classes, mut first_number) = (Vec::new(), 0u32);
         for (number, class) in plan.classes.iter().enumerate() {
-            let wanted = routes.pipes(number);
             let flows = u32::try_from(class.count).ok()?;
-            let propagation = plan.propagation(number);
-            let (first_pipe, mut base_rtts) = (u32::try_from(pipes.len()).ok()?, Vec::new());
-            for flow in (0..flows).map(|index| Some(Identity::first_of(index))).chain([None]) {
-                let path = FlowPath::new(plan, number, propagation, flow, seed);
-                base_rtts.push(path.base_rtt(stage_delay(&path, wanted)));
-                pipes.extend(wanted.iter().map(|&which| path.pipe(which)));
-            }
-            let flows_of_class =
-                ClassFlows { flows, first_number, first_pipe, pipes: wanted.len() as u32, base_rtts };
-            classes.push(flows_of_class);
+            let mut of_class = ClassRows {
+                rows: rows[number],
+                flows,
+                first_number,
+                pipes: Vec::new(),
+                first_pipe: [
+                    u32::try_from(pipes[INSIDE].len()).ok()?,
+                    u32::try_from(pipes[LEAVING].len()).ok()?,
+                ],
+                pipes_per_row: [0; 2],
+                tenants: if class.is_list() { Vec::new() } else { vec![None; rows[number] as usize] },
+            };
+            of_class.place_pipes(routes, number);
+            of_class.add_pipes(plan, number, routes.pipes(number), seed, &mut pipes);
+            classes.push(of_class);
             first_number = first_number.checked_add(flows)?;
         }
-        u32::try_from(pipes.len()).ok()?;
+        pipes.iter().try_for_each(|pipes| u32::try_from(pipes.len()).ok().map(|_| ()))?;
         Some((FlowTable { classes }, pipes))
     }
 
-    /// The row of a frame that comes in by `host`: the index of its flow, or the row of those that are of none. A flow
-    /// has a port at the client, and the server's is the same for all.
-    pub fn row(&self, host: HostId, headers: &Headers) -> u32 {
+    /// Whose a frame is that comes in by `host`. A connection has a port at the client, and the server's is the same for all.
+    pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
         let class = &self.classes[host.class];
-        let Some((from, to)) = headers.ports else { return class.flows };
-        let (client, server) = if host.side == End::Client { (from, to) } else { (to, from) };
-        let index = client.checked_sub(FIRST_CLIENT_PORT).map(u32::from);
-        match index {
-            Some(index) if index < class.flows && server == SERVER_PORT => index,
-            _ => class.flows,
-        }
+        class.row(host.side, headers).and_then(|row| class.owner(row)).unwrap_or(class.nobody())
     }
 
-    /// The number of the n-th pipe of a row.
+    /// Whether connections of a class take over client ports from others.
+    pub fn has_tenants(&self, class: usize) -> bool {
+        !self.classes[class].tenants.is_empty()
+    }
+
+    /// Somebody else has a client port from now on. Frames of whoever had it before are stale.
+    pub fn move_in(&mut self, announcement: &Announcement) {
+        let Announcement { class, row, flow, .. } = *announcement;
+        let tenant = &mut self.classes[usize::from(class)].tenants[row as usize];
+        let tenancy = tenant.map_or(0, |before| before.tenancy.wrapping_add(1));
+        *tenant = Some(Tenant { flow, tenancy });
+    }
+
+    /// Whether somebody else has had a frame's client port since it came in.
     #[inline]
-    pub fn pipe(&self, class: usize, row: u32, which: u8) -> u32 {
-        let class = &self.classes[class];
-        class.first_pipe + row * class.pipes + u32::from(which)
+    pub fn is_stale(&self, class: usize, owner: Owner) -> bool {
+        let tenant = self.classes[class].tenants.get(owner.row as usize).copied().flatten();
+        tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// The least delay of the n-th pipe over all rows of a class.
-    pub fn least_delay(&self, class: usize, which: u8, pipes: &[Pipe]) -> Span {
-        let rows = 0..self.count(class) as u32;
-        rows.map(|row| pipes[self.pipe(class, row, which) as usize].delay()).min().unwrap_or(Span::ZERO)
+    /// The number in its stage of the n-th pipe of an owner's row; of the row of no connection if the owner has moved out.
+    #[inline]
+    pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
+        let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
+        self.classes[class].pipe(row, which).1
     }
 
-    /// The index of a row's flow; `None` for the row of those that are of none.
-    pub fn flow(&self, class: usize, row: u32) -> Option<u32> {
-        (row < self.classes[class].flows).then_some(row)
+    /// The stage and the number there of the n-th pipe of a row.
+    pub fn place(&self, class: usize, row: u32, which: u8) -> (usize, u32) {
+        self.classes[class].pipe(row, which)
+    }
+
+    /// The least delay that the n-th pipe of a row of a class may have.
+    pub fn least_delay(
+        &self,
+        plan: &Plan,
+        number: usize,
+        which: (u8, OwnPipe),
+        pipes: &[Vec<Pipe>; 2],
+    ) -> Span {
+        let class = &self.classes[number];
+        if !class.tenants.is_empty() {
+            return least_delay_drawn(plan, number, which.1);
+        }
+        let delay = |row| {
+            let (stage, pipe) = class.pipe(row, which.0);
+            pipes[stage][pipe as usize].delay()
+        };
+        (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
+    }
+
+    /// The flow of these books; `None` for those of no flow.
+    pub fn flow(&self, class: usize, flow: u32) -> Option<u32> {
+        (flow < self.classes[class].flows).then_some(flow)
     }
 
     /// The number of a flow in the run.
@@ -94,27 +146,90 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// The base round-trip time of a row.
-    pub fn base_rtt(&self, class: usize, row: u32) -> Span {
-        self.classes[class].base_rtts[row as usize]
-    }
-
-    /// How many rows cross a link, those that do so in both directions twice: flows there, as far as they are the plan's.
+    /// How many rows cross a link, those that do so in both directions twice: connections there at one time.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()
         };
-        plan.classes.iter().enumerate().map(|(number, class)| crosses(class) * self.count(number)).sum()
+        plan.classes.iter().enumerate().map(|(number, class)| crosses(class) * self.rows(number)).sum()
     }
 
-    /// How many rows a class has: one more than flows.
-    pub fn count(&self, class: usize) -> usize {
+    /// How many rows a class has: one more than client ports.
+    pub fn rows(&self, class: usize) -> usize {
+        self.classes[class].rows as usize + 1
+    }
+
+    /// How many books a class has: one more than flows.
+    pub fn books(&self, class: usize) -> usize {
         self.classes[class].flows as usize + 1
     }
 }
 
-/// What delay stages add to a flow's round-trip time.
-fn stage_delay(path: &FlowPath<'_>, pipes: &[OwnPipe]) -> Span {
-    let stages = pipes.iter().filter(|pipe| matches!(pipe, OwnPipe::Stage(..)));
-    stages.fold(Span::ZERO, |sum, &stage| sum + path.pipe(stage).delay())
+impl ClassRows {
+    /// The row of a frame by its headers; `None` if it is of no connection.
+    fn row(&self, side: End, headers: &Headers) -> Option<u32> {
+        let (from, to) = headers.ports?;
+        let (address, client, server) = match side {
+            End::Client => (headers.source, from, to),
+            End::Server => (headers.destination, to, from),
+        };
+        client_port(address, client).filter(|&row| row < self.rows && server == SERVER_PORT)
+    }
+
+    /// Who has a client port; `None` as long as nobody has had it.
+    fn owner(&self, row: u32) -> Option<Owner> {
+        if self.tenants.is_empty() {
+            return Some(Owner { row, flow: row, tenancy: 0 });
+        }
+        self.tenants[row as usize].map(|Tenant { flow, tenancy }| Owner { row, flow, tenancy })
+    }
+
+    const fn nobody(&self) -> Owner {
+        Owner { row: self.rows, flow: self.flows, tenancy: 0 }
+    }
+
+    fn pipe(&self, row: u32, which: u8) -> (usize, u32) {
+        let (stage, place) = self.pipes[usize::from(which)];
+        (stage, self.first_pipe[stage] + row * self.pipes_per_row[stage] + place)
+    }
+
+    /// The last pipe of a way is in the stage of frames that leave, the others in the one inside.
+    fn place_pipes(&mut self, routes: &Routes, class: usize) {
+        for which in 0..routes.pipes(class).len() {
+            let stage = if routes.is_last(class, which as u8) { LEAVING } else { INSIDE };
+            self.pipes.push((stage, self.pipes_per_row[stage]));
+            self.pipes_per_row[stage] += 1;
+        }
+    }
+
+    /// Adds the pipes of all rows.
+    fn add_pipes(
+        &self,
+        plan: &Plan,
+        number: usize,
+        wanted: &[OwnPipe],
+        seed: u64,
+        pipes: &mut [Vec<Pipe>; 2],
+    ) {
+        let propagation = plan.propagation(number);
+        let drawn = |row| self.tenants.is_empty().then(|| Identity::first_of(row));
+        for flow in (0..self.rows).map(drawn).chain([None]) {
+            let path = FlowPath::new(plan, number, propagation, flow, seed);
+            for (&which, &(stage, _)) in wanted.iter().zip(&self.pipes) {
+                pipes[stage].push(path.pipe(which));
+            }
+        }
+    }
+}
+
+/// The least delay that a pipe of a connection may be drawn to have.
+fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
+    match which {
+        OwnPipe::Stage(direction, edge) => {
+            plan.delay_stage(class, direction, edge).map_or(Span::ZERO, |stage| stage.delay.least())
+        }
+        OwnPipe::Access(..) => plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| {
+            access.rtt.least().saturating_sub(plan.propagation(class)).div(access.links())
+        }),
+    }
 }

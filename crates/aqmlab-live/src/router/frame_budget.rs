@@ -1,10 +1,12 @@
-//! How many frames a router has memory for.
+//! How many frames and connections a router has memory for.
 
 use aqmlab_params::{Settings, Value};
-use aqmlab_scenario::{Edge, LinkPlan, Plan};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, PopulationPlan};
+use aqmlab_traffic::Gaps;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
 
+use crate::addresses::MOST_CLIENT_PORTS;
 use crate::error::LiveError;
 
 /// How many frames a router has memory for, and how long they may be.
@@ -45,6 +47,48 @@ impl FrameBudget {
             )));
         }
         Ok(FrameBudget { frames: frames as usize, largest })
+    }
+}
+
+/// Client ports that a class of users or arrivals has at most, unless its users are more: twice as many as most machines have
+/// descriptors for.
+const AMPLE_PORTS: u64 = 1 << 17;
+/// Client ports of all classes: a connection takes about 3 KiB in the router.
+const MOST_PORTS: u64 = 1 << 20;
+
+/// How many client ports each class has, and so how many connections it may have open at one time. A flow of a list has one
+/// for itself. Others take turns, if more connections are to be expected than there is room for: at least two for each user,
+/// one of which rests.
+///
+/// # Errors
+/// If they are too many.
+pub fn client_ports(plan: &Plan) -> Result<Vec<u32>, LiveError> {
+    let rows: Vec<u64> = plan.classes.iter().enumerate().map(|class| ports_of(plan, class)).collect();
+    let sum = rows.iter().copied().fold(0, u64::saturating_add);
+    let most = MOST_PORTS.min(MOST_CLIENT_PORTS.into());
+    if sum > most {
+        return Err(LiveError::Unsupported(format!(
+            "its classes have up to {sum} connections at one time, and there is room for {most}; choose fewer flows or users"
+        )));
+    }
+    Ok(rows.into_iter().map(|rows| rows as u32).collect())
+}
+
+fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
+    let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
+    match &class.population {
+        PopulationPlan::List => class.count,
+        // Six standard deviations above the mean: one run in 10^9 has more.
+        PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => {
+            let mean = per_s * opens_until;
+            ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
+        }
+        PopulationPlan::Users(think) => {
+            let cycle = think.mean() + plan.propagation(number) + own_round_trip(plan, number);
+            let connections = 1.0 + opens_until / cycle.as_secs_f64().max(1e-3);
+            let expected = (class.count as f64 * connections) as u64;
+            expected.min(AMPLE_PORTS).max(class.count.saturating_mul(2))
+        }
     }
 }
 

@@ -60,9 +60,9 @@ pub struct FrameStore {
     pub flow_table: FlowTable,
     pub fates: Fates,
     pub hosts: Vec<HostBooks>,
-    /// Of each class, by row and direction.
+    /// Of each class, by flow and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// What has left of each connection, likewise; empty for classes of datagrams.
+    /// What has left of each connection, by row and direction; empty for classes of datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     /// Hears of frames at ports besides.
     pub observer: Option<Box<dyn FrameObserver>>,
@@ -72,7 +72,7 @@ impl FrameStore {
     /// The books of a frame's flow in its direction.
     pub fn books(&mut self, frame: &LiveFrame) -> &mut FlowBooks {
         let host = frame.origin();
-        &mut self.flows[host.class][frame.flow_row() as usize][host.side as usize]
+        &mut self.flows[host.class][frame.owner().flow as usize][host.side as usize]
     }
 
     /// A frame leaves the network.
@@ -92,7 +92,7 @@ impl FrameStore {
         host.left_ce += u64::from(ecn == Ecn::Ce);
         host.left_marked += u64::from(marked);
         self.write_header(&frame);
-        let flow = self.flow_table.flow(to.class, frame.flow_row());
+        let flow = self.flow_table.flow(to.class, frame.owner().flow);
         let octets = self.pool.frame(&frame.slot, frame.len());
         out.leave(OutgoingFrame { at, to, flow, ecn, measured, octets });
         self.pool.free(frame.slot);
@@ -100,13 +100,17 @@ impl FrameStore {
 
     /// How many bytes of a leaving frame its receiver has not had before.
     fn new_bytes(&mut self, frame: &LiveFrame) -> u64 {
-        let host = frame.origin();
-        let Some(streams) = self.streams[host.class].get_mut(frame.flow_row() as usize) else {
+        let (host, owner) = (frame.origin(), frame.owner());
+        let is_stale = self.flow_table.is_stale(host.class, owner);
+        let Some(streams) = self.streams[host.class].get_mut(owner.row as usize) else {
             return frame.wire_len().get();
         };
-        match tcp_payload(self.pool.frame(&frame.slot, frame.len())) {
-            Some(segment) => streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into(),
-            None => 0,
+        match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
+            // What comes before the SYN is of a connection that had the client port before.
+            Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
+                streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()
+            }
+            _ => 0,
         }
     }
 

@@ -8,6 +8,7 @@
 //! DEVIATES from a router (RFC 1812, section 5.3.1): the time to live is left alone. What a plan calls a node is no hop of
 //! its own but a place where links meet, and hosts see the path that they would see without the laboratory.
 
+mod announcements;
 mod books;
 mod core;
 mod flow_table;
@@ -16,9 +17,9 @@ mod frame_store;
 mod record;
 mod routes;
 
+pub use announcements::{Announcer, NoRoom};
 pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;
-pub use flow_table::{FIRST_CLIENT_PORT, SERVER_PORT};
-pub use frame_budget::FrameBudget;
+pub use frame_budget::{FrameBudget, client_ports};
 pub use frame_store::{FrameAtPort, FrameObserver, FrameSink, OutgoingFrame};
 pub use record::{FlowRecord, RouterRecord};

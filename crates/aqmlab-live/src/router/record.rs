@@ -2,7 +2,7 @@
 
 use aqmlab_qdisc::{Books, Port};
 use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::Instant;
 
 use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
@@ -40,8 +40,6 @@ pub struct FlowRecord {
     pub class: usize,
     /// Its index within the class.
     pub index: u32,
-    /// Propagation there and back.
-    pub base_rtt: Span,
     /// From the start to the end of the measured interval.
     pub all: [FlowBooks; 2],
     /// Over the measured interval.
@@ -151,14 +149,13 @@ impl Router {
     fn flow_records(&self, at_end: &[Vec<[FlowBooks; 2]>]) -> Vec<FlowRecord> {
         let mut records = Vec::new();
         for (class, all) in at_end.iter().enumerate() {
-            for (index, &all) in all.iter().enumerate().take(self.store.flow_table.count(class) - 1) {
+            for (index, &all) in all.iter().enumerate().take(self.store.flow_table.books(class) - 1) {
                 let before = self.at_warmup[class][index];
                 let row = index as u32;
                 records.push(FlowRecord {
                     number: self.store.flow_table.number(class, row),
                     class,
                     index: row,
-                    base_rtt: self.store.flow_table.base_rtt(class, row),
                     all,
                     measured: [0, 1].map(|direction| all[direction].since(before[direction])),
                     drained: self.store.flows[class][index],

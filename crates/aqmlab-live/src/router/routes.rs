@@ -99,6 +99,13 @@ impl Routes {
         least
     }
 
+    /// Whether a frame leaves behind the n-th pipe of its row.
+    pub fn is_last(&self, class: usize, which: u8) -> bool {
+        let begin = usize::from(self.begin(HostId { class, side: End::Client }));
+        let place = self.steps[begin..].iter().position(|&step| step == Step::Own(which));
+        place.is_some_and(|place| self.steps[begin + place + 1] == Step::Leave)
+    }
+
     /// The pipes of each row of a class.
     pub fn pipes(&self, class: usize) -> &[OwnPipe] {
         &self.pipes[class]

@@ -24,6 +24,8 @@ pub struct SocketErrors {
     pub unsent: u64,
     /// Connections and datagrams that reached a server and belong to no flow.
     pub strays: u64,
+    /// Connections that were not opened for want of a client port or a descriptor.
+    pub no_port: u64,
 }
 
 impl SocketErrors {
@@ -52,6 +54,7 @@ impl SocketErrors {
             ("failed", self.failed),
             ("unsent", self.unsent),
             ("strays", self.strays),
+            ("no_port", self.no_port),
         ]
         .into_iter()
     }
@@ -68,8 +71,9 @@ mod tests {
             socket_errors.count(error);
         }
         socket_errors.unsent = 3;
+        socket_errors.no_port = 4;
         let of_hosts: Vec<_> = socket_errors.of_hosts().collect();
-        assert_eq!(of_hosts, [("refused", 1), ("reset", 2), ("failed", 1), ("unsent", 3)]);
+        assert_eq!(of_hosts, [("refused", 1), ("reset", 2), ("failed", 1), ("unsent", 3), ("no_port", 4)]);
         assert_eq!(socket_errors.timed_out, 1);
     }
 }

@@ -4,24 +4,38 @@ use std::io;
 
 use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Workload};
-use aqmlab_traffic::{Act, ExchangeDone, Session, Step, StreamPosition};
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_traffic::{Act, ExchangeDone, Identity, Session, Step, StreamPosition};
+use aqmlab_units::{Bytes, Instant, Span};
 
 use super::counts::KernelCounts;
 use super::datagrams::Datagrams;
+use super::populations::FlowRow;
 use super::stream::Stream;
+
+/// Which flow something is about. A client port has many flows in turn; only one of them has this key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FlowKey {
+    /// The class.
+    pub class: u16,
+    /// The client port.
+    pub row: u32,
+    /// How many flows had opened before it, modulo 2^30.
+    pub opened: u32,
+}
 
 /// A flow that has started and not ended.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its number in the run: classes in the plan's order, flows in the class's order.
+    /// Its own key.
+    pub key: FlowKey,
+    /// Its number in the run, or that of its user: classes in the plan's order, flows in the class's order.
     pub number: u32,
-    /// Its class.
-    pub class: u32,
-    /// Its index within the class.
-    pub index: u32,
+    /// Which connection of its class it is.
+    pub of: Identity,
     /// When it started.
     pub start: Instant,
+    /// Propagation there and back.
+    pub base_rtt: Span,
     /// When its receiver had got everything.
     pub completed: Option<Instant>,
     /// What sends.
@@ -122,6 +136,11 @@ impl Connection {
         self.client.close();
     }
 
+    /// Whether applications still decide what it carries.
+    pub fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
     fn act(&mut self, step: &Step) -> Option<Instant> {
         if let Some(act) = step.client {
             self.client.act(act);
@@ -211,6 +230,28 @@ impl Connection {
 }
 
 impl Flow {
+    /// What is left of it.
+    pub fn row(&self) -> FlowRow {
+        FlowRow {
+            number: self.number,
+            class: self.key.class,
+            index: self.of.user,
+            start: self.start,
+            end: self.completed,
+            base_rtt: self.base_rtt,
+            counts: self.counts(),
+            at_warmup: self.at_warmup,
+        }
+    }
+
+    /// The exchange that its applications have begun and not done.
+    pub fn request_under_way(&self) -> Option<ExchangeDone> {
+        match &self.body {
+            Body::Tcp(connection) => connection.under_way(),
+            Body::Packets(_) => None,
+        }
+    }
+
     /// What has been counted so far.
     pub fn counts(&self) -> KernelCounts {
         match &self.body {

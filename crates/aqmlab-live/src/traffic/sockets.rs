@@ -38,21 +38,24 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// A connection that is being opened from `from` to `to`.
+/// A socket of a client at `from`, for a connection with the options of its class.
 ///
 /// # Errors
 /// What the system said.
-pub fn connection(
-    host: &Host,
-    from: SocketAddr,
-    to: SocketAddr,
-    options: &TcpSockets,
-) -> io::Result<OwnedFd> {
+pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::STREAM)?;
     set(&socket, from, options)?;
     rustix::net::bind(&socket, &from)?;
-    match rustix::net::connect(&socket, &to) {
-        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(socket),
+    Ok(socket)
+}
+
+/// The client's connection to `to` begins to open.
+///
+/// # Errors
+/// What the system said.
+pub fn connect(client: &OwnedFd, to: SocketAddr) -> io::Result<()> {
+    match rustix::net::connect(client, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

@@ -70,9 +70,9 @@ impl Stream {
         }
     }
 
-    /// The connection is open.
-    pub fn opened(&mut self) {
-        self.opening = false;
+    /// The connection is open: whether that is news.
+    pub fn opened(&mut self) -> bool {
+        std::mem::replace(&mut self.opening, false)
     }
 
     /// The application does something; [`Stream::write`] carries it out.

@@ -1,55 +1,73 @@
-//! What is due when: a heap of instants.
+//! What happens when: a heap of instants, and the end of the run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aqmlab_units::Instant;
 
-/// Something that is due.
+use super::flow::FlowKey;
+
+/// What happens at an instant by itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Due {
-    /// The next flow of this class starts.
-    Start {
+pub enum TimerEvent {
+    /// A class's population is woken.
+    Open {
         /// the class
-        class: u32,
+        class: u16,
+        /// for this user
+        user: u32,
     },
-    /// A flow's session wants to be woken, or its next datagram leaves.
-    Wake {
-        /// the flow's number
-        flow: u32,
-    },
+    /// A flow's session is woken, or its next datagram leaves.
+    Wake(FlowKey),
     /// A flow stops sending.
-    Stop {
-        /// the flow's number
-        flow: u32,
-    },
-    /// Flows are sampled.
-    Sample,
-    /// The warm-up is over.
-    WarmupEnd,
+    Stop(FlowKey),
 }
 
-/// What is to come. At one instant starts come first, then flows, then those that look at them.
+/// What is to come. At one instant connections open first.
 #[derive(Clone, Debug, Default)]
-pub struct Timers(BinaryHeap<Reverse<(Instant, Due)>>);
+pub struct Timers(BinaryHeap<Reverse<(Instant, TimerEvent)>>);
 
 impl Timers {
-    /// `due` at `at`.
-    pub fn add(&mut self, at: Instant, due: Due) {
-        self.0.push(Reverse((at, due)));
+    /// `event` happens at `at`.
+    pub fn add(&mut self, at: Instant, event: TimerEvent) {
+        self.0.push(Reverse((at, event)));
     }
 
-    /// When the next is due.
+    /// When the next happens.
     pub fn next_at(&self) -> Option<Instant> {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next that is due by `now`, with the instant at which it was.
-    pub fn take(&mut self, now: Instant) -> Option<(Instant, Due)> {
+    /// The next that happens by `now`, with its instant.
+    pub fn take(&mut self, now: Instant) -> Option<(Instant, TimerEvent)> {
         if self.next_at()? > now {
             return None;
         }
         self.0.pop().map(|Reverse(next)| next)
+    }
+}
+
+/// The end of the measured interval, for the threads of a run; any of them may bring it forward.
+#[derive(Debug)]
+pub struct RunEnd {
+    at_ns: AtomicU64,
+}
+
+impl RunEnd {
+    /// The run ends at `at`, if nobody ends it before.
+    pub fn new(at: Instant) -> Self {
+        RunEnd { at_ns: AtomicU64::new(at.as_ns()) }
+    }
+
+    /// When the run ends.
+    pub fn at(&self) -> Instant {
+        Instant::from_ns(self.at_ns.load(Ordering::Acquire))
+    }
+
+    /// It ends at `at`, if not before: whether that is earlier.
+    pub fn bring_forward(&self, at: Instant) -> bool {
+        self.at_ns.fetch_min(at.as_ns(), Ordering::AcqRel) > at.as_ns()
     }
 }
 
@@ -58,17 +76,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_due_comes_in_order_and_not_before() {
+    fn events_come_in_order_and_not_before() {
         let mut timers = Timers::default();
         let at = Instant::from_ns;
-        timers.add(at(20), Due::Sample);
-        timers.add(at(20), Due::Wake { flow: 7 });
-        timers.add(at(20), Due::Start { class: 1 });
-        timers.add(at(10), Due::WarmupEnd);
+        let flow = FlowKey { class: 0, row: 7, opened: 1 };
+        timers.add(at(20), TimerEvent::Stop(flow));
+        timers.add(at(20), TimerEvent::Wake(flow));
+        timers.add(at(20), TimerEvent::Open { class: 1, user: 0 });
+        timers.add(at(10), TimerEvent::Wake(flow));
         assert_eq!(timers.take(at(9)), None);
-        assert_eq!(timers.take(at(19)), Some((at(10), Due::WarmupEnd)));
+        assert_eq!(timers.take(at(19)), Some((at(10), TimerEvent::Wake(flow))));
         assert_eq!(timers.take(at(19)), None);
-        let rest: Vec<_> = std::iter::from_fn(|| timers.take(at(30))).map(|(_, due)| due).collect();
-        assert_eq!(rest, [Due::Start { class: 1 }, Due::Wake { flow: 7 }, Due::Sample]);
+        let rest: Vec<_> = std::iter::from_fn(|| timers.take(at(30))).map(|(_, event)| event).collect();
+        let expected =
+            [TimerEvent::Open { class: 1, user: 0 }, TimerEvent::Wake(flow), TimerEvent::Stop(flow)];
+        assert_eq!(rest, expected);
+    }
+
+    #[test]
+    fn a_run_ends_at_the_earliest_instant_that_anyone_says() {
+        let at = Instant::from_ns;
+        let end = RunEnd::new(at(50));
+        assert!(!end.bring_forward(at(60)) && end.bring_forward(at(40)) && !end.bring_forward(at(40)));
+        assert_eq!(end.at(), at(40));
     }
 }

@@ -3,11 +3,14 @@
 
 pub mod capture_report;
 
+use std::net::IpAddr;
+
+use aqmlab_live::addresses::{Addresses, FIRST_CLIENT_PORT, SERVER_PORT};
 use aqmlab_live::frame::internet_checksum;
-use aqmlab_live::router::{FIRST_CLIENT_PORT, FrameBudget, FrameSink, OutgoingFrame, SERVER_PORT};
+use aqmlab_live::router::{FrameBudget, FrameSink, OutgoingFrame};
 use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Dscp, Ecn};
-use aqmlab_scenario::{Plan, parse};
+use aqmlab_scenario::{IpVersion, Plan, parse};
 use aqmlab_units::Instant;
 
 /// The plans of a scenario text, one an arm.
@@ -48,6 +51,36 @@ pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u
     let checksum = internet_checksum(&octets[..20]);
     octets[10..12].copy_from_slice(&checksum.to_be_bytes());
     octets
+}
+
+/// A TCP segment over IPv4.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    pub ecn: Ecn,
+    /// Octets of the packet, and of them payload.
+    pub len: usize,
+    pub payload: usize,
+    pub seq: u32,
+    pub syn: bool,
+}
+
+/// The packet of a segment from the host at `from` that is to or from this client port.
+pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
+    let Segment { ecn, len, payload, seq, syn } = segment;
+    let client = Addresses(IpVersion::V4).client(from.class, client_port);
+    let mut octets = datagram(from, None, ecn, len);
+    octets[9] = 6;
+    let (address, port) = if from.side == End::Client { (12, 20) } else { (16, 22) };
+    if let IpAddr::V4(client) = client.ip() {
+        octets[address..address + 4].copy_from_slice(&client.octets());
+    }
+    octets[port..port + 2].copy_from_slice(&client.port().to_be_bytes());
+    octets[24..28].copy_from_slice(&seq.to_be_bytes());
+    let header = len - 20 - payload;
+    assert!(header.is_multiple_of(4) && (20..=60).contains(&header), "a TCP header of {header} octets");
+    octets[32] = (header as u8 / 4) << 4;
+    octets[33] = if syn { 2 } else { 16 };
+    with_dscp(octets, Dscp::default())
 }
 
 /// The same packet over IPv4 with another code point.

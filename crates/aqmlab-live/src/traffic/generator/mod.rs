@@ -7,31 +7,31 @@ mod timer_events;
 
 use std::os::fd::OwnedFd;
 
-use aqmlab_network::{End, request_recorder};
+use aqmlab_network::{End, Schedule};
 use aqmlab_qdisc::Histogram;
-use aqmlab_recording::{Ending, RequestRecord, RequestRecorder, Table};
+use aqmlab_recording::{Ending, RequestRecord, StoppedBy, Table, schema};
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, EventFlags};
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
 use super::counts::SocketErrors;
-use super::flow::{Body, Flow};
-use super::interest::Whose;
-use super::signals::Signals;
+use super::flow::{Body, Flow, FlowKey};
+use super::populations::{FlowRow, Populations};
 use super::sockets;
-use super::tables::{FlowRow, row_of, series_table};
-use super::timers::{Due, Timers};
+use super::timers::{RunEnd, Timers};
 use crate::data_plane::{Clock, DataPlaneControl};
 use crate::error::LiveError;
+use crate::feasible;
 use crate::host::Hosts;
 use crate::host_id::HostId;
+use crate::router::{Announcer, client_ports};
 
 /// What the generator leaves behind.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Of each flow that started, in the order of their numbers.
+    /// Of each flow that started, or of each user with a connection, in the order of their numbers.
     pub rows: Vec<FlowRow>,
     /// The table `flow_series`.
     pub series: Table,
@@ -47,43 +47,37 @@ pub struct Outcome {
     pub still_open: Vec<OwnedFd>,
 }
 
-/// A class at run time.
-#[derive(Debug)]
-struct Class {
-    /// Starts to come, the next one last.
-    starts: Vec<(Instant, u32)>,
-    /// The number of its first flow in the run.
-    first: u32,
-    /// Where connections are accepted, or datagrams arrive.
-    server: OwnedFd,
-    /// Flows completed since the end of the warm-up.
-    completed: u64,
+/// The router that carries the traffic.
+struct Network<'a> {
+    announcer: Announcer,
+    control: &'a DataPlaneControl,
 }
 
 /// See the module.
-#[derive(Debug)]
 pub struct Generator<'a> {
     plan: &'a Plan,
     seed: u64,
     hosts: &'a Hosts,
     clock: Clock,
-    signals: &'a Signals,
+    run_end: &'a RunEnd,
     epoll: OwnedFd,
     timers: Timers,
-    classes: Vec<Class>,
-    /// By number; `None` before they start and after they have ended.
-    flows: Vec<Option<Box<Flow>>>,
-    ended: Vec<FlowRow>,
+    /// Samples of flows, the end of the warm-up and that of the run.
+    schedule: Schedule,
+    populations: Populations,
+    /// By class: where connections are accepted, or datagrams arrive.
+    servers: Vec<OwnedFd>,
+    /// By class and client port, those that are open.
+    flows: Vec<Vec<Option<Box<Flow>>>>,
+    /// Flows opened so far.
+    opened: u32,
     series: Table,
-    requests: Option<RequestRecorder>,
     socket_errors: SocketErrors,
     lateness_ns: Histogram,
-    measuring: bool,
-    /// Who is told at once when enough flows have completed.
-    router: Option<&'a DataPlaneControl>,
+    network: Option<Network<'a>>,
 }
 
-/// The longest that the generator sleeps: so soon it hears that the run has ended.
+/// The longest that the generator sleeps: it so notices soon that the run has ended.
 const LONGEST_WAIT: Span = Span::ms(10);
 /// Instants dealt with before sockets have their turn, and events of sockets before instants have theirs.
 const PER_PASS: usize = 256;
@@ -98,58 +92,57 @@ impl<'a> Generator<'a> {
         seed: u64,
         hosts: &'a Hosts,
         clock: Clock,
-        signals: &'a Signals,
+        run_end: &'a RunEnd,
     ) -> Result<Self, LiveError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| socket_error("make", "an epoll")(e.into()))?;
+        let ports = client_ports(plan)?;
+        let none = |&ports: &u32| (0..ports).map(|_| None).collect();
         let mut generator = Generator {
             plan,
             seed,
             hosts,
             clock,
-            signals,
+            run_end,
             epoll,
             timers: Timers::default(),
-            classes: Vec::new(),
-            flows: Vec::new(),
-            ended: Vec::new(),
+            schedule: Schedule::without_queues(plan),
+            populations: Populations::new(plan, seed, &ports, feasible::most_connections(plan)),
+            servers: Vec::new(),
+            flows: ports.iter().map(none).collect(),
+            opened: 0,
             series: series_table(),
-            // Rows are held as the bytes of their file: the run's directory is made when it is over.
-            requests: request_recorder(plan, seed, None),
             socket_errors: SocketErrors::default(),
             lateness_ns: Histogram::new(),
-            measuring: plan.warmup.is_zero(),
-            router: None,
+            network: None,
         };
-        (0..plan.classes.len()).try_for_each(|class| generator.add_class(class))?;
+        (0..plan.classes.len()).try_for_each(|class| generator.open_server(class))?;
         generator.hosts.home.enter()?;
-        if !generator.measuring {
-            generator.timers.add(Instant::ZERO + plan.warmup, Due::WarmupEnd);
+        for class in 0..plan.classes.len() {
+            let wake = generator.populations.begin(class);
+            generator.wake_population(class, wake);
         }
-        generator.schedule_sample(Instant::ZERO);
         Ok(generator)
     }
 
-    /// The router whose measured interval ends when enough flows have completed.
-    pub fn with_router(self, router: &'a DataPlaneControl) -> Self {
-        Generator { router: Some(router), ..self }
+    /// The router that carries the traffic: connections are announced to it, and its measured interval ends when enough
+    /// flows have completed.
+    pub fn with_router(self, announcer: Announcer, control: &'a DataPlaneControl) -> Self {
+        Generator { network: Some(Network { announcer, control }), ..self }
     }
 
-    fn add_class(&mut self, number: usize) -> Result<(), LiveError> {
-        let (plan, stack) = (&self.plan.classes[number], &self.hosts.stacks[number]);
-        let host = self.hosts.of(HostId { class: number, side: End::Server });
-        let at = self.hosts.addresses.server(number);
+    fn open_server(&mut self, class: usize) -> Result<(), LiveError> {
+        let (plan, stack) = (&self.plan.classes[class], &self.hosts.stacks[class]);
+        let host = self.hosts.of(HostId { class, side: End::Server });
+        let at = self.hosts.addresses.server(class);
         let server = match &stack.tcp {
             Some(options) => sockets::listener(host, at, options),
             None => sockets::datagram_server(host, at),
         }
         .map_err(socket_error("open", format!("the server of class `{}`", plan.name)))?;
-        epoll::add(&self.epoll, &server, Whose::Server(number as u32).data(), EventFlags::IN)
+        epoll::add(&self.epoll, &server, EventSource::Server(class as u16).data(), EventFlags::IN)
             .map_err(|error| socket_error("watch", "a server")(error.into()))?;
-        let first = self.flows.len() as u32;
-        self.flows.resize_with(self.flows.len() + plan.count as usize, || None);
-        self.classes.push(Class { starts: plan.starts(self.seed), first, server, completed: 0 });
-        self.schedule_start(number);
+        self.servers.push(server);
         Ok(())
     }
 
@@ -162,59 +155,116 @@ impl<'a> Generator<'a> {
         let used = Clock::thread_time();
         let mut events = Vec::with_capacity(PER_PASS);
         let mut scratch = vec![0; 256 << 10];
-        loop {
-            let (now, end) = (self.clock.now(), self.signals.end());
-            self.do_what_is_due(now.min(end))?;
-            if now >= end {
-                break;
-            }
-            let next = self.timers.next_at().map_or(end, |at| at.min(end));
-            let wait = next.saturating_since(self.clock.now()).min(LONGEST_WAIT);
-            let wait = Timespec { tv_sec: 0, tv_nsec: wait.as_ns() as i64 };
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(socket_error("wait for", "sockets")(error.into())),
-            }
+        while self.catch_up()?.is_some() {
+            self.wait(&mut events)?;
             for event in events.drain(..) {
                 // A burst of events takes milliseconds; what is due meanwhile does not wait for its end, and what comes
                 // after the end is none of the run's.
-                let (now, end) = (self.clock.now(), self.signals.end());
-                self.do_what_is_due(now.min(end))?;
-                if now >= end {
-                    break;
-                }
-                self.on_event(Whose::of(event.data), event.flags, now, &mut scratch)?;
+                let Some(now) = self.catch_up()? else { break };
+                self.on_event(EventSource::of(event.data), event.flags, now, &mut scratch)?;
             }
         }
         Ok(self.finish(used))
     }
 
+    /// Does what is due. Returns the time, or `None` once the run has ended.
+    fn catch_up(&mut self) -> Result<Option<Instant>, LiveError> {
+        let (now, end) = (self.clock.now(), self.run_end.at());
+        self.do_what_is_due(now.min(end))?;
+        Ok((now < end).then_some(now))
+    }
+
+    /// Waits for sockets until something is due.
+    fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), LiveError> {
+        let milestone = self.schedule.next().map(|(at, _)| at);
+        let next =
+            [self.timers.next_at(), milestone].into_iter().flatten().fold(self.run_end.at(), Instant::min);
+        let wait = next.saturating_since(self.clock.now()).min(LONGEST_WAIT);
+        let wait = Timespec { tv_sec: 0, tv_nsec: wait.as_ns() as i64 };
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(socket_error("wait for", "sockets")(error.into())),
+        }
+    }
+
     fn finish(mut self, used: Span) -> Outcome {
-        if !self.measuring {
+        let end = self.run_end.at();
+        if end < self.schedule.t0() {
             // It was ended in the warm-up: nothing is measured.
             self.end_warmup();
         }
-        let end = self.signals.end();
-        (0..self.flows.len() as u32).for_each(|flow| self.request_cut_off(flow, Ending::Censored, end));
-        self.ended.extend(self.flows.iter().flatten().map(|flow| row_of(flow)));
-        self.ended.sort_unstable_by_key(|row| row.number);
-        for flow in self.flows.drain(..).flatten() {
+        self.schedule.end(end, StoppedBy::Time);
+        for flow in self.flows.iter_mut().flatten().filter_map(Option::take) {
+            if let Some(exchange) = flow.request_under_way() {
+                let class = usize::from(flow.key.class);
+                self.populations.request_ended(class, flow.of, &exchange, Ending::Censored, end);
+            }
+            self.populations.flow_ended(flow.row());
             if let Body::Tcp(connection) = flow.body {
                 connection.abort();
             }
         }
-        let requests = self.requests.map(RequestRecorder::finish).transpose();
+        let (rows, requests) = self.populations.finish();
         Outcome {
-            rows: self.ended,
+            rows,
             series: self.series,
-            requests: requests.expect("times and sizes of a run fit their columns, and memory takes them"),
+            requests,
             socket_errors: self.socket_errors,
             lateness_ns: self.lateness_ns,
             processor_time: Clock::thread_time().saturating_sub(used),
-            still_open: self.classes.into_iter().map(|class| class.server).collect(),
+            still_open: self.servers,
+        }
+    }
+
+    /// A flow that is open; `None` if it has ended.
+    fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
+        let flow = self.flows[usize::from(key.class)].get_mut(key.row as usize)?.as_deref_mut();
+        flow.filter(|flow| flow.key == key)
+    }
+}
+
+/// The empty table `flow_series`.
+fn series_table() -> Table {
+    let names = schema::FLOW_SERIES.columns.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = names.filter(|name| *name != "received_bytes").collect();
+    Table::partial(&schema::FLOW_SERIES, &known)
+}
+
+/// Where something has happened, in the word that the kernel hands back with an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum EventSource {
+    /// At this end of a flow.
+    End(FlowKey, End),
+    /// At the server of this class.
+    Server(u16),
+}
+
+impl EventSource {
+    /// From the lowest bit: two for the kind, eight for the class, 24 for the client port, 30 for the number of the flow.
+    fn data(self) -> EventData {
+        let word = |class: u16, kind: u64| u64::from(class) << 2 | kind;
+        EventData::new_u64(match self {
+            EventSource::End(key, end) => {
+                u64::from(key.opened) << 34 | u64::from(key.row) << 10 | word(key.class, end as u64)
+            }
+            EventSource::Server(class) => word(class, 2),
+        })
+    }
+
+    fn of(data: EventData) -> Self {
+        let word = data.u64();
+        let class = (word >> 2 & 0xff) as u16;
+        let key = FlowKey { class, row: (word >> 10 & 0xff_ffff) as u32, opened: (word >> 34) as u32 };
+        match word & 3 {
+            0 => EventSource::End(key, End::Client),
+            1 => EventSource::End(key, End::Server),
+            _ => EventSource::Server(class),
         }
     }
 }
+
+/// Flows opened so far, as far as a key holds them.
+const OPENED: u32 = (1 << 30) - 1;
 
 fn socket_error(
     operation: &'static str,
@@ -224,5 +274,27 @@ fn socket_error(
     move |error| match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => crate::host::too_few_descriptors(&error),
         _ => LiveError::io(operation, object)(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addresses::{Addresses, MOST_CLIENT_PORTS};
+
+    #[test]
+    fn an_event_comes_from_where_it_was_asked_for() {
+        let most =
+            FlowKey { class: Addresses::MOST_CLASSES as u16 - 1, row: MOST_CLIENT_PORTS - 1, opened: OPENED };
+        let least = FlowKey { class: 0, row: 0, opened: 0 };
+        for key in [least, most, FlowKey { class: 3, row: 64_511, opened: 1 }] {
+            for source in [
+                EventSource::End(key, End::Client),
+                EventSource::End(key, End::Server),
+                EventSource::Server(key.class),
+            ] {
+                assert_eq!(EventSource::of(source.data()), source);
+            }
+        }
     }
 }

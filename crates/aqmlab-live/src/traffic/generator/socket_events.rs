@@ -1,20 +1,20 @@
-//! What sockets tell: connections and datagrams reach servers, streams can be read and written, flows complete and end.
+//! What happens at sockets: connections and datagrams reach servers, streams can be read and written, flows complete and end.
 
-use aqmlab_network::{End, recorded_exchange};
+use std::net::SocketAddr;
+
+use aqmlab_network::End;
 use aqmlab_recording::{Ending, StoppedBy};
-use aqmlab_traffic::{ExchangeDone, Identity};
+use aqmlab_traffic::ConnectionEvent;
 use aqmlab_units::Instant;
-use rustix::event::epoll::EventFlags;
+use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
 
-use super::{Generator, socket_error};
+use super::{EventSource, Generator, socket_error};
+use crate::addresses::client_port;
 use crate::error::LiveError;
-use crate::host::flow_of_port;
-use crate::traffic::flow::{Body, Flow};
-use crate::traffic::interest::{Whose, watch};
+use crate::traffic::flow::{Body, Flow, FlowKey};
 use crate::traffic::stream::Stream;
-use crate::traffic::tables::row_of;
 
 /// Datagrams, or connections, that a server takes in before others have their turn.
 const PER_SERVER: usize = 64;
@@ -22,39 +22,35 @@ const PER_SERVER: usize = 64;
 impl Generator<'_> {
     pub(super) fn on_event(
         &mut self,
-        whose: Whose,
+        source: EventSource,
         flags: EventFlags,
         now: Instant,
         scratch: &mut [u8],
     ) -> Result<(), LiveError> {
-        match whose {
-            Whose::Server(class) => match self.hosts.stacks[class as usize].tcp {
-                Some(_) => self.accept(class as usize)?,
-                None => self.receive(class as usize, scratch),
+        match source {
+            EventSource::Server(class) => match self.hosts.stacks[usize::from(class)].tcp {
+                Some(_) => self.accept(class.into(), now)?,
+                None => self.receive(class.into(), scratch),
             },
-            Whose::End(flow, end) => self.on_stream(flow, end, flags, now, scratch),
+            EventSource::End(flow, end) => self.on_stream(flow, end, flags, now, scratch),
         }
         Ok(())
     }
 
     /// Connections have reached a server.
-    fn accept(&mut self, class: usize) -> Result<(), LiveError> {
+    fn accept(&mut self, class: usize, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_SERVER {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let (socket, from) = match rustix::net::acceptfrom_with(&self.classes[class].server, flags) {
-                Ok((socket, from)) => {
-                    (socket, from.and_then(|from| std::net::SocketAddr::try_from(from).ok()))
-                }
+            let (socket, from) = match rustix::net::acceptfrom_with(&self.servers[class], flags) {
+                Ok((socket, from)) => (socket, from.and_then(|from| SocketAddr::try_from(from).ok())),
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
                 Err(error) => return Err(socket_error("accept", "a connection")(error.into())),
             };
-            let number = from.and_then(|from| self.flow_at(class, from.port()));
-            let flow = number.and_then(|number| self.flows[number as usize].as_mut());
-            match flow.map(|flow| (flow.number, &mut flow.body)) {
-                Some((number, Body::Tcp(connection))) if !connection.is_accepted() => {
-                    let window = self.hosts.stacks[class].tcp.as_ref().and_then(|tcp| tcp.receive_window);
+            let window = self.hosts.stacks[class].tcp.as_ref().and_then(|tcp| tcp.receive_window);
+            match self.flow_from(class, from).map(|flow| (flow.key, &mut flow.body)) {
+                Some((key, Body::Tcp(connection))) if !connection.is_accepted() => {
                     connection.accepted(Stream::new(socket, false, window));
-                    self.see_to(number);
+                    self.see_to(key, now);
                 }
                 _ => self.socket_errors.strays += 1,
             }
@@ -62,22 +58,19 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// The number of the flow with this port at its client.
-    fn flow_at(&self, class: usize, port: u16) -> Option<u32> {
-        let index = flow_of_port(port)?;
-        (u64::from(index) < self.plan.classes[class].count).then(|| self.classes[class].first + index)
+    /// The flow with this address and port at its client.
+    fn flow_from(&mut self, class: usize, from: Option<SocketAddr>) -> Option<&mut Flow> {
+        let from = from?;
+        self.flows[class].get_mut(client_port(from.ip(), from.port())? as usize)?.as_deref_mut()
     }
 
     /// Datagrams have reached a server.
     fn receive(&mut self, class: usize, scratch: &mut [u8]) {
         for _ in 0..PER_SERVER {
-            let received =
-                rustix::net::recvfrom(&self.classes[class].server, &mut *scratch, RecvFlags::TRUNC);
+            let received = rustix::net::recvfrom(&self.servers[class], &mut *scratch, RecvFlags::TRUNC);
             let Ok((_, length, from)) = received else { return };
-            let from = from.and_then(|from| std::net::SocketAddr::try_from(from).ok());
-            let number = from.and_then(|from| self.flow_at(class, from.port()));
-            let flow = number.and_then(|number| self.flows[number as usize].as_mut());
-            match flow.map(|flow| &mut flow.body) {
+            let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+            match self.flow_from(class, from).map(|flow| &mut flow.body) {
                 Some(Body::Packets(datagrams)) => datagrams.delivered(length),
                 _ => self.socket_errors.strays += 1,
             }
@@ -85,106 +78,117 @@ impl Generator<'_> {
     }
 
     /// Something has happened at an end of a connection.
-    fn on_stream(&mut self, number: u32, end: End, flags: EventFlags, now: Instant, scratch: &mut [u8]) {
-        let Some(Flow { body: Body::Tcp(connection), .. }) = self.flows[number as usize].as_deref_mut()
-        else {
-            return;
-        };
+    fn on_stream(&mut self, key: FlowKey, end: End, flags: EventFlags, now: Instant, scratch: &mut [u8]) {
+        let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) else { return };
         let Some(stream) = connection.end(end) else { return };
         if flags.contains(EventFlags::ERR) {
             // Most often it is word of an acknowledgment.
             stream.forget_stamps();
             if let Some(error) = stream.error() {
-                return self.fail(number, error);
+                return self.fail(key, error, now);
             }
         }
-        if flags.contains(EventFlags::OUT) {
-            stream.opened();
-        }
+        let opened = flags.contains(EventFlags::OUT) && stream.opened() && end == End::Client;
         if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::RDHUP)
             && let Err(error) = connection.read(end, scratch)
         {
-            return self.fail(number, error.raw_os_error().unwrap_or(0));
+            return self.fail(key, error.raw_os_error().unwrap_or(0), now);
         }
         let (wake_at, done) = connection.look(now);
+        if opened {
+            self.notify_population(key, now, ConnectionEvent::Opened);
+        }
         if let Some(done) = done {
-            self.request_ended(number, &done, Ending::Completed, now);
+            if let Some(&mut Flow { of, .. }) = self.flow(key) {
+                self.populations.request_ended(key.class.into(), of, &done, Ending::Completed, now);
+            }
+            self.notify_population(key, now, ConnectionEvent::ExchangeDone(done));
         }
-        self.wake_later(number, wake_at);
-        self.see_to(number);
+        self.wake_later(key, wake_at);
+        self.see_to(key, now);
     }
 
-    /// After each change of a connection: its ends write, what they wait for is told the kernel, and its end is noticed.
-    pub(super) fn see_to(&mut self, number: u32) {
-        let Some(flow) = self.flows[number as usize].as_deref_mut() else { return };
-        let Body::Tcp(connection) = &mut flow.body else { return };
+    /// After each change of a connection: its ends write, the kernel watches for what they wait for, and its end is noticed.
+    pub(super) fn see_to(&mut self, key: FlowKey, now: Instant) {
+        let Some(Flow { body: Body::Tcp(connection), completed, .. }) = self.flow(key) else { return };
         if let Err(error) = connection.write() {
-            return self.fail(number, error.raw_os_error().unwrap_or(0));
+            return self.fail(key, error.raw_os_error().unwrap_or(0), now);
         }
-        for end in End::ALL {
-            if let Some(stream) = connection.end(end) {
-                watch(&self.epoll, Whose::End(number, end), stream);
-            }
+        let completes = completed.is_none() && connection.is_complete();
+        if completes {
+            *completed = Some(now);
         }
-        let completed = flow.completed.is_none() && connection.is_complete();
-        let over = connection.is_over();
-        if completed {
-            flow.completed = Some(self.clock.now());
-            let class = flow.class as usize;
-            self.count_completed(class);
+        let is_over = connection.is_over();
+        self.watch(key);
+        if completes {
+            self.count_completed(key.class.into(), now);
         }
-        if over {
-            self.end_flow(number);
+        if is_over {
+            self.end_flow(key, ConnectionEvent::Closed, now);
         }
     }
 
-    fn count_completed(&mut self, class: usize) {
-        if !self.measuring {
-            return;
+    /// The kernel reports what both ends of a connection wait for now, if that has changed.
+    fn watch(&mut self, key: FlowKey) {
+        let flow = self.flows[usize::from(key.class)][key.row as usize].as_deref_mut();
+        let Some(Flow { body: Body::Tcp(connection), .. }) = flow else { return };
+        for end in End::ALL {
+            let Some(stream) = connection.end(end) else { continue };
+            let (was_watched, data) = (stream.is_watched(), EventSource::End(key, end).data());
+            let Some(interest) = stream.new_interest() else { continue };
+            // The descriptor is open and belongs to us: none of these can fail but for want of memory, and then the flow
+            // stands still. A socket that waits for nothing would go on to report its end, so it is not watched.
+            let _ = match (was_watched, interest.is_empty()) {
+                (true, true) => epoll::delete(&self.epoll, stream.fd()),
+                (true, false) => epoll::modify(&self.epoll, stream.fd(), data, interest),
+                (false, _) => epoll::add(&self.epoll, stream.fd(), data, interest),
+            };
         }
-        self.classes[class].completed += 1;
-        if let Some(stop) = &self.plan.stop.completed
-            && stop.class == class
-            && self.classes[class].completed >= stop.count
+    }
+
+    fn count_completed(&mut self, class: usize, now: Instant) {
+        let ends = self.schedule.is_measuring() && self.populations.flow_completed(class);
+        if ends
+            && self.run_end.bring_forward(now)
+            && let Some(network) = &self.network
         {
-            let now = self.clock.now();
-            if self.signals.end_by(now) {
-                self.router.inspect(|router| router.end_at(now, StoppedBy::Completed));
-            }
+            network.control.end_at(now, StoppedBy::Completed);
         }
     }
 
     /// A connection has ended with an error. That is counted; a run goes on.
-    fn fail(&mut self, number: u32, error: i32) {
+    fn fail(&mut self, key: FlowKey, error: i32, now: Instant) {
         self.socket_errors.count(error);
-        self.end_flow(number);
+        self.end_flow(key, ConnectionEvent::Failed, now);
     }
 
     /// What a flow waits for, if it does, has not come by `at`, and will not.
-    pub(super) fn request_cut_off(&mut self, number: u32, how: Ending, at: Instant) {
-        let Some(Flow { body: Body::Tcp(connection), .. }) = self.flows[number as usize].as_deref() else {
-            return;
-        };
-        if let Some(exchange) = connection.under_way() {
-            self.request_ended(number, &exchange, how, at);
+    pub(super) fn request_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
+        let Some(flow) = self.flow(key) else { return };
+        if let (Some(exchange), of) = (flow.request_under_way(), flow.of) {
+            self.populations.request_ended(key.class.into(), of, &exchange, how, at);
         }
     }
 
-    fn request_ended(&mut self, number: u32, exchange: &ExchangeDone, how: Ending, at: Instant) {
-        let Some(flow) = self.flows[number as usize].as_deref() else { return };
-        let of = Identity::first_of(flow.index);
-        if let Some(requests) = &mut self.requests
-            && let Some(exchange) = recorded_exchange(flow.class, of, exchange)
-        {
-            requests.ended(&exchange, how, at);
-            requests.settle(at);
+    /// The class of a connection learns what has become of it, unless its applications have been stopped.
+    fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
+        let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
+        if connection.has_session() {
+            let (class, of) = (usize::from(key.class), *of);
+            let wake = self.populations.on_event(class, now, of, event);
+            self.wake_population(class, wake);
         }
     }
 
-    fn end_flow(&mut self, number: u32) {
-        self.request_cut_off(number, Ending::Failed, self.clock.now());
-        if let Some(flow) = self.flows[number as usize].take() {
-            self.ended.push(row_of(&flow));
+    fn end_flow(&mut self, key: FlowKey, how: ConnectionEvent, now: Instant) {
+        self.request_cut_off(key, Ending::Failed, now);
+        self.notify_population(key, now, how);
+        let Some(flow) = self.flows[usize::from(key.class)][key.row as usize].take() else { return };
+        self.populations.flow_ended(flow.row());
+        self.populations.give_back(key.class.into(), key.row, now);
+        if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {
+            // What an end that is left alone would send later would meet the next connection of this client port.
+            connection.abort();
         }
     }
 }

@@ -1,77 +1,138 @@
-//! What is due: flows start, sessions and datagrams have their turn, flows stop, samples are taken.
+//! What is due: connections open, sessions and datagrams have their turn, flows stop, samples are taken.
 
-use aqmlab_network::End;
-use aqmlab_recording::Ending;
+use std::io;
+
+use aqmlab_network::{End, FlowPath, Milestone};
+use aqmlab_recording::{Cell, Ending};
 use aqmlab_scenario::FlowSource;
-use aqmlab_traffic::{Identity, Session};
-use aqmlab_units::Instant;
+use aqmlab_traffic::{ConnectionEvent, Identity, Opening, Session, Wake};
+use aqmlab_units::{Instant, Span};
 
-use super::{Generator, PER_PASS, socket_error};
+use super::{Generator, OPENED, PER_PASS, socket_error};
 use crate::error::LiveError;
 use crate::host_id::HostId;
 use crate::sys;
 use crate::traffic::counts::KernelCounts;
 use crate::traffic::datagrams::Datagrams;
-use crate::traffic::flow::{Body, Connection, Flow};
+use crate::traffic::flow::{Body, Connection, Flow, FlowKey};
 use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
-use crate::traffic::tables::push_sample;
-use crate::traffic::timers::Due;
+use crate::traffic::timers::TimerEvent;
+
+/// Client ports that are tried for a connection: one may still be in TIME-WAIT if its client closed first.
+const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// What is due by `now`, as far as sockets can wait for their turn.
+    /// What is due by `now`, as far as sockets can wait for their turn. At one instant milestones come last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
-            let Some((at, due)) = self.timers.take(now) else { return Ok(()) };
-            match due {
-                Due::Start { class } => self.start(class as usize, at)?,
-                Due::Wake { flow } => self.wake(flow, at),
-                Due::Stop { flow } => self.stop(flow),
-                Due::Sample => self.sample(at),
-                Due::WarmupEnd => self.end_warmup(),
+            let milestone = self.schedule.next().filter(|(at, _)| *at <= now);
+            match self.timers.take(milestone.map_or(now, |(at, _)| at)) {
+                Some((at, TimerEvent::Open { class, user })) => self.open(class.into(), Wake { at, user })?,
+                Some((at, TimerEvent::Wake(flow))) => self.wake(flow, at),
+                Some((_, TimerEvent::Stop(flow))) => self.stop(flow, now),
+                None => match milestone {
+                    Some((at, milestone)) => self.reach(at, milestone),
+                    None => return Ok(()),
+                },
             }
         }
         Ok(())
     }
 
-    pub(super) fn schedule_start(&mut self, class: usize) {
-        if let Some(&(at, _)) = self.classes[class].starts.last() {
-            self.timers.add(at, Due::Start { class: class as u32 });
+    pub(super) fn wake_population(&mut self, class: usize, wake: Option<Wake>) {
+        if let Some(Wake { at, user }) = wake {
+            self.timers.add(at, TimerEvent::Open { class: class as u16, user });
         }
     }
 
-    pub(super) fn schedule_sample(&mut self, now: Instant) {
-        let interval = self.plan.record.flows;
-        if !interval.is_zero() {
-            self.timers.add(now + interval, Due::Sample);
+    /// The next flow or connection of a class opens.
+    fn open(&mut self, class: usize, wake: Wake) -> Result<(), LiveError> {
+        let (at, now) = (wake.at, self.clock.now());
+        self.lateness_ns.add(now.saturating_since(at).as_ns(), 1);
+        let Opening { open: of, wake: next } = self.populations.on_wake(class, wake);
+        self.wake_population(class, next);
+        match self.start(class, of, at, now)? {
+            Some(flow) => {
+                if let Some(stop_at) = self.plan.classes[class].stop_at {
+                    self.timers.add((Instant::ZERO + stop_at).max(at), TimerEvent::Stop(flow));
+                }
+                self.begin(flow, at);
+            }
+            None => {
+                let next = self.populations.on_event(class, now, of, ConnectionEvent::Failed);
+                self.wake_population(class, next);
+            }
         }
-    }
-
-    /// The next flow of a class begins.
-    fn start(&mut self, class: usize, at: Instant) -> Result<(), LiveError> {
-        self.lateness_ns.add(self.clock.now().saturating_since(at).as_ns(), 1);
-        let (_, index) = self.classes[class].starts.pop().expect("a start that is due has a start");
-        let number = self.classes[class].first + index;
-        let plan = &self.plan.classes[class];
-        let name = || format!("flow {index} of class `{}`", plan.name);
-        let body = self.body(class, index, at).map_err(socket_error("start", name()))?;
-        let (class_number, at_warmup) = (class as u32, KernelCounts::ZERO);
-        let flow = Flow { number, class: class_number, index, start: at, completed: None, body, at_warmup };
-        self.flows[number as usize] = Some(Box::new(flow));
-        if let Some(stop_at) = plan.stop_at {
-            self.timers.add((Instant::ZERO + stop_at).max(at), Due::Stop { flow: number });
-        }
-        self.begin(number, at);
-        self.schedule_start(class);
         Ok(())
     }
 
-    fn body(&self, class: usize, index: u32, at: Instant) -> std::io::Result<Body> {
+    /// A flow gets its client port and its sockets; `None` if there are none for it, which is counted.
+    ///
+    /// # Errors
+    /// What the system said, if the flow is of a list: there is nothing in its way that passes.
+    fn start(
+        &mut self,
+        class: usize,
+        of: Identity,
+        at: Instant,
+        now: Instant,
+    ) -> Result<Option<FlowKey>, LiveError> {
+        let plan = &self.plan.classes[class];
+        let path = FlowPath::new(self.plan, class, self.plan.propagation(class), Some(of), self.seed);
+        for _ in 0..PORTS_TRIED {
+            let Some(row) = self.populations.take_port(class, of, now) else { break };
+            match self.body(class, row, of, at, &path) {
+                Ok(body) => return Ok(Some(self.insert(class, row, of, at, path.whole_base_rtt(), body))),
+                Err(error) if self.populations.is_list(class) => {
+                    let name = format!("flow {} of class `{}`", of.user, plan.name);
+                    return Err(socket_error("start", name)(error));
+                }
+                Err(error) => {
+                    self.populations.give_back(class, row, now);
+                    match error.raw_os_error() {
+                        Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => {}
+                        error => {
+                            self.socket_errors.count(error.unwrap_or(0));
+                            return Ok(None);
+                        }
+                    }
+                }
+            }
+        }
+        self.socket_errors.no_port += 1;
+        Ok(None)
+    }
+
+    fn insert(
+        &mut self,
+        class: usize,
+        row: u32,
+        of: Identity,
+        at: Instant,
+        base_rtt: Span,
+        body: Body,
+    ) -> FlowKey {
+        let key = FlowKey { class: class as u16, row, opened: self.opened & OPENED };
+        self.opened = self.opened.wrapping_add(1);
+        let (number, at_warmup) = (self.populations.number(class, of), KernelCounts::ZERO);
+        let flow = Flow { key, number, of, start: at, base_rtt, completed: None, body, at_warmup };
+        self.flows[class][row as usize] = Some(Box::new(flow));
+        key
+    }
+
+    fn body(
+        &mut self,
+        class: usize,
+        row: u32,
+        of: Identity,
+        at: Instant,
+        path: &FlowPath<'_>,
+    ) -> io::Result<Body> {
         let (addresses, stack) = (self.hosts.addresses, &self.hosts.stacks[class]);
         let host = self.hosts.of(HostId { class, side: End::Client });
-        let from = addresses.client(class, index).expect("the plan has been checked for ports");
-        let to = addresses.server(class);
-        let session = match self.plan.classes[class].source(Identity::first_of(index), at, self.seed) {
+        let (from, to) = (addresses.client(class, row), addresses.server(class));
+        let session = match self.plan.classes[class].source(of, at, self.seed) {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);
@@ -83,82 +144,111 @@ impl Generator<'_> {
             FlowSource::Stream => None,
         };
         let options = stack.tcp.as_ref().expect("whatever is not datagrams is a connection");
-        let socket = sockets::connection(host, from, to, options)?;
+        let socket = sockets::client(host, from, options)?;
         if matches!(session, Some(Session::Bursts(_))) {
             sys::stamp_acknowledgments(&socket)?;
         }
+        if let Some(network) = self.network.as_mut().filter(|_| !self.populations.is_list(class)) {
+            let announced = network.announcer.announce(class, row, of.user, path);
+            announced.map_err(|_| io::Error::from_raw_os_error(libc::ENOBUFS))?;
+        }
+        sockets::connect(&socket, to)?;
         Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
     }
 
     /// The applications' first acts.
-    fn begin(&mut self, number: u32, at: Instant) {
-        let Some(flow) = &mut self.flows[number as usize] else { return };
+    fn begin(&mut self, key: FlowKey, at: Instant) {
+        let plan = &self.plan.classes[usize::from(key.class)];
+        let Some(flow) = self.flow(key) else { return };
         match &mut flow.body {
             Body::Tcp(connection) => {
-                let wake_at = connection.begin(&self.plan.classes[flow.class as usize], at);
-                self.wake_later(number, wake_at);
-                self.see_to(number);
+                let wake_at = connection.begin(plan, at);
+                self.wake_later(key, wake_at);
+                self.see_to(key, at);
             }
             Body::Packets(datagrams) => {
                 let next = datagrams.next_at();
-                self.wake_later(number, next);
+                self.wake_later(key, next);
             }
         }
     }
 
-    pub(super) fn wake_later(&mut self, flow: u32, at: Option<Instant>) {
+    pub(super) fn wake_later(&mut self, flow: FlowKey, at: Option<Instant>) {
         if let Some(at) = at {
-            self.timers.add(at, Due::Wake { flow });
+            self.timers.add(at, TimerEvent::Wake(flow));
         }
     }
 
     /// A session's instant has come, or a datagram's. What comes next is reckoned from the instant it was due, so that being
     /// late does not add up.
-    fn wake(&mut self, number: u32, at: Instant) {
-        self.lateness_ns.add(self.clock.now().saturating_since(at).as_ns(), 1);
-        let Some(flow) = &mut self.flows[number as usize] else { return };
-        let next = match &mut flow.body {
-            Body::Tcp(connection) => connection.wake(at),
+    fn wake(&mut self, key: FlowKey, at: Instant) {
+        let late = self.clock.now().saturating_since(at).as_ns();
+        let Some(flow) = self.flow(key) else { return };
+        let (next, unsent, is_connection) = match &mut flow.body {
+            Body::Tcp(connection) => (connection.wake(at), false, true),
             Body::Packets(datagrams) => {
-                if datagrams.next_at().is_some() && !datagrams.emit() {
-                    self.socket_errors.unsent += 1;
-                }
-                datagrams.next_at()
+                let unsent = datagrams.next_at().is_some() && !datagrams.emit();
+                (datagrams.next_at(), unsent, false)
             }
         };
-        let is_connection = matches!(flow.body, Body::Tcp(_));
-        self.wake_later(number, next);
+        self.lateness_ns.add(late, 1);
+        self.socket_errors.unsent += u64::from(unsent);
+        self.wake_later(key, next);
         if is_connection {
-            self.see_to(number);
+            self.see_to(key, at);
         }
     }
 
-    fn stop(&mut self, number: u32) {
-        self.request_cut_off(number, Ending::Censored, self.clock.now());
-        let Some(flow) = &mut self.flows[number as usize] else { return };
+    fn stop(&mut self, key: FlowKey, now: Instant) {
+        self.request_cut_off(key, Ending::Censored, now);
+        let Some(flow) = self.flow(key) else { return };
         match &mut flow.body {
             Body::Tcp(connection) => {
                 connection.stop();
-                self.see_to(number);
+                self.see_to(key, now);
             }
             Body::Packets(datagrams) => datagrams.stop(),
         }
     }
 
-    fn sample(&mut self, at: Instant) {
-        for flow in self.flows.iter().flatten() {
-            push_sample(&mut self.series, at, flow);
+    fn reach(&mut self, at: Instant, milestone: Milestone) {
+        match milestone {
+            Milestone::SampleQueues => {} // the router's to take
+            Milestone::SampleFlows => self.sample(at),
+            Milestone::WarmupEnd => self.end_warmup(),
+            // The loop ends by the same instant.
+            Milestone::End => {}
         }
-        self.schedule_sample(at);
+        self.schedule.pass(milestone);
+    }
+
+    /// A row of `flow_series` for each connection that is a flow of its own.
+    fn sample(&mut self, now: Instant) {
+        for (class, flows) in self.flows.iter().enumerate() {
+            // A user's connections have no rows: they would be one flow's many at one instant.
+            let flows = flows.iter().flatten().filter(|_| self.populations.is_list(class));
+            for flow in flows {
+                let Body::Tcp(connection) = &flow.body else { continue };
+                let Some(sample) = connection.sender().sample() else { continue };
+                self.series.push([
+                    now.as_ns().into(),
+                    u64::from(flow.number).into(),
+                    sample.cwnd.into(),
+                    sample.ssthresh.into(),
+                    sample.srtt.map(Span::as_ns).into(),
+                    sample.flight.get().into(),
+                    sample.acked.get().into(),
+                    Cell::Null, // sockets report what is in order only
+                    connection.delivered().get().into(),
+                ]);
+            }
+        }
     }
 
     pub(super) fn end_warmup(&mut self) {
-        for flow in self.flows.iter_mut().flatten() {
+        for flow in self.flows.iter_mut().flatten().flatten() {
             flow.at_warmup = flow.counts();
         }
-        for row in &mut self.ended {
-            row.at_warmup = row.counts;
-        }
-        self.measuring = true;
+        self.populations.warmup_ended();
     }
 }

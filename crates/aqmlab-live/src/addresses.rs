@@ -1,0 +1,134 @@
+//! Addresses and ports: of which class, end and connection a packet is, is arithmetic on it.
+//!
+//! The servers of a class have one address and one port. Its clients have as many addresses as their connections need, with
+//! the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an address and a port of a class's clients, by a number that
+//! counts through the ports of the first address, then through those of the next.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use aqmlab_network::End;
+use aqmlab_scenario::IpVersion;
+
+use crate::host_id::HostId;
+
+/// The first port of a client's address.
+pub const FIRST_CLIENT_PORT: u16 = 1024;
+/// The port of all servers.
+pub const SERVER_PORT: u16 = 5001;
+
+/// Ports of one address.
+const PER_ADDRESS: u32 = (u16::MAX - FIRST_CLIENT_PORT) as u32 + 1;
+/// Addresses that the clients of a class may have.
+const MOST_CLIENTS: u32 = 254;
+/// Client ports that a class may have.
+pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;
+
+/// Addresses of hosts, from ranges that are set aside for benchmarks.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses(pub IpVersion);
+
+impl Addresses {
+    /// Classes that have addresses.
+    pub const MOST_CLASSES: usize = 256;
+
+    /// The first address of a host: `198.18.c.1` and `198.19.c.1` for class c (RFC 2544, C.2.2, and RFC 6890), or
+    /// `2001:2:0:c::1` and `2001:2:1:c::1` (RFC 5180).
+    ///
+    /// # Panics
+    /// If there are more than [`Addresses::MOST_CLASSES`] classes.
+    pub fn of(self, host: HostId) -> IpAddr {
+        self.nth(host, 0)
+    }
+
+    fn nth(self, host: HostId, number: u8) -> IpAddr {
+        let class = u8::try_from(host.class).expect("the plan has been checked to have no more classes");
+        let side = match host.side {
+            End::Client => 0,
+            End::Server => 1,
+        };
+        match self.0 {
+            IpVersion::V4 => Ipv4Addr::new(198, 18 + side, class, number + 1).into(),
+            IpVersion::V6 => {
+                Ipv6Addr::new(0x2001, 2, side.into(), class.into(), 0, 0, 0, u16::from(number) + 1).into()
+            }
+        }
+    }
+
+    /// All addresses of a host whose class has so many client ports.
+    pub fn all(self, host: HostId, client_ports: u32) -> impl Iterator<Item = IpAddr> {
+        let count = match host.side {
+            End::Client => client_ports.div_ceil(PER_ADDRESS).clamp(1, MOST_CLIENTS),
+            End::Server => 1,
+        };
+        (0..count).map(move |number| self.nth(host, number as u8))
+    }
+
+    /// Where the server of a class is reached.
+    pub fn server(self, class: usize) -> SocketAddr {
+        SocketAddr::new(self.of(HostId { class, side: End::Server }), SERVER_PORT)
+    }
+
+    /// The address and port that client port `number` of a class is.
+    ///
+    /// # Panics
+    /// If there are not so many ([`MOST_CLIENT_PORTS`]).
+    pub fn client(self, class: usize, number: u32) -> SocketAddr {
+        assert!(number < MOST_CLIENT_PORTS, "client port {number} of at most {MOST_CLIENT_PORTS}");
+        let address = self.nth(HostId { class, side: End::Client }, (number / PER_ADDRESS) as u8);
+        SocketAddr::new(address, FIRST_CLIENT_PORT + (number % PER_ADDRESS) as u16)
+    }
+}
+
+/// The number of the client port that this address and port of a client are; `None` if they are none.
+pub fn client_port(address: IpAddr, port: u16) -> Option<u32> {
+    let last = match address {
+        IpAddr::V4(address) => u16::from(address.octets()[3]),
+        IpAddr::V6(address) => address.segments()[7],
+    };
+    let client = u32::from(last).checked_sub(1).filter(|&client| client < MOST_CLIENTS)?;
+    Some(client * PER_ADDRESS + u32::from(port.checked_sub(FIRST_CLIENT_PORT)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_port_is_an_address_and_a_port_and_back() {
+        for version in [IpVersion::V4, IpVersion::V6] {
+            let numbers = [0, 1, 5001 - 1024, 64_511, 64_512, 200_000, MOST_CLIENT_PORTS - 1];
+            for number in numbers {
+                let at = Addresses(version).client(3, number);
+                assert_eq!(client_port(at.ip(), at.port()), Some(number), "{at}");
+            }
+        }
+        let at = |number| Addresses(IpVersion::V4).client(3, number).to_string();
+        assert_eq!((at(0), at(64_511)), ("198.18.3.1:1024".into(), "198.18.3.1:65535".into()));
+        assert_eq!(at(64_512), "198.18.3.2:1024");
+        assert_eq!(at(MOST_CLIENT_PORTS - 1), "198.18.3.254:65535");
+        assert_eq!(client_port([198, 18, 3, 0].into(), 1024), None);
+        assert_eq!(client_port([198, 18, 3, 255].into(), 1024), None);
+        assert_eq!(client_port([198, 18, 3, 1].into(), 1023), None);
+    }
+
+    #[test]
+    fn hosts_have_addresses_of_their_own() {
+        let host = |class, side, version| Addresses(version).of(HostId { class, side }).to_string();
+        assert_eq!(host(0, End::Client, IpVersion::V4), "198.18.0.1");
+        assert_eq!(host(255, End::Server, IpVersion::V4), "198.19.255.1");
+        assert_eq!(host(0, End::Client, IpVersion::V6), "2001:2::1");
+        assert_eq!(host(16, End::Server, IpVersion::V6), "2001:2:1:10::1");
+    }
+
+    #[test]
+    fn clients_have_as_many_addresses_as_their_ports_need() {
+        let all = |side, ports| {
+            let addresses = Addresses(IpVersion::V4).all(HostId { class: 1, side }, ports);
+            addresses.map(|address| address.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(all(End::Client, 64_512), ["198.18.1.1"]);
+        assert_eq!(all(End::Client, 64_513), ["198.18.1.1", "198.18.1.2"]);
+        assert_eq!(all(End::Client, MOST_CLIENT_PORTS).len(), 254);
+        assert_eq!(all(End::Server, MOST_CLIENT_PORTS), ["198.19.1.1"]);
+    }
+}

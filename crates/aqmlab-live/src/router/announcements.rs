@@ -1,0 +1,57 @@
+//! What a router must know of a connection before the first of its frames comes: who has a client port from now on.
+//!
+//! Whoever opens connections announces each before its SYN leaves; the router takes in what has been announced when it sees a
+//! SYN. Between the two is a ring without locks, so that neither ever waits for the other, and neither allocates.
+
+use aqmlab_network::{FlowPath, OwnPipe};
+use aqmlab_qdisc::Pipe;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// Pipes that a row may have: an access link and a delay stage at either edge, both ways.
+pub const MOST_PIPES: usize = 8;
+
+/// Announcements that may wait for the router. It takes them in at each SYN, so few do.
+const WAITING: usize = 1024;
+
+/// A connection that is about to open.
+pub struct Announcement {
+    pub class: u16,
+    /// Its client port.
+    pub row: u32,
+    /// The flow that it counts as: the index of its user.
+    pub flow: u32,
+    /// Its own pipes, in the order of its class's.
+    pub pipes: [Option<Pipe>; MOST_PIPES],
+}
+
+/// Announces connections to a router.
+pub struct Announcer {
+    ring: Producer<Announcement>,
+    /// The own pipes of each class.
+    pipes: Vec<Vec<OwnPipe>>,
+}
+
+/// The router is busy elsewhere, and there is no room for another announcement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRoom;
+
+impl Announcer {
+    /// A connection of `class` that counts as `flow` is about to open from the client port `row`, over `path`.
+    ///
+    /// # Errors
+    /// [`NoRoom`] if the router has not taken in what was announced before. The connection must not be opened.
+    pub fn announce(&mut self, class: usize, row: u32, flow: u32, path: &FlowPath<'_>) -> Result<(), NoRoom> {
+        let mut pipes = [const { None }; MOST_PIPES];
+        for (pipe, &which) in pipes.iter_mut().zip(&self.pipes[class]) {
+            *pipe = Some(path.pipe(which));
+        }
+        self.ring.push(Announcement { class: class as u16, row, flow, pipes }).map_err(|_| NoRoom)
+    }
+}
+
+/// Both ends, for classes whose rows have these pipes.
+pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
+    debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
+    let (producer, consumer) = RingBuffer::new(WAITING);
+    (Announcer { ring: producer, pipes }, consumer)
+}

@@ -1,0 +1,380 @@
+//! The populations of a plan apart from sockets: which connection opens when and from which client port, and what is recorded
+//! of those that have ended.
+//!
+//! It is driven as the simulator drives the same populations: woken at instants that it has asked for, and notified of what
+//! becomes of each connection. What has ended leaves a row of `flows`, its own or its user's, and a free port, and nothing else.
+
+use aqmlab_network::{Completions, UserRows, recorded_exchange, request_recorder};
+use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
+use aqmlab_scenario::{ClassPlan, Plan};
+use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, Opening, Population, Wake};
+use aqmlab_units::Instant;
+
+use super::port_pool::PortPool;
+
+/// A flow that has ended, or was there at the end of the run. What happens on its path is the router's to fill in.
+pub type FlowRow = aqmlab_network::FlowRow<Option<u64>>;
+
+/// See the module.
+pub struct Populations {
+    classes: Vec<ClassPopulation>,
+    /// Connections open that are not flows of a list, and the most that there may be.
+    open: u64,
+    most_open: u64,
+    completions: Completions,
+    ended: Vec<FlowRow>,
+    users: UserRows<Option<u64>>,
+    requests: Option<RequestRecorder>,
+}
+
+struct ClassPopulation {
+    population: Population,
+    /// Nothing opens from then on.
+    until: Instant,
+    /// The number of its first flow in the run.
+    first_number: u32,
+    /// `None` where flow `i` has client port `i`.
+    ports: Option<PortPool>,
+}
+
+impl Populations {
+    /// Those of `plan`, of which each class has so many client ports. Besides flows of lists there may be `most_open`
+    /// connections at one time.
+    pub fn new(plan: &Plan, seed: u64, client_ports: &[u32], most_open: u64) -> Self {
+        let mut first_number = 0;
+        let class = |(class, &ports): (&ClassPlan, &u32)| {
+            let of_class = ClassPopulation {
+                population: class.population(seed),
+                until: match class.stop_at {
+                    Some(at) if !class.is_list() => Instant::ZERO + at,
+                    _ => Instant::FAR_FUTURE,
+                },
+                first_number,
+                ports: (!class.is_list()).then(|| PortPool::new(ports)),
+            };
+            first_number += class.count as u32;
+            of_class
+        };
+        Populations {
+            classes: plan.classes.iter().zip(client_ports).map(class).collect(),
+            open: 0,
+            most_open,
+            completions: Completions::new(plan),
+            ended: Vec::new(),
+            users: UserRows::new(plan),
+            // Rows are held as the bytes of their file: the run's directory is made when it is over.
+            requests: request_recorder(plan, seed, None),
+        }
+    }
+
+    /// What a class wants to be woken for first. To be called once, before all else.
+    pub fn begin(&mut self, class: usize) -> Option<Wake> {
+        let of = &mut self.classes[class];
+        of.population.begin().filter(|wake| wake.at < of.until)
+    }
+
+    /// A class is woken: what opens now, and what it wants to be woken for next.
+    pub fn on_wake(&mut self, class: usize, wake: Wake) -> Opening {
+        let of = &mut self.classes[class];
+        let Opening { open, wake } = of.population.on_wake(wake);
+        Opening { open, wake: wake.filter(|wake| wake.at < of.until) }
+    }
+
+    /// A client port for the connection `of`; `None` if none is free, or there are as many connections as may be.
+    pub fn take_port(&mut self, class: usize, of: Identity, now: Instant) -> Option<u32> {
+        let Some(ports) = &mut self.classes[class].ports else { return Some(of.user) };
+        if self.open >= self.most_open {
+            return None;
+        }
+        let port = ports.take(now)?;
+        self.open += 1;
+        Some(port)
+    }
+
+    /// A connection no longer has its client port.
+    pub fn give_back(&mut self, class: usize, port: u32, now: Instant) {
+        if let Some(ports) = &mut self.classes[class].ports {
+            ports.give_back(port, now);
+            self.open -= 1;
+        }
+    }
+
+    /// What has become of a connection; what its class wants to be woken for because of that.
+    pub fn on_event(
+        &mut self,
+        class: usize,
+        now: Instant,
+        of: Identity,
+        event: ConnectionEvent,
+    ) -> Option<Wake> {
+        let class = &mut self.classes[class];
+        class.population.on_event(now, of, event).filter(|wake| wake.at < class.until)
+    }
+
+    /// The number of a flow in the run: of one of a list, or of a connection's user.
+    pub fn number(&self, class: usize, of: Identity) -> u32 {
+        self.classes[class].first_number + of.user
+    }
+
+    /// Whether connections of a class are flows of their own, and not those of users.
+    pub fn is_list(&self, class: usize) -> bool {
+        self.classes[class].ports.is_none()
+    }
+
+    /// A flow has completed in the measured interval: whether that ends the run.
+    pub fn flow_completed(&mut self, class: usize) -> bool {
+        self.completions.count(class)
+    }
+
+    /// An exchange of the connection `of` is over at `at`, in one way or another.
+    pub fn request_ended(
+        &mut self,
+        class: usize,
+        of: Identity,
+        exchange: &ExchangeDone,
+        how: Ending,
+        at: Instant,
+    ) {
+        if let Some(requests) = &mut self.requests
+            && let Some(exchange) = recorded_exchange(class as u32, of, exchange)
+        {
+            requests.ended(&exchange, how, at);
+            requests.settle(at);
+        }
+    }
+
+    /// A flow or a user's connection has ended, or the run has.
+    pub fn flow_ended(&mut self, row: FlowRow) {
+        if self.users.has(row.class) {
+            self.users.connection_ended(&row);
+        } else {
+            self.ended.push(row);
+        }
+    }
+
+    /// The warm-up is over: nothing that ended flows have done is measured.
+    pub fn warmup_ended(&mut self) {
+        for row in &mut self.ended {
+            row.at_warmup = row.counts;
+        }
+        self.users.warmup_ended();
+    }
+
+    /// The rows of `flows` in the order of their numbers, and what became of requests.
+    pub fn finish(mut self) -> (Vec<FlowRow>, Option<RequestRecord>) {
+        self.ended.extend(self.users.into_flows());
+        self.ended.sort_unstable_by_key(|row| row.number);
+        let requests = self.requests.map(RequestRecorder::finish).transpose();
+        (self.ended, requests.expect("times and sizes of a run fit their columns, and memory takes them"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aqmlab_network::FlowCounts;
+    use aqmlab_recording::{ColumnData, Table};
+    use aqmlab_units::{Bytes, Span};
+
+    use super::*;
+    use crate::traffic::port_pool::REST;
+
+    fn plan(population: &str) -> Plan {
+        let text = format!(
+            "title = \"t\"\nduration = \"60s\"\nwarmup = \"10s\"\n\
+             topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = {{ kind = \"droptail\", limit = \"9p\" }} }}\n\
+             [[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\ncount = 3\n\
+             [[traffic]]\nname = \"web\"\nkind = \"requests\"\n{population}\nrequest = \"400B\"\nresponse = \"12kB\"\n\
+             rtt = {{ uniform = [\"30ms\", \"90ms\"] }}\n"
+        );
+        aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+    }
+
+    const USERS: &str = "users = 5\nthink = { exponential = \"500ms\" }";
+    const WEB: usize = 1;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Span::ms(ms)
+    }
+
+    fn done(began: Instant) -> ExchangeDone {
+        ExchangeDone {
+            number: 0,
+            request: Bytes::new(400),
+            response: Bytes::new(12_000),
+            began,
+            opened_connection: true,
+            last: true,
+        }
+    }
+
+    fn row(of: Identity, start: Instant, sent: u64) -> FlowRow {
+        let counts = FlowCounts { sent_bytes: Some(sent), ..FlowCounts::ZERO };
+        FlowRow {
+            number: 3 + of.user,
+            class: WEB as u16,
+            index: of.user,
+            start,
+            end: None,
+            base_rtt: Span::ms(50),
+            counts,
+            at_warmup: FlowCounts::ZERO,
+        }
+    }
+
+    /// Hosts that take `took` for each connection, and sockets that never fail: who opened, from which port, and when.
+    struct Hosts {
+        populations: Populations,
+        opened: Vec<(Instant, Identity, u32)>,
+        refused: u64,
+    }
+
+    impl Hosts {
+        fn new(plan: &Plan, ports: u32, most_open: u64) -> Self {
+            let populations = Populations::new(plan, 7, &[3, ports], most_open);
+            Hosts { populations, opened: Vec::new(), refused: 0 }
+        }
+
+        fn run(&mut self, took: Span, until: Instant) {
+            let mut wakes: Vec<Wake> = self.populations.begin(WEB).into_iter().collect();
+            let mut open: Vec<(Instant, Instant, Identity, u32)> = Vec::new();
+            loop {
+                let next_wake = wakes.iter().map(|wake| wake.at).min().unwrap_or(Instant::FAR_FUTURE);
+                let next_end = open.iter().map(|open| open.0).min().unwrap_or(Instant::FAR_FUTURE);
+                if next_wake.min(next_end) > until {
+                    return;
+                }
+                if next_end <= next_wake {
+                    let place = open.iter().position(|open| open.0 == next_end).expect("it is there");
+                    let (now, start, of, port) = open.remove(place);
+                    self.populations.request_ended(WEB, of, &done(start), Ending::Completed, now);
+                    wakes.extend(self.populations.on_event(
+                        WEB,
+                        now,
+                        of,
+                        ConnectionEvent::ExchangeDone(done(start)),
+                    ));
+                    wakes.extend(self.populations.on_event(WEB, now, of, ConnectionEvent::Closed));
+                    self.populations.flow_ended(row(of, start, 1000));
+                    self.populations.give_back(WEB, port, now);
+                    continue;
+                }
+                let place = wakes.iter().position(|wake| wake.at == next_wake).expect("it is there");
+                let wake = wakes.swap_remove(place);
+                let opening = self.populations.on_wake(WEB, wake);
+                wakes.extend(opening.wake);
+                match self.populations.take_port(WEB, opening.open, wake.at) {
+                    Some(port) => {
+                        self.opened.push((wake.at, opening.open, port));
+                        open.push((wake.at + took, wake.at, opening.open, port));
+                    }
+                    None => {
+                        self.refused += 1;
+                        wakes.extend(self.populations.on_event(
+                            WEB,
+                            wake.at,
+                            opening.open,
+                            ConnectionEvent::Failed,
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    fn numbers(table: &Table, column: &str) -> u64 {
+        match table.column(column) {
+            Some(ColumnData::U64(values)) => values.iter().sum(),
+            other => panic!("{column} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn flows_of_a_list_have_the_ports_of_their_numbers() {
+        let mut populations = Populations::new(&plan(USERS), 7, &[3, 100], 0);
+        let mut opened = Vec::new();
+        let mut wake = populations.begin(0);
+        while let Some(next) = wake {
+            let opening = populations.on_wake(0, next);
+            opened.push(populations.take_port(0, opening.open, next.at));
+            wake = opening.wake;
+        }
+        opened.sort_unstable();
+        assert_eq!(opened, [Some(0), Some(1), Some(2)], "they are no matter of `most_open`");
+        assert!(populations.is_list(0) && !populations.is_list(WEB));
+        assert_eq!(populations.number(WEB, Identity { user: 2, serial: 9 }), 5);
+    }
+
+    #[test]
+    fn users_take_ports_in_turn_and_each_rests() {
+        let mut hosts = Hosts::new(&plan(USERS), 40, 100);
+        hosts.run(Span::ms(200), at(60_000));
+        assert_eq!(hosts.refused, 0);
+        assert!(hosts.opened.len() > 200, "{} connections from 40 ports", hosts.opened.len());
+        let mut last = [None; 40];
+        for &(start, _, port) in &hosts.opened {
+            if let Some(before) = last[port as usize].replace(start) {
+                assert!(start >= before + Span::ms(200) + REST, "port {port}");
+            }
+        }
+        assert!(last.iter().all(Option::is_some), "all of them are used");
+        // Who opens when is the population's affair: the simulator's, driven alike, says the same.
+        let serials =
+            |user| hosts.opened.iter().filter(move |(_, of, _)| of.user == user).map(|(_, of, _)| of.serial);
+        for user in 0..5 {
+            assert!(serials(user).eq(0..serials(user).count() as u32), "user {user}");
+        }
+    }
+
+    #[test]
+    fn without_a_free_port_a_connection_fails_and_its_user_thinks_again() {
+        let mut hosts = Hosts::new(&plan(USERS), 3, 100);
+        hosts.run(Span::ms(200), at(60_000));
+        assert!(hosts.refused > 50, "three ports rest two seconds after each connection");
+        let last = hosts.opened.last().expect("some open").0;
+        assert!(last > at(55_000), "and it goes on: {last:?}");
+        assert!(hosts.opened.len() > 60 && hosts.opened.len() < 85, "{}", hosts.opened.len());
+    }
+
+    #[test]
+    fn no_more_connections_are_open_than_there_are_descriptors() {
+        let mut hosts = Hosts::new(&plan("rate = \"50/s\""), 10_000, 4);
+        hosts.run(Span::ms(400), at(20_000));
+        let starts: Vec<Instant> = hosts.opened.iter().map(|opened| opened.0).collect();
+        for five in starts.windows(5) {
+            assert!(five[4] >= five[0] + Span::ms(400), "{five:?}");
+        }
+        assert!(hosts.refused > 100, "{}", hosts.refused);
+        let serials = hosts.opened.iter().map(|(_, of, _)| (of.user, of.serial));
+        assert!(serials.is_sorted(), "an arrival that finds no room is lost, and the next is the next");
+    }
+
+    #[test]
+    fn rows_are_those_of_users_and_what_came_before_the_warm_up_is_not_measured() {
+        let plan = plan(USERS);
+        let mut populations = Populations::new(&plan, 7, &[3, 40], 100);
+        let of = |user, serial| Identity { user, serial };
+        populations.flow_ended(row(of(2, 0), at(100), 1000));
+        populations.request_ended(WEB, of(2, 0), &done(at(100)), Ending::Completed, at(300));
+        populations.warmup_ended();
+        populations.flow_ended(row(of(2, 1), at(11_000), 500));
+        populations.flow_ended(row(of(0, 0), at(12_000), 70));
+        populations.request_ended(WEB, of(2, 1), &done(at(11_000)), Ending::Completed, at(11_500));
+        populations.request_ended(WEB, of(0, 0), &done(at(12_000)), Ending::Failed, at(12_100));
+        populations.request_ended(WEB, of(4, 0), &done(at(59_000)), Ending::Censored, at(60_000));
+        let (rows, requests) = populations.finish();
+        let found: Vec<_> =
+            rows.iter().map(|row| (row.number, row.counts.sent_bytes, row.at_warmup.sent_bytes)).collect();
+        assert_eq!(found, [(3, Some(70), Some(0)), (5, Some(1500), Some(1000))]);
+        let summary = &requests.expect("a class makes requests").tables[0];
+        let counts = ["completed", "failed", "censored"].map(|column| numbers(summary, column));
+        assert_eq!(counts, [1, 1, 1]);
+    }
+
+    #[test]
+    fn nothing_opens_once_a_class_has_stopped() {
+        let mut hosts = Hosts::new(&plan(&format!("{USERS}\nstop = \"5s\"")), 1000, 100);
+        hosts.run(Span::ms(200), at(60_000));
+        let last = hosts.opened.last().expect("some open").0;
+        assert!(last < at(5000) && last > at(3000), "{last:?}");
+    }
+}
