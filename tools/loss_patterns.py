@@ -92,7 +92,7 @@ def ours(case: dict[str, str], phase_ns: str) -> list[Journey]:
     with tempfile.TemporaryDirectory() as scratch:
         made = aqmlab.run(scenario(case, phase_ns), output=Path(scratch) / "run", report=False)
         run = made.runs[0]
-        return journeys(made, run, flow_names(made, run, "packets")[0])
+        return journeys(made.tables, run, flow_names(made.tables, run, "packets")[0])
 
 
 def distance_us(packets: list[Journey], vector: np.ndarray[Any, np.dtype[np.float64]], end_s: float) -> float:

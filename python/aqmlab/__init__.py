@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from aqmlab.api import (
         aqm_check,
         figure,
-        load,
         metric_list,
         metric_show,
         plot,
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     from aqmlab.experiment import run, run_both, run_live
     from aqmlab.faithfulness import verdicts
     from aqmlab.live.doctor import doctor
-    from aqmlab.paths import compare, load_results
-    from aqmlab.recording import Experiment, Run
+    from aqmlab.paths import compare, load
+    from aqmlab.recording import Run
     from aqmlab.results import Axis, Cell, Results
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.connection import Cluster
@@ -55,7 +54,6 @@ __all__ = [
     "Cluster",
     "Comparison",
     "Estimate",
-    "Experiment",
     "HostError",
     "RecordingError",
     "Results",
@@ -73,7 +71,6 @@ __all__ = [
     "figure",
     "forecast",
     "load",
-    "load_results",
     "merge",
     "metric_list",
     "metric_show",
@@ -96,7 +93,7 @@ __all__ = [
 _NAMES = {
     "aqmlab.answers": ("Answer", "answer"),
     "aqmlab.api": (
-        *("aqm_check", "figure", "load", "metric_list", "metric_show"),
+        *("aqm_check", "figure", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "schema", "score_claims", "show"),
     ),
     "aqmlab.comparison": ("Comparison",),
@@ -104,9 +101,9 @@ _NAMES = {
     "aqmlab.live.doctor": ("doctor",),
     "aqmlab.experiment": ("run", "run_both", "run_live"),
     "aqmlab.faithfulness": ("verdicts",),
-    "aqmlab.recording": ("Experiment", "Run"),
+    "aqmlab.recording": ("Run",),
     "aqmlab.results": ("Axis", "Cell", "Results"),
-    "aqmlab.paths": ("compare", "load_results"),
+    "aqmlab.paths": ("compare", "load"),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.connection": ("Cluster",),
     "aqmlab.sweeps.forecast": ("forecast",),

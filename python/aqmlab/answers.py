@@ -18,7 +18,6 @@ from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
 from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
 
 if TYPE_CHECKING:
-    from aqmlab.recording import Experiment
     from aqmlab.results import Cell, Results
 
 HEADLINE = (
@@ -120,7 +119,7 @@ class Answer(Framed):
         """The queues that the figures are of."""
         if self.asked_queue is not None:
             return (self.asked_queue,)
-        cells = (cell for cell in self.results.cells if self.results.runs(cell))
+        cells = (cell for cell in self.results.cells if self.results.runs_of(cell))
         return tuple(dict.fromkeys(self.results.queue_of(cell, self.class_name) for cell in cells))
 
     @property
@@ -299,7 +298,7 @@ class Answer(Framed):
         return block(title(self.results.title), self.grid().html(), note(self.footnote()))
 
     def _frame_columns(self) -> Columns:
-        runs = [(row, run.seed) for row in self.rows for run in self.results.runs(row.cell)]
+        runs = [(row, run.seed) for row in self.rows for run in self.results.runs_of(row.cell)]
         own = ["arm", *(["class"] if self.by_class else []), "seed", *(m.name for m in self.metrics)]
         axes = column_names([axis.short for axis in self.results.axes], own)
         of_class = {"class": (TEXT, [row.class_name for row, _ in runs])} if self.by_class else {}
@@ -363,7 +362,7 @@ def _all_the_same(of_metrics: Mapping[str, Mapping[int, float | None]]) -> bool:
 
 
 def answer(
-    results: Experiment | Results,
+    results: Results,
     metrics: str | Sequence[str] | None = None,
     *,
     queue: str | None = None,
@@ -395,27 +394,22 @@ def answer(
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
-    from aqmlab.results import Results
-
-    found = results if isinstance(results, Results) else Results.of_experiment(results)
     if by not in (None, "class"):
         raise unknown("way to make rows", str(by), ["class"])
     if by and class_name != EVERY_CLASS:
         raise UsageError("an answer by class has every class; leave out which")
     given = given_names(metrics)
-    usual = BY_CLASS if by else (*HEADLINE, *found.metrics)
+    usual = BY_CLASS if by else (*HEADLINE, *results.metrics)
     chosen = tuple(map(find, dict.fromkeys(usual if given is None else given)))
-    if not found.plans and (by or not found.axes):
-        raise RecordingError(f"`{found.path}` holds no finished run")
+    if not results.plans and (by or not results.axes):
+        raise RecordingError(f"`{results.path}` holds no finished run")
     if by and queue is None:
         queue = EVERY_QUEUE
-    if queue not in (None, EVERY_QUEUE):
-        queues = {name for cell in found.cells for name in _queues(found, cell)}
-        if queue not in queues:
-            raise unknown("queue", str(queue), sorted(queues))
-    rows = _rows(found, queue, class_name, by_class=bool(by))
-    values = {row: _values(found, row, chosen, queue) for row in rows}
-    return Answer(found, queue, class_name, bool(by), chosen, values)
+    if queue is not None and results.runs:
+        results.place(queue)
+    rows = _rows(results, queue, class_name, by_class=bool(by))
+    values = {row: _values(results, row, chosen, queue) for row in rows}
+    return Answer(results, queue, class_name, bool(by), chosen, values)
 
 
 def _values(
@@ -424,7 +418,7 @@ def _values(
     """The values of a row; none where another cell has the queue and this one does not."""
     cell, class_name = row
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
-        return {m.name: dict.fromkeys(run.seed for run in results.runs(cell)) for m in metrics}
+        return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
     return {m.name: results.values(m.name, cell, queue=queue, class_name=class_name) for m in metrics}
 
 
@@ -434,10 +428,10 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
     """What there are figures of; a cell without a finished run has a row where its case has swept values."""
-    cells = [cell for cell in results.cells if results.runs(cell) or (results.axes and not by_class)]
+    cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]
-    plans = {cell: results.runs(cell)[0].plan for cell in cells}
+    plans = {cell: results.runs_of(cell)[0].plan for cell in cells}
     return [
         Row(cell, name) for cell, plan in plans.items() for name in classes_at(plan, queue or EVERY_QUEUE)
     ]

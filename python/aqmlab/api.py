@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import names
 from aqmlab.checks import check as aqm_check
-from aqmlab.recording import Experiment, load
 from aqmlab.scenario import Scenario, resolve
 
 if TYPE_CHECKING:
@@ -52,11 +51,9 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.paths import is_sweep, load_results
+    from aqmlab.paths import load
     from aqmlab.reports import write_report
 
-    if is_sweep(path):
-        return write_report(load_results(path), output)
     return write_report(load(path), output)
 
 
@@ -81,9 +78,9 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
         If a claim of the file is wrong.
     """
     from aqmlab.claims import read_claims, score
-    from aqmlab.paths import load_results
+    from aqmlab.paths import load
 
-    return score(load_results(path), None if file is None else read_claims(file))
+    return score(load(path), None if file is None else read_claims(file))
 
 
 def plot(  # noqa: PLR0913 (keyword arguments)
@@ -156,9 +153,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     Path
         The file.
     """
-    from aqmlab.paths import is_sweep, load_results
+    from aqmlab.paths import load
     from aqmlab.plots import View, draw
-    from aqmlab.plots.draw import draw_sweep
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -172,8 +168,6 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         where=where or {},
         over=over,
     )
-    if is_sweep(path):
-        return draw_sweep(load_results(path), kind, output, queue=queue, view=view, look=look)
     return draw(load(path), kind, output, queue=queue, view=view, look=look)
 
 
@@ -211,9 +205,9 @@ def figure(  # noqa: PLR0913 (keyword arguments)
     matplotlib.figure.Figure
         The figure; it belongs to no window and needs no ``close``.
     """
-    from aqmlab.paths import is_sweep, load_results
+    from aqmlab.paths import load
     from aqmlab.plots import View
-    from aqmlab.plots.draw import figure_of, made, sweep_kind
+    from aqmlab.plots.draw import figure_of
 
     look = _look(width, height, font_size, title=title, style=style)
     view = View(
@@ -227,9 +221,6 @@ def figure(  # noqa: PLR0913 (keyword arguments)
         where=where or {},
         over=over,
     )
-    if is_sweep(path):
-        results = load_results(path)
-        return made(lambda: sweep_kind(kind).draw(results, view, queue), look)
     return figure_of(load(path), kind, queue=queue, view=view, look=look)
 
 
@@ -349,9 +340,7 @@ def metric_show(name: str) -> dict[str, Any]:
 
 
 __all__ = [
-    "Experiment",
     "aqm_check",
-    "load",
     "plot",
     "plot_law",
     "report",

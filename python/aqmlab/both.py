@@ -12,7 +12,7 @@ from aqmlab.errors import RecordingError
 from aqmlab.faithfulness import Faithfulness, verdicts
 from aqmlab.figures import change_text, counted
 from aqmlab.integrity import read_json
-from aqmlab.recording import Experiment, load
+from aqmlab.loading import load_recording
 from aqmlab.results import Results
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Both:
     """
 
     path: Path
-    simulated: Experiment
-    live: Experiment
+    simulated: Results
+    live: Results
     comparison: Comparison
 
     def __repr__(self) -> str:
@@ -135,18 +135,17 @@ def load_both(path: Path | str) -> Both:
         raise RecordingError(
             f"`{path}` was ended before it was simulated; `aqmlab report {path / LIVE}` has the live runs"
         )
-    simulated, live = load(path / SIMULATED), load(path / LIVE)
+    simulated, live = load_recording(path / SIMULATED), load_recording(path / LIVE)
     return Both(path, simulated, live, compared(simulated, live))
 
 
-def compared(simulated: Experiment, live: Experiment) -> Comparison:
+def compared(simulated: Results, live: Results) -> Comparison:
     """How live differs from simulated, metric by metric and in each arm by arm."""
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 
-    ours, theirs = Results.of_experiment(simulated), Results.of_experiment(live)
-    names = tuple(dict.fromkeys((*HEADLINE, *ours.metrics)))
-    found = compare_sides(side_of(ours, ""), side_of(theirs, ""), metrics=names)
+    names = tuple(dict.fromkeys((*HEADLINE, *simulated.metrics)))
+    found = compare_sides(side_of(simulated, ""), side_of(live, ""), metrics=names)
     known = tuple(one for one in found.compared if one.first is not None or one.second is not None)
     return replace(found, compared=known)
 

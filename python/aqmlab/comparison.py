@@ -201,7 +201,7 @@ def _compared(
 
 def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -> str:
     """Why the seeds of two cells make no pairs; empty where they do."""
-    runs, against = results.runs(cell), others.runs(other)
+    runs, against = results.runs_of(cell), others.runs_of(other)
     if not runs or not against:
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from aqmlab import both
 from aqmlab.both import Both
 from aqmlab.errors import UsageError
+from aqmlab.loading import load_recording
 from aqmlab.machine import job_count
-from aqmlab.recording import Experiment, load
+from aqmlab.results import Results
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.executor import Executor
@@ -46,7 +47,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     progress: Watcher | None = None,
     report: bool = True,
     resume: bool = False,
-) -> Experiment:
+) -> Results:
     """Run every arm of a scenario with every seed.
 
     Parameters
@@ -77,7 +78,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
 
     Returns
     -------
-    Experiment
+    Results
         The finished runs.
 
     Raises
@@ -115,7 +116,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     interrupted: Callable[[], object] | None = None,
     report: bool = True,
     resume: bool = False,
-) -> Experiment:
+) -> Results:
     """Run every arm of a scenario with every seed between real TCP stacks.
 
     It takes as long as the runs last. Runs follow each other, all arms of a seed before the next seed, so
@@ -132,7 +133,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
 
     Returns
     -------
-    Experiment
+    Results
         The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` says which.
 
     Raises
@@ -227,7 +228,7 @@ class _Wishes(NamedTuple):
     interrupted: Callable[[], object] | None = None
 
 
-def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Experiment:
+def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
     """Do the runs of one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
@@ -245,10 +246,10 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Experiment
             watcher=wishes.watcher,
             executor=live_executor if cases.host == LIVE else None,
         ).wait()
-    return load(place.path)
+    return load_recording(place.path)
 
 
-def _reported(experiment: Experiment, report: bool) -> Experiment:
+def _reported(experiment: Results, report: bool) -> Results:
     if report:
         from aqmlab.reports import write_report
 

@@ -151,7 +151,7 @@ def law_responses(
             )
         except ScenarioError as error:
             raise _wrong_parameter(name, error) from error
-        of_runs = run_series(experiment, experiment.runs, "bottleneck", bins=SAMPLES)
+        of_runs = run_series(experiment.tables, experiment.runs, "bottleneck", bins=SAMPLES)
     responses = []
     for of_run in of_runs:
         t_s, p = map(np.asarray, of_run.law["p"])

@@ -10,7 +10,6 @@ from aqmlab.grid import Column, Grid
 
 if TYPE_CHECKING:
     from aqmlab.comparison import Comparison
-    from aqmlab.results import Results
 
 _SOFT = "opacity:0.75;font-size:90%"
 
@@ -58,19 +57,6 @@ def names_text(names: Sequence[str], most: int = 6) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def results_html(results: Results) -> str:
-    """Title, axes, arms, seeds and directory."""
-    rows = [
-        *((f"axis {axis.short}", ", ".join(axis.labels)) for axis in results.axes),
-        ("arms", ", ".join(results.arms)),
-        ("seeds", seeds_text(results.seeds).removeprefix("seeds ").removeprefix("seed ")),
-        ("runs", runs_text(sum(len(results.runs(c)) for c in results.cells), len(results.missing))),
-        ("directory", str(results.path)),
-    ]
-    question = note(results.question) if results.question else ""
-    return block(title(results.title), question, facts(rows))
 
 
 def comparison_html(found: Comparison) -> str:

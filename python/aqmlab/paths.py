@@ -8,15 +8,15 @@ from pathlib import Path
 
 from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import UsageError
+from aqmlab.loading import load_recording
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.pairing import Side, side_of
-from aqmlab.recording import load
 from aqmlab.results import Results
 from aqmlab.sweeps.directory import load_sweep
 from aqmlab.sweeps.store import SWEEP_FILE
 
 
-def load_results(path: Path | str) -> Results:
+def load(path: Path | str) -> Results:
     """Open what ``run`` or ``sweep`` left.
 
     Parameters
@@ -32,7 +32,7 @@ def load_results(path: Path | str) -> Results:
     path = Path(path)
     if is_sweep(path):
         return load_sweep(path)
-    return Results.of_experiment(load(path))
+    return load_recording(path)
 
 
 def is_sweep(path: Path | str) -> bool:
@@ -62,7 +62,7 @@ def side(text: str, beside: Side | None = None) -> Side:
         raise UsageError(f"`{text}` names no path: the first side needs one")
     if beside is not None and path in ("", str(beside.results.path)):
         return side_of(beside.results, which, text)
-    return side_of(load_results(path).sound(), which, text)
+    return side_of(load(path).sound(), which, text)
 
 
 def compare(
@@ -108,4 +108,4 @@ def _split(text: str) -> tuple[str, str]:
     return path, which
 
 
-__all__ = ["compare", "is_sweep", "load_results", "side"]
+__all__ = ["compare", "is_sweep", "load", "side"]

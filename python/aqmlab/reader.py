@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aqmlab.errors import RecordingError
 from aqmlab.metrics import Measured, measure
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run, Tables
 
 RUNS_READ_TOGETHER = 500
 """Runs whose tables one query reads at most."""
@@ -26,12 +26,12 @@ class Reader:
 
     Parameters
     ----------
-    whole
-        The experiment of these runs, if there is one: where it has been measured they have been read.
+    remedy
+        What to do about damage, where that is known.
     """
 
-    def __init__(self, whole: Experiment | None = None) -> None:
-        self._whole = whole
+    def __init__(self, remedy: str = "") -> None:
+        self.remedy = remedy
         self._kept: OrderedDict[Path, Measured] = OrderedDict()
         self._flows_kept = 0
 
@@ -49,10 +49,7 @@ class Reader:
             self._read(batch)
 
     def _read(self, runs: Sequence[Run]) -> None:
-        experiment = self._whole
-        if experiment is None or list(experiment.runs) != runs:
-            experiment = Experiment(Path(), "", "", (), (), tuple(runs))
-        for run, found in zip(runs, measure(experiment), strict=True):
+        for run, found in zip(runs, measure(Tables(runs, self.remedy)), strict=True):
             self._kept[run.path] = found
             self._flows_kept += len(found.flows)
         while len(self._kept) > len(runs) and (len(self._kept) > RUNS_KEPT or self._flows_kept > FLOWS_KEPT):

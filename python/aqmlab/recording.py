@@ -1,20 +1,19 @@
 """Recordings: the directories that runs leave, opened for reading.
 
-``docs/recording.md`` describes the files. DuckDB reads the tables of all runs of an experiment in one query.
+``docs/recording.md`` describes the files. DuckDB reads the tables of many runs in one query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
-from aqmlab.figures import counted
-from aqmlab.integrity import FORMAT_VERSION, damaged_tables, read_json
+from aqmlab.integrity import damaged_tables
 from aqmlab.manifest import LinkInfo, Manifest, read_manifest
 from aqmlab.plan import Plan
 from aqmlab.stopping import answered
@@ -113,56 +112,20 @@ class Run:
         raise RecordingError(f"`{self.path}` has no queue `{queue}`")
 
 
-# Equal only to itself: what is computed from it can be kept for it.
-@dataclass(frozen=True, eq=False, repr=False)
-class Experiment:
-    """The finished runs of an experiment, arms in the order of the scenario, seeds ascending.
+class Tables:
+    """The recorded tables of some runs, read by SQL.
 
-    Attributes
+    Parameters
     ----------
-    path
-        Its directory, or that of the single run.
-    title, question
-        As in the scenario.
-    arms
-        Names of the arms, also of those without a finished run.
-    seeds
-        The seeds that were asked for.
     runs
-        What has finished.
-    warnings
-        What is allowed in the scenario but suspicious.
-    metrics
-        Names of those that its table has besides those of every experiment.
-    version
-        The version of aqmlab that made it.
+        Which.
+    remedy
+        What to do about damage, where that is known.
     """
 
-    path: Path
-    title: str
-    question: str
-    arms: tuple[str, ...]
-    seeds: tuple[int, ...]
-    runs: tuple[Run, ...]
-    warnings: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    version: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        from aqmlab.notebook import names_text, seeds_text
-
-        missing = f", {len(self.missing)} missing" if self.missing else ""
-        return (
-            f"<Experiment {self.title!r}: {counted(len(self.arms), 'arm')} ({names_text(self.arms)}),"
-            f" {seeds_text(self.seeds)}, {counted(len(self.runs), 'finished run')}{missing},"
-            f" in {str(self.path)!r}>"
-        )
-
-    def _repr_html_(self) -> str:
-        from aqmlab.soundness.notebook import experiment_html
-
-        return experiment_html(self)
+    def __init__(self, runs: Sequence[Run], remedy: str = "") -> None:
+        self.runs = tuple(runs)
+        self._remedy = remedy
 
     def to_frame(self, table: str, library: str | None = None, *, runs: Sequence[Run] | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
         """A recorded table of the runs as a data frame, with the columns ``arm`` and ``seed`` in front.
@@ -174,7 +137,7 @@ class Experiment:
         library
             ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
         runs
-            All finished ones if not given.
+            All if not given.
 
         Raises
         ------
@@ -199,21 +162,6 @@ class Experiment:
         }
         return of_arrays(own, arrays).to_frame(library)
 
-    def runs_of(self, arm: str) -> tuple[Run, ...]:
-        """The finished runs of one arm, seeds ascending."""
-        return tuple(run for run in self.runs if run.arm == arm)
-
-    @property
-    def finished_seeds(self) -> tuple[int, ...]:
-        """The seeds with a finished run of at least one arm, ascending."""
-        return tuple(sorted({run.seed for run in self.runs}))
-
-    @property
-    def missing(self) -> tuple[tuple[str, int], ...]:
-        """Arm and seed of each run that was asked for and has not finished."""
-        done = {(run.arm, run.seed) for run in self.runs}
-        return tuple((arm, seed) for arm in self.arms for seed in self.seeds if (arm, seed) not in done)
-
     def rows(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> list[Any]:
@@ -228,7 +176,7 @@ class Experiment:
         clauses
             What follows ``FROM``, in SQL: ``"WHERE class = '*' ORDER BY run"``.
         runs
-            All finished ones if not given.
+            All if not given.
 
         Raises
         ------
@@ -254,7 +202,7 @@ class Experiment:
         asked = self.runs if runs is None else runs
         files = [run.file(table) for run in asked]
         if not files:
-            raise RecordingError(f"`{self.path}` holds no finished run")
+            raise RecordingError("there is no finished run to read")
         if any("\udc80" <= sign <= "\udcff" for sign in files[0].path):
             raise RecordingError(
                 f"cannot read `{files[0].path}`: its name is no UTF-8 text; rename the directory"
@@ -285,14 +233,9 @@ class Experiment:
         except duckdb.Error as error:
             raise _unreadable(connection, table, files, error) from error
 
-    @property
-    def _remedy(self) -> str:
-        """What to do about damage, if it is known who has made the runs."""
-        return "" if self.path == Path() else remedy(self.path)
-
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Of its own, so that threads that read different experiments do not share one.
+        # Of its own, so that threads that read different runs do not share one.
         return _database().cursor()
 
 
@@ -302,118 +245,6 @@ def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": "2"})
-
-
-def load(path: Path | str) -> Experiment:
-    """Open what ``run`` left.
-
-    Parameters
-    ----------
-    path
-        The directory of an experiment, or of one run.
-
-    Raises
-    ------
-    RecordingError
-        If there is no recording, or it is incomplete, corrupt or of a later format.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise RecordingError(f"no recording at `{path}`: there is no such directory")
-    if (path / "experiment.json").is_file():
-        return _load_experiment(path)
-    if (path / "manifest.json").is_file():
-        return _load_single(path)
-    if (path / "both.json").is_file():
-        raise RecordingError(
-            f"`{path}` is of two recordings: name `{path / 'simulated'}` or `{path / 'live'}`"
-        )
-    sweeps = sorted(path.glob("sweeps/*/sweep.json"))
-    if sweeps:
-        raise RecordingError(f"`{path}` is a store: name one of its sweeps, such as `{sweeps[0].parent}`")
-    raise RecordingError(f"no recording at `{path}`: neither `experiment.json` nor `manifest.json` is there")
-
-
-def _load_experiment(path: Path) -> Experiment:
-    try:
-        about = read_json(path / "experiment.json")
-    except DamageError as error:
-        raise DamageError(error.reasons, remedy(path)) from error
-    version = about.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise RecordingError(
-            f"`{path / 'experiment.json'}` has the format version `{version}`; this aqmlab reads up to"
-            f" {FORMAT_VERSION}"
-        )
-    try:
-        arms = tuple(str(arm["name"]) for arm in about["arms"])
-        seeds = tuple(int(seed) for seed in about["seeds"])
-        runs = _load_runs(path, [(arm, seed) for arm in about["arms"] for seed in seeds])
-        return Experiment(
-            path=path,
-            title=str(about["title"]),
-            question=str(about["question"]),
-            arms=arms,
-            seeds=seeds,
-            runs=runs,
-            warnings=tuple(map(str, about["warnings"])),
-            metrics=tuple(map(str, about.get("metrics", ()))),
-            version=str(about["aqmlab_version"]),
-            details=about,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"`{path / 'experiment.json'}` is incomplete: {_words(error)}") from error
-
-
-def _load_runs(path: Path, asked: Sequence[tuple[dict[str, Any], int]]) -> tuple[Run, ...]:
-    """The finished runs of an experiment, each in the directory of its arm and seed.
-
-    Raises
-    ------
-    DamageError
-        If any is damaged: all that is, is named.
-    """
-    runs: list[Run] = []
-    reasons: list[str] = []
-    for arm, seed in asked:
-        folder = path / str(arm["slug"]) / f"seed-{seed}"
-        if not (folder / "manifest.json").is_file():
-            continue
-        try:
-            run = load_run(folder)
-        except DamageError as error:
-            reasons += error.reasons
-            continue
-        digest = arm.get("digest", run.manifest.plan_digest)
-        if (run.arm, run.seed, run.manifest.plan_digest) == (str(arm["name"]), seed, digest):
-            runs.append(run)
-        else:
-            reasons.append(
-                f"`{folder}` is the recording of another run: of arm `{run.arm}` and seed {run.seed}"
-            )
-    if reasons:
-        raise DamageError([*reasons, *(reason for run in runs for reason in run.damage())], remedy(path))
-    return tuple(runs)
-
-
-def remedy(path: Path) -> str:
-    """What to do about damaged runs of an experiment."""
-    if (path / "experiment.json").is_file():
-        return f"`aqmlab run SCENARIO --resume -o {path}` does what is damaged or missing, and keeps the rest"
-    return "run it again, or restore the directory from a copy"
-
-
-def _load_single(path: Path) -> Experiment:
-    run = load_run(path)
-    return Experiment(
-        path=path,
-        title=run.manifest.title,
-        question="",
-        arms=(run.arm,),
-        seeds=(run.seed,),
-        runs=(run,),
-        version=run.manifest.aqmlab_version,
-    )
 
 
 def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
@@ -471,7 +302,3 @@ def _is_early(run: Run) -> bool:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
-
-
-def _words(error: Exception) -> str:
-    return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)

@@ -1,13 +1,13 @@
-"""Results: what statistics, claims and reports ask, whether the runs came of a sweep or of one experiment.
+"""Results: what has run, and what statistics, claims and reports ask of it.
 
 A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell with a
-seed. An experiment without a sweep has one case, without settings.
+seed. An experiment has one case, without settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run, Tables
 from aqmlab.stopping import raise_if_stopped
 
 NOT_RUN = "not run"
@@ -96,23 +96,27 @@ class _Asked(NamedTuple):
     parameters: tuple[tuple[str, float | None], ...]
 
 
+# Equal only to itself: what is computed from it is kept with it.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Results:
-    """Runs by cell and seed, and their metrics.
+    """What has run: recordings by cell and seed, and their metrics.
 
     Attributes
     ----------
+    path
+        The directory of the experiment, of its only run, or of the sweep.
     title, question
         As in the scenario.
-    path
-        The directory of the experiment, or of the sweep.
     axes
-        The swept dimensions in the order of the scenario.
+        The swept dimensions in the order of the scenario; none of an experiment.
     arms
-        Names of the arms in the order of the scenario.
+        Names of the arms in the order of the scenario, also of those without a finished run.
     cells
         Case by case, and in each the arms.
     seeds
         The seeds that were asked for: the same in every cell.
+    finished
+        The runs that have finished, by cell and seed.
     claims
         As the scenario has them: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``, and
         ``line`` and ``column`` of the first character of ``expect``.
@@ -122,78 +126,70 @@ class Results:
         What was asked for and has no finished run, with the reason.
     warnings
         What is allowed in the scenario but suspicious.
+    details
+        What ``experiment.json`` has of an experiment.
+    reader
+        What has been read of the recordings.
     """
 
-    def __init__(  # noqa: PLR0913 (keyword arguments)
-        self,
-        *,
-        title: str,
-        question: str,
-        path: Path,
-        arms: Sequence[str],
-        cells: Sequence[Cell],
-        seeds: Sequence[int],
-        runs: Mapping[tuple[Cell, int], Run],
-        axes: Sequence[Axis] = (),
-        claims: Iterable[Mapping[str, Any]] = (),
-        metrics: Iterable[str] = (),
-        missing: Iterable[Missing] = (),
-        warnings: Iterable[str] = (),
-        reader: Reader | None = None,
-    ) -> None:
-        self.title = title
-        self.question = question
-        self.path = path
-        self.axes = tuple(axes)
-        self.arms = tuple(arms)
-        self.cells = tuple(cells)
-        self.seeds = tuple(seeds)
-        self.claims = tuple(claims)
-        self.metrics = tuple(metrics)
-        self.missing = tuple(missing)
-        self.warnings = tuple(warnings)
-        self._runs = {
-            cell: tuple(runs[cell, seed] for seed in self.seeds if (cell, seed) in runs)
-            for cell in self.cells
-        }
-        self._reader = Reader() if reader is None else reader
-        self._values: dict[_Asked, Mapping[int, Value]] = {}
-
-    @staticmethod
-    def of_experiment(experiment: Experiment) -> Results:
-        """The results of ``aqmlab run``: no axes, one case."""
-        cells = {arm: Cell((), arm) for arm in experiment.arms}
-        return Results(
-            title=experiment.title,
-            question=experiment.question,
-            path=experiment.path,
-            arms=experiment.arms,
-            cells=tuple(cells.values()),
-            seeds=experiment.seeds,
-            runs={(cells[run.arm], run.seed): run for run in experiment.runs},
-            claims=experiment.details.get("claims", ()),
-            metrics=experiment.metrics,
-            missing=[Missing(cells[arm], seed, NOT_RUN) for arm, seed in experiment.missing],
-            warnings=experiment.warnings,
-            reader=Reader(experiment),
-        )
+    path: Path
+    title: str
+    question: str = ""
+    axes: tuple[Axis, ...] = ()
+    arms: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+    finished: Mapping[tuple[Cell, int], Run]
+    claims: Sequence[Mapping[str, Any]] = ()
+    metrics: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    warnings: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    reader: Reader = field(default_factory=Reader)
 
     def __repr__(self) -> str:
         from aqmlab.notebook import names_text, seeds_text
 
-        axes = f" over {', '.join(axis.short for axis in self.axes)}" if self.axes else ""
-        done, missing = sum(map(len, self._runs.values())), len(self.missing)
-        lost = f", {missing} missing" if missing else ""
+        axes = f"{counted(len(self.cells), 'cell')} over {', '.join(axis.short for axis in self.axes)}, "
+        lost = f", {len(self.missing)} missing" if self.missing else ""
         return (
-            f"<Results of {self.title!r}: {counted(len(self.cells), 'cell')}{axes},"
-            f" {counted(len(self.arms), 'arm')} ({names_text(self.arms)}), {seeds_text(self.seeds)},"
-            f" {counted(done, 'finished run')}{lost}, in {str(self.path)!r}>"
+            f"<Results of {self.title!r}: {axes if self.axes else ''}"
+            f"{counted(len(self.arms), 'arm')} ({names_text(self.arms)}), {seeds_text(self.seeds)},"
+            f" {counted(len(self.runs), 'finished run')}{lost}, in {str(self.path)!r}>"
         )
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import results_html
+        from aqmlab.soundness.notebook import results_html
 
         return results_html(self)
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The finished runs, cell by cell, seeds ascending."""
+        return tuple(run for cell in self.cells for run in self._of_cells[cell])
+
+    @cached_property
+    def _of_cells(self) -> Mapping[Cell, tuple[Run, ...]]:
+        return {
+            cell: tuple(self.finished[cell, seed] for seed in self.seeds if (cell, seed) in self.finished)
+            for cell in self.cells
+        }
+
+    def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
+        """The finished runs of a cell or of an arm, seeds ascending."""
+        if isinstance(of, str):
+            return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
+        return self._of_cells[of]
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The recorded tables of the runs."""
+        return Tables(self._distinct, self.reader.remedy)
+
+    @cached_property
+    def version(self) -> str:
+        """The version of aqmlab that made the runs; several where they are of several."""
+        return ", ".join(sorted({run.manifest.aqmlab_version for run in self.runs}))
 
     def to_frame(
         self,
@@ -259,30 +255,30 @@ class Results:
             if arm in (None, cell.arm) and wanted.items() <= dict(cell.settings).items()
         )
 
-    def runs(self, cell: Cell) -> tuple[Run, ...]:
-        """The finished runs of a cell, seeds ascending."""
-        return self._runs[cell]
+    @property
+    def finished_arms(self) -> tuple[str, ...]:
+        """The arms with a finished run, in the order of the scenario."""
+        return tuple(arm for arm in self.arms if self.runs_of(arm))
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """The plans of the finished runs, each once, in the order of the cells."""
-        every = (run for runs in self._runs.values() for run in runs)
-        return tuple({run.manifest.plan_digest: run.plan for run in every}.values())
+        return tuple({run.manifest.plan_digest: run.plan for run in self.runs}.values())
 
     @cached_property
     def finished_seeds(self) -> tuple[int, ...]:
         """The seeds with a finished run of at least one cell, ascending."""
-        return tuple(sorted({run.seed for runs in self._runs.values() for run in runs}))
+        return tuple(sorted({run.seed for run in self.runs}))
 
-    def measured(self, cell: Cell) -> tuple[Measured, ...]:
-        """Counts, integrals and distributions of the runs of a cell.
+    def measured(self, cell: Cell | None = None) -> tuple[Measured, ...]:
+        """Counts, integrals and distributions of the runs of a cell, or of all.
 
         Raises
         ------
         RecordingError
             If a recording cannot be read.
         """
-        return tuple(map(self._measured, self._runs[cell]))
+        return tuple(map(self._measured, self.runs if cell is None else self._of_cells[cell]))
 
     def values(  # noqa: PLR0913 (keyword arguments)
         self,
@@ -362,12 +358,30 @@ class Results:
         there = any((everywhere, EVERY_CLASS) in run.queues for run in runs)
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
+    def place(self, queue: str | None = None) -> str:
+        """The queue of a name; without one that by which the first cell with a finished run is judged.
+
+        Raises
+        ------
+        UsageError
+            If no run has it.
+        RecordingError
+            If no run has finished, or a recording cannot be read.
+        """
+        if not self.runs:
+            raise RecordingError(f"`{self.path}` holds no finished run")
+        if queue is None:
+            return self.queue_of(next(cell for cell in self.cells if self.runs_of(cell)))
+        known = {name for run in self.measured() for name, _ in run.queues}
+        if queue not in known and queue != EVERY_QUEUE:
+            raise unknown("queue", queue, sorted(known))
+        return queue
+
     @cached_property
     def _bottleneck(self) -> str:
-        every = (run for runs in self._runs.values() for run in runs)
-        if any(link.name == "bottleneck" for run in every for link in run.links):
+        if any(link.name == "bottleneck" for run in self.runs for link in run.links):
             return "bottleneck"
-        return bottleneck([run for cell in self.cells for run in self.measured(cell)])
+        return bottleneck(self.measured())
 
     def sound(self) -> Results:
         """The same without the runs whose counts cannot be read: they are missing, and the file is named."""
@@ -375,34 +389,18 @@ class Results:
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]
             try:
-                self._reader.read(together)
+                self.reader.read(together)
             except RecordingError:
-                broken |= self._reader.unreadable(together)
+                broken |= self.reader.unreadable(together)
         if not broken:
             return self
-        every = [(cell, run) for cell, runs in self._runs.items() for run in runs]
-        return Results(
-            title=self.title,
-            question=self.question,
-            path=self.path,
-            arms=self.arms,
-            cells=self.cells,
-            seeds=self.seeds,
-            runs={(cell, run.seed): run for cell, run in every if run.path not in broken},
-            axes=self.axes,
-            claims=self.claims,
-            metrics=self.metrics,
-            missing=[
-                *self.missing,
-                *(
-                    Missing(cell, run.seed, broken[run.path], damaged=True)
-                    for cell, run in every
-                    if run.path in broken
-                ),
-            ],
-            warnings=self.warnings,
-            reader=self._reader,
-        )
+        lost = [
+            Missing(cell, seed, broken[run.path], damaged=True)
+            for (cell, seed), run in self.finished.items()
+            if run.path in broken
+        ]
+        rest = {at: run for at, run in self.finished.items() if run.path not in broken}
+        return replace(self, finished=rest, missing=(*self.missing, *lost))
 
     def damage(self) -> RecordingError | None:
         """What to tell of recordings that are there and cannot be read; ``None`` if there are none."""
@@ -417,12 +415,16 @@ class Results:
     def _measured(self, run: Run) -> Measured:
         raise_if_stopped()
         i = self._places[run.path]
-        return self._reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
+        return self.reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
+
+    @cached_property
+    def _values(self) -> dict[_Asked, Mapping[int, Value]]:
+        return {}
 
     @cached_property
     def _distinct(self) -> list[Run]:
         # Cells may share a run: two settings that come to the same plan.
-        return list({run.path: run for runs in self._runs.values() for run in runs}.values())
+        return list({run.path: run for run in self.runs}.values())
 
     @cached_property
     def _places(self) -> dict[Path, int]:

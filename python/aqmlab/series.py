@@ -13,7 +13,7 @@ from typing import Any
 from aqmlab.faithfulness import faithfulness_of
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, Columns, Framed
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run, Tables
 
 # A report draws a few thousand points: NumPy would take longer to import than they to make.
 Floats = Sequence[float]
@@ -61,14 +61,12 @@ class RunSeries:
         return f"<RunSeries of {self.run!r}: {self.queue!r}; {lines or 'no law and no windows'}>"
 
 
-def run_series(
-    experiment: Experiment, runs: Sequence[Run], queue: str, bins: int = MOST_BINS
-) -> list[RunSeries]:
+def run_series(tables: Tables, runs: Sequence[Run], queue: str, bins: int = MOST_BINS) -> list[RunSeries]:
     """Series of several runs at one queue.
 
     Parameters
     ----------
-    experiment
+    tables
         What the runs belong to.
     runs
         Which ones.
@@ -80,9 +78,9 @@ def run_series(
     if not runs:
         return []
     end_ns = max(run.t1_ns for run in runs)
-    queues = _queue_series(experiment, runs, queue, end_ns, bins)
-    laws = _law_series(experiment, runs, queue, end_ns, bins)
-    windows = _window_series(experiment, runs, end_ns, bins)
+    queues = _queue_series(tables, runs, queue, end_ns, bins)
+    laws = _law_series(tables, runs, queue, end_ns, bins)
+    windows = _window_series(tables, runs, end_ns, bins)
     return [RunSeries(run, queues[i], laws[i], windows[i], _stalls(run)) for i, run in enumerate(runs)]
 
 
@@ -91,16 +89,16 @@ def _stalls(run: Run) -> tuple[tuple[float, float], ...]:
     return () if verdict is None else verdict.stalls_s
 
 
-def _width(experiment: Experiment, runs: Sequence[Run], table: str, end_ns: int, bins: int) -> int:
+def _width(tables: Tables, runs: Sequence[Run], table: str, end_ns: int, bins: int) -> int:
     """Length of a bin in ns: a multiple of the table's sampling interval."""
-    step = _step(experiment, runs, table)
+    step = _step(tables, runs, table)
     samples = -(-end_ns // step)
     return step * max(-(-samples // bins), 1)
 
 
-def _step(experiment: Experiment, runs: Sequence[Run], table: str) -> int:
+def _step(tables: Tables, runs: Sequence[Run], table: str) -> int:
     """The table's sampling interval in ns; 1 where there are not two samples."""
-    times = [row[0] for row in experiment.rows(table, "DISTINCT t_ns", "ORDER BY t_ns LIMIT 2", runs[:1])]
+    times = [row[0] for row in tables.rows(table, "DISTINCT t_ns", "ORDER BY t_ns LIMIT 2", runs[:1])]
     return int(times[1] - times[0]) if len(times) == 2 else 1
 
 
@@ -114,16 +112,14 @@ _COUNTS = (
 )
 
 
-def _queue_series(
-    experiment: Experiment, runs: Sequence[Run], queue: str, end_ns: int, bins: int
-) -> list[Series]:
-    width = _width(experiment, runs, "queues", end_ns, bins)
-    step = _step(experiment, runs, "queues")
+def _queue_series(tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, bins: int) -> list[Series]:
+    width = _width(tables, runs, "queues", end_ns, bins)
+    step = _step(tables, runs, "queues")
     means = ", ".join(f"avg({name}) AS {name}" for name in _LEVELS)
     # The last bin may be cut short by the end of the run.
     sums = ", ".join(f"sum({name}) * 1e9 / (count(*) * {step}) AS {name}" for name in _COUNTS)
     # A sample covers the time up to it, so the one at the end of a bin belongs to it.
-    rows = experiment.rows(
+    rows = tables.rows(
         "queues",
         f"run, (t_ns - 1) // {width} AS bin, {means}, {sums}",
         f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin ORDER BY run, bin",
@@ -143,10 +139,10 @@ def _queue_series(
 
 
 def _law_series(
-    experiment: Experiment, runs: Sequence[Run], queue: str, end_ns: int, bins: int
+    tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, bins: int
 ) -> list[dict[str, tuple[Floats, Floats]]]:
-    width = _width(experiment, runs, "law", end_ns, bins)
-    rows = experiment.rows(
+    width = _width(tables, runs, "law", end_ns, bins)
+    rows = tables.rows(
         "law",
         "run, name, avg(t_ns) / 1e9, avg(value)",
         f"WHERE queue = {_text(queue)} GROUP BY run, name, t_ns // {width} ORDER BY run, name, avg(t_ns)",
@@ -166,12 +162,12 @@ def _in_packets(
 
 
 def _window_series(
-    experiment: Experiment, runs: Sequence[Run], end_ns: int, bins: int
+    tables: Tables, runs: Sequence[Run], end_ns: int, bins: int
 ) -> list[dict[str, tuple[Floats, Floats]]]:
-    width = _width(experiment, runs, "flow_series", end_ns, bins)
-    flows = experiment.rows("flows", "run, flow, class, index", "", runs)
+    width = _width(tables, runs, "flow_series", end_ns, bins)
+    flows = tables.rows("flows", "run, flow, class, index", "", runs)
     names = {(run, flow): f"{class_name} {index}" for run, flow, class_name, index in flows}
-    rows = experiment.select("flow_series", _WINDOWS.format(width=width, most=MOST_FLOWS), runs)
+    rows = tables.select("flow_series", _WINDOWS.format(width=width, most=MOST_FLOWS), runs)
     named = [
         (run, "mean" if flow is None else names.get((run, flow), str(flow)), t_s, value)
         for run, flow, t_s, value in rows

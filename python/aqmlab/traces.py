@@ -15,7 +15,7 @@ import numpy.typing as npt
 from aqmlab.errors import UsageError
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, TEXT, Columns, Framed
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run, Tables
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class FlowName:
         return f"{self.class_name} {self.index}"
 
 
-def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
+def flow_names(tables: Tables, run: Run, table: str) -> list[FlowName]:
     """The flows that a table of a run has, in the order of their numbers.
 
     Raises
@@ -51,8 +51,8 @@ def flow_names(experiment: Experiment, run: Run, table: str) -> list[FlowName]:
             f"`{run.path}` has no `{table}`: write, say, `{wanted[table]}` into [record] of the scenario"
             " and run it again"
         )
-    told = {int(row[0]) for row in experiment.rows(table, "DISTINCT flow", "", [run])}
-    rows = experiment.rows("flows", "flow, class, index", "ORDER BY flow", [run])
+    told = {int(row[0]) for row in tables.rows(table, "DISTINCT flow", "", [run])}
+    rows = tables.rows("flows", "flow, class, index", "ORDER BY flow", [run])
     return [FlowName(int(flow), str(c), int(index)) for flow, c, index in rows if int(flow) in told]
 
 
@@ -125,13 +125,11 @@ class Trace(Framed):
 _COLUMNS = ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns", "flight_bytes", "acked_bytes")
 
 
-def trace(experiment: Experiment, run: Run, name: FlowName) -> Trace:
+def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
     """The trace of one flow."""
     columns = ", ".join(f"{column}::DOUBLE AS {column}" for column in _COLUMNS)
     # Rows are in the order in which things happened; those of one instant stay in it.
-    found = experiment.arrays(
-        "trace", f"t_ns / 1e9 AS t_s, event, {columns}", f"WHERE flow = {name.flow}", [run]
-    )
+    found = tables.arrays("trace", f"t_ns / 1e9 AS t_s, event, {columns}", f"WHERE flow = {name.flow}", [run])
     values = {
         column: np.ma.filled(np.ma.asarray(found[column], dtype=np.float64), np.nan) for column in _COLUMNS
     }
@@ -189,9 +187,9 @@ class Journey:
         return self.arrived_ns is None and self.lost_ns is None
 
 
-def journeys(experiment: Experiment, run: Run, name: FlowName) -> list[Journey]:
+def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
     """The packets of one flow from `send` on, in the order of their sending."""
-    rows = experiment.rows(
+    rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",
         f"WHERE flow = {name.flow}",

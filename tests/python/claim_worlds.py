@@ -33,9 +33,9 @@ class World(Results):
             path=Path("nowhere"),
             axes=axes,
             arms=arms,
-            cells=[Cell(settings, arm) for settings in cells for arm in arms],
-            seeds=range(1, seeds + 1),
-            runs={},
+            cells=tuple(Cell(settings, arm) for settings in cells for arm in arms),
+            seeds=tuple(range(1, seeds + 1)),
+            finished={},
             claims=claims,
         )
         self._value = value

@@ -72,7 +72,7 @@ def small() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def experiment(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Results:
     return aqmlab.run(copy.deepcopy(SMALL), output=tmp_path_factory.mktemp("runs") / "small", jobs=2)
 
 

@@ -1,11 +1,17 @@
-"""Manifests for tests that read no files."""
+"""Manifests for tests that read no files, and results with other runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from aqmlab.loading import of_runs
 from aqmlab.manifest import Manifest, manifest_of
 from aqmlab.plan import Plan
+from aqmlab.reader import Reader
+from aqmlab.recording import Run
+from aqmlab.results import Results
 
 
 def manifest(**content: Any) -> Manifest:
@@ -21,3 +27,11 @@ def manifest(**content: Any) -> Manifest:
         "links": [],
     }
     return manifest_of(usual | content, Plan.of(content["plan"]))
+
+
+def with_runs(results: Results, runs: Iterable[Run]) -> Results:
+    """An experiment as if these were its finished runs, with nothing of them read yet."""
+    made = of_runs(runs, arms=results.arms, seeds=results.seeds, path=results.path, title=results.title)
+    return replace(
+        results, finished=made.finished, missing=made.missing, reader=Reader(results.reader.remedy)
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -34,13 +35,15 @@ _GOODPUTS = {"DropTail": 0.97, "RED": 0.96, "PI": 0.955}
 _EDGES = np.unique(np.geomspace(1e3, 1e10, int(math.log(1e7) / math.log(1.01))).astype(np.int64))
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Synthetic(Results):
     """Results whose runs are in memory."""
 
     measurements: Mapping[Path, Measured]
 
-    def measured(self, cell: Cell) -> tuple[Measured, ...]:
-        return tuple(self.measurements[run.path] for run in self.runs(cell))
+    def measured(self, cell: Cell | None = None) -> tuple[Measured, ...]:
+        runs = self.runs if cell is None else self.runs_of(cell)
+        return tuple(self.measurements[run.path] for run in runs)
 
 
 def synthetic(
@@ -81,20 +84,19 @@ def synthetic(
         for seed in numbers
         if (i, seed) not in lost
     }
-    results = Synthetic(
+    return Synthetic(
         title=title,
         question=question,
         path=path,
-        arms=arms,
-        cells=cells,
-        seeds=list(numbers),
-        runs=runs,
-        axes=dimensions,
-        missing=[Missing(cells[i], seed, reason) for (i, seed), reason in lost.items()],
+        arms=tuple(arms),
+        cells=tuple(cells),
+        seeds=tuple(numbers),
+        finished=runs,
+        axes=tuple(dimensions),
+        missing=tuple(Missing(cells[i], seed, reason) for (i, seed), reason in lost.items()),
+        measurements={run.path: _measured(run, cell, seed, flows) for (cell, seed), run in runs.items()},
         **more,
     )
-    results.measurements = {run.path: _measured(run, cell, seed, flows) for (cell, seed), run in runs.items()}
-    return results
 
 
 def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:

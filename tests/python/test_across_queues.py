@@ -9,9 +9,8 @@ import pytest
 import aqmlab
 from aqmlab.answers import answer
 from aqmlab.claims import read_claims, score
-from aqmlab.metrics import find, flow_goodput, measure
-from aqmlab.paths import load_results
-from aqmlab.results import Results
+from aqmlab.metrics import find, flow_goodput
+from aqmlab.paths import load
 
 LOT = {
     "title": "Two hops",
@@ -56,7 +55,7 @@ def goodput(run, classes):
 @pytest.mark.parametrize("queue", ACROSS)
 def test_the_goodput_at_a_queue_is_that_of_the_flows_that_cross_it(lot, queue):
     found = answer(lot, ["goodput_bps"], queue=queue)
-    for run in measure(lot):
+    for run in lot.measured():
         value = found.by_seed(run.run.arm, "goodput_bps")[run.run.seed]
         if ACROSS[queue]:
             assert value == pytest.approx(goodput(run, ACROSS[queue]), rel=1e-12)
@@ -65,7 +64,7 @@ def test_the_goodput_at_a_queue_is_that_of_the_flows_that_cross_it(lot, queue):
 
 
 def test_every_figure_of_flows_is_of_those_that_cross_the_queue(lot):
-    run = measure(lot)[0]
+    run = lot.measured()[0]
     at_hop2 = [flow for flow in run.flows if flow.class_name in ACROSS["hop2"]]
     timeouts = find("timeouts").compute(run, "hop2", "*")
     assert timeouts == sum(flow.measured_timeouts for flow in at_hop2)
@@ -87,7 +86,7 @@ def test_every_figure_of_flows_is_of_those_that_cross_the_queue(lot):
 
 
 def test_what_is_asked_of_all_queues_is_of_all_flows_and_nothing_else(lot):
-    run = measure(lot)[0]
+    run = lot.measured()[0]
     everybody = {flow.class_name for flow in run.flows}
     whole = answer(lot, queue="*")
     assert whole.by_seed("DropTail", "goodput_bps")[1] == pytest.approx(goodput(run, everybody))
@@ -97,7 +96,7 @@ def test_what_is_asked_of_all_queues_is_of_all_flows_and_nothing_else(lot):
 
 
 def test_drops_on_the_whole_way_are_of_all_that_set_out(lot):
-    run = measure(lot)[0]
+    run = lot.measured()[0]
     first, second = run.queues["hop1", "long"], run.queues["hop2", "long"]
     dropped = first.sum_over_reasons("dropped") + second.sum_over_reasons("dropped")
     assert dropped > 0
@@ -120,7 +119,7 @@ _FIRST = (("hop1", "long"), ("hop1", "near"), ("hop2", "far"), ("hop1-reverse", 
 
 
 def test_a_class_is_judged_by_a_queue_that_it_crosses(lot):
-    results = Results.of_experiment(lot)
+    results = lot
     cell = results.cells[0]
     assert results.queue_of(cell) in ("hop1", "hop2")
     judged = {name: results.queue_of(cell, name) for name in ("long", "near", "far", "back")}
@@ -150,7 +149,7 @@ name = "more"
 expect = "for all arm: goodput_bps{{queue='*'}} > goodput_bps{{queue=hop2}} + 1Mbit/s"
 """
     )
-    found = score(load_results(lot.path), read_claims(file))
+    found = score(load(lot.path), read_claims(file))
     assert [scored.status for scored in found] == ["holds", "holds"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.metrics import find, flow_goodput, measure
+from aqmlab.metrics import find, flow_goodput
 from aqmlab.reports.looks import UNIT_MARKS
 from browser import data_of
 from sweeping import tiny
@@ -54,7 +54,7 @@ def test_each_class_has_its_own_figures(mixed):
     assert [(cell.arm, name) for cell, name in table.rows] == [
         (arm, name) for arm in ("DropTail", "RED") for name in table.classes
     ]
-    by_seed = {run.run.seed: run for run in measure(mixed) if run.run.arm == "RED"}
+    by_seed = {run.run.seed: run for run in mixed.measured() if run.run.arm == "RED"}
     for name, count in (("ftp", 2), ("sack", 3), ("udp", 1)):
         assert table.estimate("RED", "flows", name).mean == count
         sums = [sum(flow_goodput(run, f) for f in run.flows_of(name)) for run in by_seed.values()]
@@ -73,7 +73,7 @@ def test_each_class_has_its_own_figures(mixed):
 
 
 def test_the_mean_rtt_is_the_way_and_the_waiting(mixed):
-    run = measure(mixed)[0]
+    run = mixed.measured()[0]
     waits = {
         name: sum(
             find("queueing_delay_mean_s").compute(run, queue, name) for queue in ("bottleneck", "reverse")
@@ -161,7 +161,7 @@ def test_goodput_against_rtt_has_a_point_for_each_flow(mixed, tmp_path):
     file = aqmlab.plot(mixed.path, "goodput-rtt", tmp_path / "figure.csv", arms=["RED"])
     rows = list(csv.DictReader(file.read_text().splitlines()))
     assert [(row["class"], float(row["rtt_ms"])) for row in rows] == [("ftp", 30)] * 2 + [("sack", 120)] * 3
-    runs = [run for run in measure(mixed) if run.run.arm == "RED"]
+    runs = [run for run in mixed.measured() if run.run.arm == "RED"]
     first = sum(flow_goodput(run, run.flows[0]) for run in runs) / 3
     assert float(rows[0]["goodput_mbit_s"]) == pytest.approx(first / 1e6)
 

@@ -16,7 +16,7 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.recording import load
+from aqmlab.paths import load
 from living import FAITHFUL, HOST_LIMIT, NOT_FAITHFUL, run_aqmlab
 
 tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
@@ -140,7 +140,9 @@ def test_the_packets_are_the_books(captured, packets):
     (run,) = captured.runs
     columns = [f"{what}_{reason}_packets" for what in ("dropped", "marked") for reason in REASONS]
     named = ["queue", "departures_packets", "departures_bytes", "sojourn_sum_ns", *columns]
-    rows = captured.select("summary", f"SELECT {', '.join(named)} FROM summary WHERE class = '*'", [run])
+    rows = captured.tables.select(
+        "summary", f"SELECT {', '.join(named)} FROM summary WHERE class = '*'", [run]
+    )
     assert len(rows) == 2
     for row in rows:
         book = dict(zip(named, row, strict=True))
@@ -162,7 +164,7 @@ def test_the_packets_are_the_books(captured, packets):
 @tshark
 def test_times_and_marks_are_exact(captured, packets):
     (run,) = captured.runs
-    told = captured.rows("packets", "t_ns, place, wire_bytes, event = 'dequeue'", runs=[run])
+    told = captured.tables.rows("packets", "t_ns, place, wire_bytes, event = 'dequeue'", runs=[run])
     assert [packet[:4] for packet in packets] == told
     assert any(packet.at_ns % 1000 for packet in packets)
     marked = [packet for packet in packets if "marked" in packet.comment]
@@ -213,7 +215,7 @@ def test_a_kernels_packets_are_captured_as_they_leave(user, live_folder):
     told = run.manifest.live["capture"]
     columns = [f"dropped_{reason}_packets" for reason in REASONS]
     named = ["queue", "sojourn_count", "sojourn_sum_ns", *columns]
-    for row in captured.rows("summary", ", ".join(named), "WHERE class = '*'"):
+    for row in captured.tables.rows("summary", ", ".join(named), "WHERE class = '*'"):
         book = dict(zip(named, row, strict=True))
         here = [packet for packet in packets if packet.port == book["queue"]]
         assert told[book["queue"]] == {"packets": len(here), "missed": 0}
@@ -284,7 +286,7 @@ def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(use
     assert live["capture_failure"]["reason"] in ended.stderr
     assert 0 < live["capture_failure"]["at_ns"] < run.t1_ns
     departures = 0
-    for queue, left in load(live_folder / "out").rows(
+    for queue, left in load(live_folder / "out").tables.rows(
         "summary", "queue, departures_packets", "WHERE class = '*'"
     ):
         assert live["capture"][queue]["packets"] == 0

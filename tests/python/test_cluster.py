@@ -10,7 +10,7 @@ import pytest
 import tomli_w
 
 import aqmlab
-from aqmlab.paths import load_results
+from aqmlab.paths import load
 from aqmlab.sweeps import remote
 from aqmlab.sweeps.parcel import COURSES
 from clustered import dask_cluster, hidden
@@ -141,9 +141,9 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
     }
     assert any("flow_series" in of for of in whole.values())
     assert left_over(store) == []
-    results = load_results(sweep.path)
+    results = load(sweep.path)
     assert results.damage() is None
-    (run, *_) = results.runs(results.cells[0])
+    (run, *_) = results.runs_of(results.cells[0])
     with pytest.raises(aqmlab.RecordingError, match="`flow_series` was not brought from the cluster"):
         run.file("flow_series")
     # Whole recordings take the place of summaries, and nothing is done again for summaries.

@@ -16,8 +16,8 @@ import pytest
 import aqmlab
 from aqmlab.columns import RENAMED, RENAMED_IN
 from aqmlab.integrity import FORMAT_VERSION
-from aqmlab.metrics import find, measure
-from aqmlab.recording import load
+from aqmlab.metrics import find
+from aqmlab.paths import load
 from aqmlab.series import run_series
 from aqmlab.sweeps.store import Store
 from resealed import give_early_names, reseal, rewrite
@@ -56,14 +56,14 @@ def test_the_fixture_has_early_names_and_every_kind_of_drop():
 @pytest.mark.parametrize(("table", "before", "now"), EVERY_NAME)
 def test_an_early_recording_is_read_under_the_present_names(table, before, now):
     expected = raw(EARLY / f"{table}.parquet", before)
-    assert load(EARLY).rows(table, now) == expected
+    assert load(EARLY).tables.rows(table, now) == expected
     assert list(aqmlab.query(f"SELECT {now} FROM {table}", EARLY).rows) == expected
 
 
 def test_the_columns_of_an_early_recording_keep_their_places():
     for table, names in RENAMED.items():
         own = [column[0] for column in duckdb.sql(f"FROM '{EARLY}/{table}.parquet' LIMIT 0").description]
-        read = load(EARLY).arrays(table, "*")
+        read = load(EARLY).tables.arrays(table, "*")
         assert list(read) == [*(names.get(name, name) for name in own), "run"]
 
 
@@ -78,10 +78,10 @@ def test_a_present_recording_has_the_present_names(experiment):
 
 def test_metrics_and_series_of_an_early_recording():
     experiment = load(EARLY)
-    (measured,) = measure(experiment)
+    (measured,) = experiment.measured()
     ((lost,),) = raw(EARLY / "flows.parquet", "sum(measured_lost_packets)")
     assert find("lost_outside_queues").compute(measured, "bottleneck", "*") == lost
-    (series,) = run_series(experiment, experiment.runs, "bottleneck")
+    (series,) = run_series(experiment.tables, experiment.runs, "bottleneck")
     ((by_law, others),) = raw(
         EARLY / "queues.parquet",
         "sum(dropped_early_packets) FILTER (queue = 'bottleneck'),"
@@ -95,7 +95,7 @@ def test_metrics_and_series_of_an_early_recording():
 def as_read(path):
     """All that the renamed tables of an experiment hold, through the package."""
     experiment = load(path)
-    return {table: experiment.rows(table, "*", "ORDER BY ALL") for table in RENAMED}, str(
+    return {table: experiment.tables.rows(table, "*", "ORDER BY ALL") for table in RENAMED}, str(
         aqmlab.answer(experiment)
     )
 
@@ -119,7 +119,7 @@ def test_neither_name_is_an_error(early, table, before, now):
         rf" below {RENAMED_IN} have `{before}`, from {RENAMED_IN} on `{now}`\)"
     )
     with pytest.raises(aqmlab.RecordingError, match=message):
-        load(early).rows(table, now)
+        load(early).tables.rows(table, now)
     answer = aqmlab.query(f"SELECT count(*) FROM {table}", EARLY)
     assert answer.skipped == ()
     with pytest.raises(aqmlab.UsageError, match=table):

@@ -77,7 +77,7 @@ class Replications:
 
 def replications(count, folder):
     experiment = aqmlab.run(side_by_side(count // QUEUES), output=folder / "mm1", report=False)
-    columns = experiment.arrays(
+    columns = experiment.tables.arrays(
         "summary",
         "backlog_packets_integral_ns::DOUBLE AS integral, final_in_system_packets AS left_behind",
         "WHERE class = '*' AND queue NOT LIKE '%-reverse' ORDER BY run, queue",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.paths import load_results
+from aqmlab.paths import load
 from aqmlab.sweeps.store import Store
 from sweeping import tiny
 
@@ -104,11 +104,11 @@ def test_the_recording_of_another_run_is_none_of_this_one(swept):
     run, other = recording(swept, 0), recording(swept, 1)
     shutil.rmtree(run)
     shutil.copytree(other, run)
-    results = load_results(swept)
+    results = load(swept)
     (missing,) = results.missing
     assert missing.damaged
     assert missing.reason == f"`{run}` is the recording of another run"
-    assert sum(len(results.runs(cell)) for cell in results.cells) == 3
+    assert sum(len(results.runs_of(cell)) for cell in results.cells) == 3
 
 
 def test_what_is_removed_is_done_again(swept, whole):

@@ -16,12 +16,12 @@ ARMS = ["DropTail", *PLAIN, *(f"{arm} + ECN" for arm in PLAIN)]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Experiment:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> aqmlab.Results:
     return aqmlab.run(SCENARIO, output=tmp_path_factory.mktemp("demo") / "demo", jobs=2)
 
 
 @pytest.fixture(scope="module")
-def answer(demo: aqmlab.Experiment) -> aqmlab.Answer:
+def answer(demo: aqmlab.Results) -> aqmlab.Answer:
     return aqmlab.answer(demo)
 
 
@@ -33,7 +33,7 @@ def difference(answer: aqmlab.Answer, arm: str, other: str, metric: str) -> aqml
     return found
 
 
-def test_every_arm_ran_with_ten_seeds(demo: aqmlab.Experiment) -> None:
+def test_every_arm_ran_with_ten_seeds(demo: aqmlab.Results) -> None:
     assert list(demo.arms) == ARMS
     assert all(len(demo.runs_of(arm)) == 10 for arm in ARMS)
 
@@ -63,14 +63,14 @@ def test_ecn_drops_less_than_the_same_queue_without(answer: aqmlab.Answer, arm: 
 
 
 @pytest.mark.parametrize("arm", ["Adaptive RED", "Adaptive RED + ECN"])
-def test_adaptive_red_keeps_its_average_in_the_target_band(demo: aqmlab.Experiment, arm: str) -> None:
+def test_adaptive_red_keeps_its_average_in_the_target_band(demo: aqmlab.Results, arm: str) -> None:
     # [min_th + 0.4 D, min_th + 0.6 D] with D = max_th - min_th (Floyd, Gummadi, Shenker 2001), over the
     # second half of the run.
     low, high = 20 + 0.4 * 40, 20 + 0.6 * 40
     second_half = (
         "WHERE queue = 'bottleneck' AND name = 'avg' AND t_ns >= 60_000_000_000 GROUP BY run ORDER BY run"
     )
-    means = demo.rows("law", "run, avg(value)", second_half, demo.runs_of(arm))
+    means = demo.tables.rows("law", "run, avg(value)", second_half, demo.runs_of(arm))
     found = estimate([mean for _, mean in means])
     assert found is not None
     assert found.n == 10

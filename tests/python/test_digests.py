@@ -12,8 +12,7 @@ import pytest
 import aqmlab
 from aqmlab import integrity
 from aqmlab.errors import DamageError
-from aqmlab.paths import load_results
-from aqmlab.recording import load
+from aqmlab.paths import load
 from aqmlab.sweeps.store import Store
 from resealed import make_old
 from sweeping import tables as sweep_tables
@@ -52,7 +51,7 @@ def everything(path):
     """All numbers of an experiment: its answer, and each row of each table."""
     found = load(path)
     names = found.runs[0].manifest.tables
-    rows = {name: found.select(name, f"SELECT * FROM {name} ORDER BY ALL") for name in names}
+    rows = {name: found.tables.select(name, f"SELECT * FROM {name} ORDER BY ALL") for name in names}
     return json.dumps(aqmlab.answer(found).to_json() | {"path": ""}), rows
 
 
@@ -225,7 +224,7 @@ def test_runs_in_the_place_of_each_other_are_noticed_in_a_store(spoilt, aqmlab_c
         ended = aqmlab_cli("query", "SELECT count(DISTINCT digest) AS runs FROM summary", path, "--csv")
         assert (ended.returncode, ended.stdout) == (4, "runs\n2\n")
         assert len(aqmlab.verify(path).damaged) == 2
-    assert len([m for m in load_results(spoilt).missing if m.damaged]) == 2
+    assert len([m for m in load(spoilt).missing if m.damaged]) == 2
 
 
 def test_a_list_of_runs_that_was_changed_is_noticed_and_made_anew(swept, spoilt, aqmlab_cli):

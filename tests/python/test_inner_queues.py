@@ -6,7 +6,6 @@ import pytest
 
 import aqmlab
 from aqmlab.answers import answer
-from aqmlab.metrics import measure
 from aqmlab.results import bottleneck
 
 SCENARIO = """
@@ -55,7 +54,7 @@ def experiment(tmp_path_factory):
 
 
 def test_inner_queues_have_books_of_their_own(experiment):
-    (run,) = [run for run in measure(experiment) if run.run.arm == "classes"]
+    (run,) = [run for run in experiment.measured() if run.run.arm == "classes"]
     whole = run.queues["bottleneck", "*"]
     inner = [run.queues[f"bottleneck/{name}", "*"] for name in ("voice", "rest")]
     assert whole["arrivals_packets"] == sum(totals["arrivals_packets"] for totals in inner)
@@ -78,4 +77,4 @@ def test_metrics_take_the_name_of_an_inner_queue(experiment):
 
 
 def test_an_inner_queue_is_no_bottleneck(experiment):
-    assert bottleneck(measure(experiment)) == "bottleneck"
+    assert bottleneck(experiment.measured()) == "bottleneck"

@@ -20,7 +20,6 @@ from aqmlab.cli.progress import ProgressLine, progress_text
 from aqmlab.live import supervisor
 from aqmlab.metrics import Histogram
 from aqmlab.reports.live import exceedance
-from aqmlab.results import Results
 from aqmlab.soundness import examine
 from aqmlab.sweeps.progress import Progress, UnderWay
 
@@ -365,7 +364,7 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     experiment, router, tiny_file, tmp_path
 ):
     assert faithfulness.faithfulness_of(experiment.runs[0]) is None
-    assert not any(check.kind in ("live", "stack") for check in examine(Results.of_experiment(experiment)))
+    assert not any(check.kind in ("live", "stack") for check in examine(experiment))
     router("unfaithful")
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)

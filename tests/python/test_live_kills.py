@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab.recording import load
+from aqmlab.paths import load
 from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, the_router_of
 
 pytestmark = pytest.mark.slow
@@ -208,5 +208,5 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert frames["of_no_flow"] > 0, "some of it happens to be a packet"
     assert sum(frames["malformed"].values()) == drops["malformed"]
     assert {kind for kind, count in frames["malformed"].items() if count} >= {"short", "version", "checksum"}
-    (sent_packets,) = load(live_folder / "out").rows("run", "sent_packets", runs=[run])[0]
+    (sent_packets,) = load(live_folder / "out").tables.rows("run", "sent_packets", runs=[run])[0]
     assert sent_packets > 1000, "and the flows went on"

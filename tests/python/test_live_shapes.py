@@ -19,9 +19,9 @@ from aqmlab.recording import Run
 from aqmlab.reports.live import lateness_chart, live_context
 from aqmlab.reports.render import render
 from aqmlab.reports.templates import environment
-from aqmlab.results import Results
 from aqmlab.soundness import live as checks
 from live_worlds import live_object
+from manifests import with_runs
 from resealed import reseal
 
 WHOLE = live_object(faithful=False) | {
@@ -40,7 +40,7 @@ def as_live(experiment, live):
     """The experiment, its first run a live one of which the manifest says this."""
     first = experiment.runs[0]
     run = Run(first.path, replace(first.manifest, host="live", live=live))
-    return replace(experiment, runs=(run, *experiment.runs[1:]))
+    return with_runs(experiment, (run, *experiment.runs[1:]))
 
 
 def without(*keys):
@@ -58,7 +58,7 @@ def told(experiment):
     found = verdicts(experiment.runs)
     print_verdict(found)
     print_lateness(found)
-    results = Results.of_experiment(experiment)
+    results = experiment
     said = [
         f(results) for f in (checks.kept_time, checks.to_its_end, checks.stack_as_asked, checks.packets_kept)
     ]

@@ -18,8 +18,7 @@ import pytest
 
 import aqmlab
 from aqmlab import _core
-from aqmlab.recording import load
-from aqmlab.results import Results
+from aqmlab.paths import load
 from aqmlab.soundness import books
 from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, run_aqmlab, settings, the_router_of
 
@@ -48,7 +47,7 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     live = run.manifest.live
     assert run.manifest.host == "live"
     assert run.manifest.books_balanced is True
-    results = Results.of_experiment(experiment)
+    results = experiment
     assert books.balanced(results).doubts == ()
     # The marks that were delivered are those that the receivers' kernels have counted.
     assert live["marks"]["marked"] > 0

@@ -21,7 +21,6 @@ from aqmlab.metrics import (
     all_metrics,
     find,
     jain_index,
-    measure,
 )
 from aqmlab.metrics.measured import REASONS
 from aqmlab.recording import Run
@@ -188,7 +187,7 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     goodput, in_order = (find(name) for name in ("goodput_bps", "in_order_goodput_bps"))
     # Payload has 1460 of 1500 bytes; what is behind the queue when the interval begins adds at most 50 ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
-    runs = measure(found)
+    runs = found.measured()
     assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most
     assert max(in_order.compute(run, "bottleneck", "*") for run in runs) > 50e6
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.metrics import Measured, QueueTotals, Samples, Window, find, measure
+from aqmlab.metrics import Measured, QueueTotals, Samples, Window, find
 from aqmlab.metrics.geometric_test import geometric_p_value
 
 MBIT = 10**6
@@ -84,14 +84,14 @@ def test_a_part_of_the_run_has_its_own_utilisation_drops_and_backlog():
 
 
 def test_the_spread_of_the_backlog_in_the_measured_interval_is_exact(experiment):
-    run = measure(experiment)[0]
+    run = experiment.measured()[0]
     assert value("backlog_spread_percent", run) == pytest.approx(
         100 * value("backlog_sd_packets", run) / value("backlog_mean_packets", run)
     )
 
 
 def test_parts_of_the_measured_interval_add_up_to_it(experiment):
-    run = measure(experiment)[0]
+    run = experiment.measured()[0]
     halves = [Window(1, 3), Window(3, 6)]
     weighted = sum(value("utilisation_percent", run, half) * half.length_s for half in halves)
     # A packet in transmission at an edge counts where it ends.
@@ -151,7 +151,7 @@ def test_arrivals_and_their_marks_are_read_in_their_order(small, tmp_path):
     small["topology"]["queue"] |= {"d1": 0.02, "d2": 0.002, "freeze_time": "10ms"}
     small["record"]["packets"] = {"links": ["bottleneck"], "events": ["enqueue", "drop", "mark"]}
     del small["arm"]
-    run = measure(aqmlab.run(small, output=tmp_path / "marks", jobs=1))[0]
+    run = aqmlab.run(small, output=tmp_path / "marks", jobs=1).measured()[0]
     totals = run.queues["bottleneck", "*"]
     marked = run.marks_of_arrivals("bottleneck", run.window)
     lost = totals.sum_over_reasons("dropped")
@@ -164,7 +164,7 @@ def test_arrivals_and_their_marks_are_read_in_their_order(small, tmp_path):
 
 
 def test_without_recorded_packets_nothing_is_known_of_gaps(experiment):
-    run = measure(experiment)[0]
+    run = experiment.measured()[0]
     assert run.marks_of_arrivals("bottleneck", run.window) is None
     assert value("mark_gaps_p_value", run) is None
 

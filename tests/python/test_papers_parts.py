@@ -120,7 +120,7 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     assert done.runs == 10
     results = done.results["loss.toml"]
-    assert Counter(cell.arm for cell in results.cells if results.runs(cell)) == {"RED": 1, "DropTail": 1}
+    assert Counter(cell.arm for cell in results.cells if results.runs_of(cell)) == {"RED": 1, "DropTail": 1}
     assert results.axis("limit").labels == ("8p", "40p", "80p")
     assert [f.status for f in done.findings] == ["holds"]
     whole = reproduce(paper, seeds=5, store=store, jobs=2)

@@ -10,7 +10,7 @@ import pytest
 import aqmlab
 from aqmlab.answers import HEADLINE, answer
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Window, find, measure
+from aqmlab.metrics import Window, find
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.metrics.synchronization import (
     amounts_between,
@@ -97,11 +97,11 @@ def scene(tmp_path_factory):
 
 
 def test_amounts_of_windows_are_those_of_the_samples(scene):
-    (run,) = measure(scene)
+    (run,) = scene.measured()
     flows = long_lived(run, "*")
     assert [flow.class_name for flow in flows] == ["near", "near", "far", "far"]
     amounts = amounts_between(run, flows, "received_bytes", [5.0, 15.0, 25.0, 35.0])
-    rows = scene.rows("flow_series", "flow, t_ns, received_bytes")
+    rows = scene.tables.rows("flow_series", "flow, t_ns, received_bytes")
     at = {(flow, t_ns // 10**9): received for flow, t_ns, received in rows if t_ns % 10**9 == 0}
     expected = [[at[f, t + 10] - at[f, t] for f in range(4)] for t in (5, 15, 25)]
     assert amounts == pytest.approx(np.array(expected, dtype=float))
@@ -109,7 +109,7 @@ def test_amounts_of_windows_are_those_of_the_samples(scene):
 
 
 def test_each_metric_of_a_run_is_what_its_parts_say(scene):
-    (run,) = measure(scene)
+    (run,) = scene.measured()
 
     def value(name, class_name="*"):
         return find(name).compute(run, "bottleneck", class_name)
@@ -136,7 +136,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
 
 
 def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
-    (run,) = measure(scene)
+    (run,) = scene.measured()
 
     def value(name, class_name="*", window=None):
         return find(name).compute(run, "bottleneck", class_name, window)
@@ -169,7 +169,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
 
 
 def test_synchronisation_needs_every_loss(scene, experiment):
-    (run,) = measure(scene)
+    (run,) = scene.measured()
     flows = [flow.flow for flow in long_lived(run, "*")]
     times, losers = run.losses("bottleneck")
     totals = run.queues["bottleneck", "*"]
@@ -179,7 +179,7 @@ def test_synchronisation_needs_every_loss(scene, experiment):
     expected = synchronisation_ratio(times, losers, flows, base + waiting)
     assert find("synchronisation_percent").compute(run, "bottleneck", "*") == pytest.approx(100 * expected)
     assert run.losses("reverse") is None
-    unrecorded = measure(experiment)[0]
+    unrecorded = experiment.measured()[0]
     assert find("synchronisation_percent").compute(unrecorded, "bottleneck", "*") is None
 
 

@@ -14,7 +14,7 @@ from aqmlab.answers import answer
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
-from aqmlab.plots.draw import draw_sweep, made, sweep_kind
+from aqmlab.plots.draw import draw, figure_of
 from aqmlab.plots.sweep_kinds import SWEEP_KINDS
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
@@ -30,7 +30,7 @@ def noisy():
 
 
 def drawn(results, kind, view=None, look=None):
-    figure = made(lambda: sweep_kind(kind).draw(results, view or View(), None), look or Appearance())
+    figure = figure_of(results, kind, view=view or View(), look=look or Appearance())
     FigureCanvasAgg(figure).draw()
     return figure
 
@@ -132,7 +132,7 @@ def test_trade_off_and_distributions_have_a_plot_for_each_label(grid):
 
 
 def test_boxes_are_quartiles_and_bars_intervals(experiment):
-    results = aqmlab.load_results(experiment.path)
+    results = aqmlab.load(experiment.path)
     values = {
         cell.arm: [1e3 * v for v in results.values("queueing_delay_p95_s", cell).values()]
         for cell in results.cells
@@ -173,14 +173,14 @@ def test_flows_are_compared_by_their_goodput(experiment):
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
 @pytest.mark.parametrize("kind", SWEEP_KINDS)
 def test_every_kind_has_every_format_and_the_same_bytes(noisy, tmp_path, kind, suffix):
-    first, again = (draw_sweep(noisy, kind, tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
+    first, again = (draw(noisy, kind, tmp_path / f"{name}.{suffix}").read_bytes() for name in "ab")
     assert first == again
     assert first[:4] == {"pdf": b"%PDF", "svg": b"<?xm", "png": b"\x89PNG"}[suffix]
 
 
 def test_the_numbers_of_a_figure_are_saved(grid, tmp_path):
     view = View(where={"count": "80"}, arms=["PI"], metrics=[DELAY])
-    file = draw_sweep(grid, "lines", tmp_path / "lines.csv", view=view)
+    file = draw(grid, "lines", tmp_path / "lines.csv", view=view)
     head, *rows = csv.reader(file.read_text().splitlines())
     assert head == ["topology.rate", "traffic.ftp.count", "arm", "metric", "unit", "seed", "value"]
     assert len(rows) == len(RATES) * 10
@@ -224,6 +224,6 @@ def test_twelve_arms_have_twelve_looks():
 )
 def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):
     with pytest.raises(UsageError) as error:
-        draw_sweep(grid, kind, tmp_path / "never.pdf", view=view)
+        draw(grid, kind, tmp_path / "never.pdf", view=view)
     assert message.replace('"', "`") in str(error.value).replace('"', "`")
     assert list(tmp_path.iterdir()) == []

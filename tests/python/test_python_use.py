@@ -38,12 +38,12 @@ def swept(tmp_path_factory):
 def things(experiment, swept, tmp_path_factory):
     """One of every public class."""
     table = aqmlab.answer(experiment)
-    results = aqmlab.load_results(swept.path)
+    results = aqmlab.load(swept.path)
     comparison = aqmlab.compare(f"{experiment.path}:DropTail", ":RED + ECN")
     file = tmp_path_factory.mktemp("claims") / "claims.toml"
     file.write_text(CLAIM.replace('bps"', '"'))
-    (scored,) = score(aqmlab.load_results(experiment.path), read_claims(file))
-    (series, *_) = run_series(experiment, experiment.runs, "bottleneck")
+    (scored,) = score(aqmlab.load(experiment.path), read_claims(file))
+    (series, *_) = run_series(experiment.tables, experiment.runs, "bottleneck")
     return {
         "Experiment": experiment,
         "Run": experiment.runs[0],
@@ -70,10 +70,10 @@ def test_every_repr_is_short(things):
     for name, thing in things.items():
         text = repr(thing)
         assert len(text) < 500, (name, len(text))
-        assert {"Cells": "Answer"}.get(name, name) in text
+        assert {"Cells": "Answer", "Experiment": "Results"}.get(name, name) in text
         assert text.count("\n") < 3
     assert repr(things["Experiment"]).startswith(
-        "<Experiment 'Small': 2 arms (DropTail, RED + ECN), seeds 1 to 2, 4 finished runs, in '"
+        "<Results of 'Small': 2 arms (DropTail, RED + ECN), seeds 1 to 2, 4 finished runs, in '"
     )
     assert "7 metrics" not in repr(things["Answer"])
     assert repr(things["Answer"]).startswith(
@@ -168,7 +168,7 @@ def test_data_frames(things, library):
     frame = things["Answer"].to_frame(library)
     assert list(frame.columns)[:3] == ["arm", "seed", "goodput_bps"]
     assert list(frame["seed"]) == [1, 2, 1, 2]
-    flows = things["Experiment"].to_frame("flows", library)
+    flows = things["Experiment"].tables.to_frame("flows", library)
     assert list(flows.columns)[:2] == ["arm", "seed"]
     assert len(flows) == 16
     assert len(things["Results"].to_frame("goodput_bps", library)) == 16
@@ -210,7 +210,9 @@ def test_wrong_names_are_told_with_the_nearest(things):
         "there is no metric in this answer `backlog_error_percent`": lambda: table.estimate(
             "DropTail", "backlog_error_percent"
         ),
-        "there is no table `flow`; did you mean `flows`?": lambda: things["Experiment"].to_frame("flow"),
+        "there is no table `flow`; did you mean `flows`?": lambda: things["Experiment"].tables.to_frame(
+            "flow"
+        ),
     }
     for message, call in wrong.items():
         with pytest.raises(UsageError, match=re.escape(message)):

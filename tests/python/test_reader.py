@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import aqmlab
 from aqmlab import reader as reader_module
 from aqmlab.metrics import Flows, FlowTotals
 from aqmlab.reader import Reader
+from aqmlab.recording import Tables
 
 
 def row(number, class_name="ftp", end_ns=None, delivered=0):
@@ -36,14 +36,14 @@ def test_flows_are_equal_if_all_their_rows_are():
 def queries(monkeypatch):
     """How many runs each query of `flows` has read."""
     asked = []
-    rows = aqmlab.Experiment.rows
+    rows = Tables.rows
 
-    def counted(experiment, table, *words):
+    def counted(tables, table, *words):
         if table == "flows":
-            asked.append(len(experiment.runs))
-        return rows(experiment, table, *words)
+            asked.append(len(tables.runs))
+        return rows(tables, table, *words)
 
-    monkeypatch.setattr(aqmlab.Experiment, "rows", counted)
+    monkeypatch.setattr(Tables, "rows", counted)
     return asked
 
 

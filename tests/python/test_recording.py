@@ -13,8 +13,9 @@ import jsonschema
 import pytest
 
 import aqmlab
-from aqmlab.metrics import Window, find, measure
-from aqmlab.recording import load
+from aqmlab.metrics import Window, find
+from aqmlab.paths import load
+from aqmlab.results import Cell, Missing
 from resealed import make_old
 
 
@@ -134,13 +135,13 @@ def test_a_damaged_manifest_is_explained(copied, content, message):
 def test_a_run_that_never_finished_is_missing_and_not_an_error(copied):
     shutil.rmtree(copied / "droptail" / "seed-2")
     rest = load(copied)
-    assert rest.missing == (("DropTail", 2),)
+    assert rest.missing == (Missing(Cell((), "DropTail"), 2, "not run"),)
     assert aqmlab.answer(rest).estimate("DropTail", "goodput_bps").n == 1
 
 
 def test_before_results_version_5_goodput_is_what_was_delivered_in_order(copied):
     def values(arm):
-        runs = [run for run in measure(load(copied)) if run.run.arm == arm]
+        runs = [run for run in load(copied).measured() if run.run.arm == arm]
         asked = [
             (name, part) for part in (None, Window(2.0, 4.0)) for name in ("goodput", "in_order_goodput")
         ]

@@ -129,13 +129,13 @@ def test_the_answer_names_the_arm_of_least_delay_and_says_when_that_may_be_chanc
 
 
 def test_the_command_quotes_what_a_shell_would_split(experiment):
-    part = aqmlab.Experiment(
+    part = aqmlab.Results(
         path=experiment.path,
         title="",
-        question="",
         arms=("RED + ECN",),
+        cells=(aqmlab.Cell((), "RED + ECN"),),
         seeds=(3,),
-        runs=(),
+        finished={},
         details={"all_arms": ["DropTail", "RED + ECN"]},
     )
     assert command(part) == "aqmlab run scenario.toml --seed 3 --runs 1 --arm 'RED + ECN'"
@@ -187,7 +187,7 @@ def saved(csv_text, series):
 def test_the_page_shows_the_arm_that_is_chosen_and_saves_what_it_shows(page, experiment, tmp_path):
     shown = ask(page, SHOWN, tmp_path)
     firsts = [experiment.runs_of(arm)[0] for arm in experiment.arms]
-    droptail, red = run_series(experiment, firsts, "bottleneck")
+    droptail, red = run_series(experiment.tables, firsts, "bottleneck")
     for of_arm, of_run in ((shown["droptail"], droptail), (shown["red"], red)):
         times, backlog = saved(of_arm["csv"], "backlog")
         assert times == pytest.approx(list(of_run.queue.t_s), rel=1e-6)

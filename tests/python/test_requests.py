@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import aqmlab
-from aqmlab.metrics import find, measure
+from aqmlab.metrics import find
 
 SCENARIO = """
 duration = "40s"
@@ -50,7 +50,10 @@ def recorded(tmp_path_factory):
 
 def rows_of(experiment, class_name, outcome="completed"):
     where = f"WHERE outcome = '{outcome}'" + ("" if class_name == "*" else f" AND class = '{class_name}'")
-    return [row[0] for row in experiment.rows("requests", "end_ns - start_ns AS ns", f"{where} ORDER BY ns")]
+    return [
+        row[0]
+        for row in experiment.tables.rows("requests", "end_ns - start_ns AS ns", f"{where} ORDER BY ns")
+    ]
 
 
 @pytest.mark.parametrize("class_name", ["web", "api", "*"])
@@ -62,25 +65,25 @@ def test_quantiles_are_those_of_the_sorted_times(recorded, class_name, name, sha
     times = rows_of(recorded, class_name)
     assert len(times) > 100
     exact = times[math.ceil(share * len(times)) - 1] / 1e9
-    value = find(name).compute(measure(recorded)[0], "bottleneck", class_name)
+    value = find(name).compute(recorded.measured()[0], "bottleneck", class_name)
     assert value == pytest.approx(exact, rel=0.01)
 
 
 @pytest.mark.parametrize("class_name", ["web", "api", "*"])
 @pytest.mark.parametrize("outcome", ["completed", "failed", "censored"])
 def test_counts_are_those_of_the_rows(recorded, class_name, outcome):
-    value = find(f"requests_{outcome}").compute(measure(recorded)[0], "bottleneck", class_name)
+    value = find(f"requests_{outcome}").compute(recorded.measured()[0], "bottleneck", class_name)
     assert value == len(rows_of(recorded, class_name, outcome))
 
 
 def test_some_are_censored_and_what_ended_in_the_warm_up_does_not_count(recorded):
     assert rows_of(recorded, "*", "censored")
-    first, last = recorded.rows("requests", "min(end_ns), max(end_ns)")[0]
+    first, last = recorded.tables.rows("requests", "min(end_ns), max(end_ns)")[0]
     assert 5e9 < first < last == 40e9
 
 
 def test_a_class_without_requests_has_no_response_times(recorded):
-    run = measure(recorded)[0]
+    run = recorded.measured()[0]
     for name in ("response_time_median_s", "requests_completed", "requests_failed", "requests_censored"):
         assert find(name).compute(run, "bottleneck", "ftp") is None
     assert not run.requests_of("ftp")
@@ -89,10 +92,10 @@ def test_a_class_without_requests_has_no_response_times(recorded):
 def test_tables_are_whole_and_the_sample_is_of_the_rows(recorded):
     run = recorded.runs[0]
     assert run.damage() == ()
-    assert run.manifest.tables["requests"].rows == recorded.rows("requests", "count(*)")[0][0]
+    assert run.manifest.tables["requests"].rows == recorded.tables.rows("requests", "count(*)")[0][0]
     columns = "class, user, serial, exchange, start_ns, response_bytes"
-    sample = recorded.rows("request_sample", f"{columns}, response_time_ns")
-    rows = recorded.rows("requests", f"{columns}, end_ns - start_ns", "WHERE outcome = 'completed'")
+    sample = recorded.tables.rows("request_sample", f"{columns}, response_time_ns")
+    rows = recorded.tables.rows("requests", f"{columns}, end_ns - start_ns", "WHERE outcome = 'completed'")
     assert len(sample) == 100
     assert set(sample) <= set(rows)
 
@@ -101,4 +104,4 @@ def test_a_run_without_requests_has_none_of_their_tables(tmp_path):
     text = SCENARIO[: SCENARIO.index('[[traffic]]\nname = "web"')] + '[[traffic]]\nkind = "bulk"\n'
     experiment = aqmlab.run(tomllib.loads(text), output=tmp_path / "run", runs=1, report=False)
     assert not [name for name in experiment.runs[0].manifest.tables if name.startswith("request")]
-    assert find("response_time_median_s").compute(measure(experiment)[0], "bottleneck", "*") is None
+    assert find("response_time_median_s").compute(experiment.measured()[0], "bottleneck", "*") is None

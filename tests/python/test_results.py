@@ -8,10 +8,12 @@ import pytest
 
 import aqmlab
 from aqmlab import results as results_module
-from aqmlab.metrics import find, measure
+from aqmlab.metrics import find
 from aqmlab.metrics.registry import metric
-from aqmlab.paths import load_results
+from aqmlab.paths import load
+from aqmlab.recording import Tables
 from aqmlab.results import Axis, Cell, Missing, Results, short_names
+from manifests import with_runs
 
 COUNTED = "queueing_delay_p99_s"
 """A metric that takes no window."""
@@ -44,24 +46,24 @@ def swept(experiment, **changes):
         "path": experiment.path,
         "axes": axes,
         "arms": experiment.arms,
-        "cells": cells,
+        "cells": tuple(cells),
         "seeds": (1, 2),
-        "runs": runs,
+        "finished": runs,
     }
     return Results(**(about | changes))
 
 
 def test_an_experiment_has_a_cell_for_each_arm(experiment):
-    results = load_results(experiment.path)
+    results = load(experiment.path)
     assert results.cells == (Cell((), "DropTail"), Cell((), "RED + ECN"))
     assert (results.axes, results.arms, results.seeds) == ((), ("DropTail", "RED + ECN"), (1, 2))
     assert (results.title, results.question, results.missing) == ("Small", "Does it run?", ())
-    assert [run.seed for run in results.runs(results.cells[1])] == [1, 2]
-    assert {run.arm for run in results.runs(results.cells[1])} == {"RED + ECN"}
+    assert [run.seed for run in results.runs_of(results.cells[1])] == [1, 2]
+    assert {run.arm for run in results.runs_of(results.cells[1])} == {"RED + ECN"}
 
 
 def test_values_are_those_of_the_table(experiment):
-    results = load_results(experiment.path)
+    results = load(experiment.path)
     table = aqmlab.answer(experiment)
     for cell in results.cells:
         for name in ("goodput_bps", "queueing_delay_p99_s", "mark_percent"):
@@ -72,10 +74,10 @@ def test_values_are_those_of_the_table(experiment):
 
 
 def test_the_tables_are_read_once(experiment, monkeypatch):
-    results = Results.of_experiment(replace(experiment))
+    results = with_runs(experiment, experiment.runs)
     asked = []
-    rows = aqmlab.Experiment.rows
-    monkeypatch.setattr(aqmlab.Experiment, "rows", lambda *words: asked.append(words[1]) or rows(*words))
+    rows = Tables.rows
+    monkeypatch.setattr(Tables, "rows", lambda *words: asked.append(words[1]) or rows(*words))
     for _ in range(2):
         for cell in results.cells:
             results.values("goodput_bps", cell)["no matter"] = None
@@ -91,7 +93,7 @@ def test_many_runs_are_read_in_parts_to_the_same_values(experiment, monkeypatch)
     parts = swept(experiment)
     for cell in whole.cells:
         assert parts.values("goodput_bps", cell) == whole.values("goodput_bps", cell)
-        assert [m.run for m in parts.measured(cell)] == list(parts.runs(cell))
+        assert [m.run for m in parts.measured(cell)] == list(parts.runs_of(cell))
 
 
 def test_cells_that_share_a_run_each_have_its_values(experiment):
@@ -107,7 +109,7 @@ def test_a_cell_without_a_finished_run_has_no_values(experiment):
     results = swept(experiment)
     (cell,) = results.select("DropTail", {"buffer": "large", "queue.limit": "30p"})
     assert results.values("goodput_bps", cell) == {}
-    assert results.measured(cell) == results.runs(cell) == ()
+    assert results.measured(cell) == results.runs_of(cell) == ()
 
 
 def test_axes_are_found_by_any_tail_that_is_their_own(experiment):
@@ -140,7 +142,7 @@ def test_selections_are_in_the_order_of_the_cells_and_wrong_names_are_told(exper
 
 
 def test_wrong_metrics_queues_and_classes_are_told(experiment):
-    results = load_results(experiment.path)
+    results = load(experiment.path)
     cell = results.cells[0]
     for words, message in (
         ({"metric": "goodput_bp"}, "no metric `goodput_bp`; did you mean `goodput_bps`"),
@@ -161,7 +163,7 @@ def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
     def until(_run, _queue, _class_name, window):
         return window.until_s
 
-    results = load_results(experiment.path)
+    results = load(experiment.path)
     cell = results.cells[0]
     assert results.values("until_s", cell, window=(1.0, 2.5)) == {1: 2.5, 2: 2.5}
     assert results.values("until_s", cell) == {1: 6.0, 2: 6.0}
@@ -170,7 +172,7 @@ def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
 
 
 def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experiment):
-    results = load_results(experiment.path)
+    results = load(experiment.path)
     assert results.queue_of(results.cells[0]) == "bottleneck"
     # Were no queue called so, it would be the one that is busy: the acknowledgments' is hardly.
     renamed = [
@@ -180,16 +182,16 @@ def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experimen
         )
         for run in experiment.runs
     ]
-    results = Results.of_experiment(replace(experiment, runs=tuple(renamed)))
+    results = with_runs(experiment, renamed)
     busiest = max(
-        (t["busy_ns"], queue) for m in measure(experiment) for (queue, c), t in m.queues.items() if c == "*"
+        (t["busy_ns"], queue) for m in experiment.measured() for (queue, c), t in m.queues.items() if c == "*"
     )[1]
     assert results.queue_of(results.cells[0]) == busiest
 
 
 def test_runs_that_have_not_finished_are_named(experiment):
-    partial = replace(experiment, runs=experiment.runs[1:])
-    assert Results.of_experiment(partial).missing == (Missing(Cell((), "DropTail"), 1, "not run"),)
+    partial = with_runs(experiment, experiment.runs[1:])
+    assert partial.missing == (Missing(Cell((), "DropTail"), 1, "not run"),)
 
 
 def test_cells_as_text(experiment):

@@ -12,7 +12,7 @@ import time
 import pytest
 
 import aqmlab
-from aqmlab.recording import load
+from aqmlab.paths import load
 from aqmlab.sweeps.cases import Cases, chosen_seeds
 from aqmlab.sweeps.experiment_directory import directory_name
 
@@ -66,7 +66,7 @@ def test_an_experiment_is_complete(experiment):
 def test_arms_share_their_arrivals(experiment):
     """The unresponsive class sends the same packets in every arm: only the queue differs."""
     sent = {
-        run.arm: list(experiment.rows("flows", "class, start_ns, base_rtt_ns", "ORDER BY flow", [run]))
+        run.arm: list(experiment.tables.rows("flows", "class, start_ns, base_rtt_ns", "ORDER BY flow", [run]))
         for run in experiment.runs
         if run.seed == 1
     }
@@ -155,7 +155,9 @@ def test_what_only_a_kernel_has_is_refused_with_its_place_before_anything_runs(s
 def test_cubic_is_another_sender_than_reno(small, tmp_path):
     small["arm"] = [{"name": "reno"}, {"name": "cubic", "traffic.ftp.tcp.congestion": "cubic"}]
     experiment = aqmlab.run(small, output=tmp_path / "both", runs=1)
-    windows = [experiment.rows("flow_series", "sum(cwnd_segments)", runs=[run]) for run in experiment.runs]
+    windows = [
+        experiment.tables.rows("flow_series", "sum(cwnd_segments)", runs=[run]) for run in experiment.runs
+    ]
     assert len(windows) == 2
     assert windows[0] != windows[1]
 
@@ -252,7 +254,7 @@ def test_interrupted_runs_keep_what_has_finished(small, tmp_path):
     assert stdout == ""
     kept = load(out)
     assert [(run.arm, run.seed) for run in kept.runs] == [("short", 1)]
-    assert kept.missing == (("long", 1),)
+    assert [(lost.cell.arm, lost.seed) for lost in kept.missing] == [("long", 1)]
     assert not (out / "long").exists() or list((out / "long").iterdir()) == []
 
 

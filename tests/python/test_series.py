@@ -12,8 +12,8 @@ from aqmlab.series import run_series
 @pytest.mark.parametrize("bins", [600, 40, 7])
 def test_thinning_keeps_the_amount_of_data(experiment, bins):
     run = experiment.runs[0]
-    (series,) = run_series(experiment, [run], "bottleneck", bins)
-    ((sampled, samples),) = experiment.rows(
+    (series,) = run_series(experiment.tables, [run], "bottleneck", bins)
+    ((sampled, samples),) = experiment.tables.rows(
         "queues", "sum(departures_bytes)::BIGINT, count(*)", "WHERE queue = 'bottleneck' AND t_ns > 0", [run]
     )
     assert len(series.queue.t_s) <= bins
@@ -26,7 +26,7 @@ def test_thinning_keeps_the_amount_of_data(experiment, bins):
 
 def test_series_hold_laws_and_windows_where_there_are_any(experiment):
     firsts = [experiment.runs_of(arm)[0] for arm in experiment.arms]
-    droptail, red = run_series(experiment, firsts, "bottleneck")
+    droptail, red = run_series(experiment.tables, firsts, "bottleneck")
     assert "avg" not in droptail.law
     assert {"avg", "p"} <= set(red.law)
     assert set(red.cwnd) == {"ftp 0", "ftp 1", "ftp 2", "mean"}
@@ -38,7 +38,7 @@ def test_series_hold_laws_and_windows_where_there_are_any(experiment):
 def test_no_point_lies_outside_of_the_run(experiment):
     """A point is drawn at the mean time of its samples: one at the end of the run is not behind it."""
     first = experiment.runs[0]
-    (of_run,) = run_series(experiment, [first], "bottleneck")
+    (of_run,) = run_series(experiment.tables, [first], "bottleneck")
     for times, _ in [*of_run.cwnd.values(), *of_run.law.values()]:
         assert min(times) >= 0
         assert max(times) <= first.t1_ns / 1e9
@@ -48,7 +48,7 @@ def test_the_average_of_a_law_that_measures_bytes_is_drawn_in_packets(small, tmp
     queue = {"kind": "red", "limit": "30kB", "measure": "bytes", "mean_packet": "500B"}
     small |= {"arm": [{"name": "RED", "topology.queue": queue}], "runs": 1}
     recorded = aqmlab.run(small, output=tmp_path / "bytes", jobs=1)
-    (of_run,) = run_series(recorded, recorded.runs, "bottleneck")
-    ((in_bytes,),) = recorded.rows("law", "max(value)", "WHERE name = 'avg'", recorded.runs)
+    (of_run,) = run_series(recorded.tables, recorded.runs, "bottleneck")
+    ((in_bytes,),) = recorded.tables.rows("law", "max(value)", "WHERE name = 'avg'")
     assert max(of_run.law["avg"][1]) == pytest.approx(in_bytes / 500)
     assert in_bytes > 500

@@ -11,7 +11,7 @@ import pytest
 
 import aqmlab
 from aqmlab.metrics import flow_goodput
-from aqmlab.recording import load
+from aqmlab.paths import load
 from aqmlab.results import Axis, Cell, Results
 from aqmlab.soundness import doubts, examine
 from aqmlab.soundness.doubt import CellDoubt, merged
@@ -58,7 +58,7 @@ def ask(tmp_path):
                 scenario[where] = value
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         made = aqmlab.run(scenario, output=folder, jobs=2, report=False)
-        return {check.kind: check for check in examine(Results.of_experiment(made))}
+        return {check.kind: check for check in examine(made)}
 
     return asked
 
@@ -97,7 +97,7 @@ def test_the_queue_that_is_the_bottleneck_instead_is_named(tmp_path):
     ]
     scenario["traffic"][0] |= {"from": "a", "to": "c"}
     made = aqmlab.run(scenario, output=tmp_path / "narrow", report=False)
-    checks = {check.kind: check for check in examine(Results.of_experiment(made))}
+    checks = {check.kind: check for check in examine(made)}
     doubt = only(checks["bottleneck"])
     assert doubt.severity == "serious"
     assert doubt.remedy.startswith("report on `narrow` instead (busy ")
@@ -149,7 +149,7 @@ def test_the_buffer_is_asked_for_where_arms_differ_in_nothing_else(ask, tmp_path
     limits = ("4p", "40p", "80p")
     scenario["arm"] = [{"name": limit, "topology.queue.limit": limit} for limit in limits]
     made = aqmlab.run(scenario, output=tmp_path / "buffers", report=False)
-    checks = {check.kind: check for check in examine(Results.of_experiment(made))}
+    checks = {check.kind: check for check in examine(made)}
     doubt = only(checks["buffer"])
     assert (doubt.severity, [cell.arm for cell in doubt.cells]) == ("note", ["40p", "80p"])
     assert doubt.sentence.startswith("with 40p and 80p, at worst with ")
@@ -209,17 +209,18 @@ def test_without_samples_mser_says_that_it_saw_nothing(ask):
 
 def test_courses_do_not_depend_on_how_many_runs_are_read_together(whole, monkeypatch):
     """And cells that share their runs, as two settings that come to the same plan, share their course."""
-    one = Results.of_experiment(whole)
+    one = whole
     axis = Axis("a", "a", ("a",), ("1", "2"))
-    twice = {Cell((("a", label),), cell.arm): one.runs(cell) for label in axis.labels for cell in one.cells}
+    twice = {
+        Cell((("a", label),), cell.arm): one.runs_of(cell) for label in axis.labels for cell in one.cells
+    }
     results = Results(
         title="",
-        question="",
         path=whole.path,
         arms=whole.arms,
         cells=tuple(twice),
         seeds=whole.seeds,
-        runs={(cell, run.seed): run for cell, runs in twice.items() for run in runs},
+        finished={(cell, run.seed): run for cell, runs in twice.items() for run in runs},
         axes=(axis,),
     )
     together = queue_histories(results)
@@ -267,7 +268,7 @@ def damaged(whole, tmp_path):
 
 
 def checks_of(path):
-    return {check.kind: check for check in examine(Results.of_experiment(load(path)))}
+    return {check.kind: check for check in examine(load(path))}
 
 
 def test_missing_runs_are_serious(damaged):
@@ -276,7 +277,7 @@ def test_missing_runs_are_serious(damaged):
     assert doubt.severity == "serious"
     assert doubt.sentence == "with RED: 1 of 2 runs is missing, the first of seed 2 (not run)"
     assert [cell.arm for cell in doubt.cells] == ["RED"]
-    assert doubts(Results.of_experiment(load(damaged)))[0] == doubt  # the most serious first
+    assert doubts(load(damaged))[0] == doubt  # the most serious first
 
 
 def rewrite(file, expression):
@@ -348,7 +349,7 @@ def grid():
     axis = Axis("topology.rate", "rate", ("topology.rate",), ("5Mbit", "10Mbit", "20Mbit"))
     cells = tuple(Cell((("topology.rate", label),), arm) for label in axis.labels for arm in ("A", "B"))
     return Results(
-        title="", question="", path="nowhere", arms=("A", "B"), cells=cells, seeds=(1,), runs={}, axes=(axis,)
+        title="", path="nowhere", arms=("A", "B"), cells=cells, seeds=(1,), finished={}, axes=(axis,)
     )
 
 
@@ -373,7 +374,7 @@ def test_the_command_line_and_the_report_tell_the_same_doubts(small_file, aqmlab
     kinds = {doubt["kind"] for doubt in as_json["doubts"]}
     assert "seeds" in kinds
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    results = Results.of_experiment(load(tmp_path / "out"))
+    results = load(tmp_path / "out")
     for check in examine(results):
         for doubt in check.doubts:
             assert f"<b>{doubt.severity}</b>" in page
@@ -416,18 +417,19 @@ def carrying(tmp_path_factory):
     return aqmlab.run(CARRYING, output=tmp_path_factory.mktemp("carrying") / "runs", report=False)
 
 
-def carried(results, monkeypatch, more=None):
+def carried(results, more=None):
     """The check, where flows of a class got more bytes than they did: ``more`` by class."""
     measured = results.measured
 
-    def doctored(cell):
+    def doctored(cell=None):
         return tuple(
             replace(run, flows=[_with(flow, (more or {}).get(flow.class_name, 0)) for flow in run.flows])
             for run in measured(cell)
         )
 
-    monkeypatch.setattr(results, "measured", doctored)
-    (check,) = [check for check in examine(results) if check.kind == "carried"]
+    changed = replace(results)
+    object.__setattr__(changed, "measured", doctored)
+    (check,) = [check for check in examine(changed) if check.kind == "carried"]
     return check
 
 
@@ -439,40 +441,40 @@ def _with(flow, more):
 GOT = ("measured_delivered_bytes", "measured_received_bytes")
 
 
-def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying, monkeypatch):
-    results = Results.of_experiment(carrying)
+def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
+    results = carrying
     run = results.measured(results.cells[0])[0]
     got = flow_goodput(run, run.flows[0]) * run.interval_s / 8
     # The queue before hop2 was full at t0: more than hop1 carried of `steady` reached its receiver.
     assert got > run.queues["hop1", "steady"]["departures_bytes"]
-    assert carried(results, monkeypatch).doubts == ()
+    assert carried(results).doubts == ()
 
 
-def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying, monkeypatch):
+def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying):
     # `back` got what both its queues carried, 500 kB. Behind hop2-reverse it has two links of 10 ms and a
     # quarter of the 20 ms that they leave of 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on each link.
     most = round(0.025 * 4e6 / 8) + 3 * 1000
-    assert carried(Results.of_experiment(carrying), monkeypatch, {"back": most}).doubts == ()
-    doubt = only(carried(Results.of_experiment(carrying), monkeypatch, {"back": most + 1}))
+    assert carried(carrying, {"back": most}).doubts == ()
+    doubt = only(carried(carrying, {"back": most + 1}))
     assert doubt.severity == "serious"
     assert doubt.sentence == (
         "the flows that cross `hop2-reverse` got 1.031 Mbit/s, headers included, but it carried 1.000 Mbit/s"
         " of them and 0.031 Mbit/s may have been on the way before (seed 1)"
     )
-    doubt = only(carried(Results.of_experiment(carrying), monkeypatch, {"back": 500_000}))
+    doubt = only(carried(carrying, {"back": 500_000}))
     assert "got 2.000 Mbit/s" in doubt.sentence
 
 
-def test_a_segment_comes_with_its_header(monkeypatch, whole):
-    results = Results.of_experiment(whole)
+def test_a_segment_comes_with_its_header(whole):
+    results = whole
     run = results.measured(results.cells[0])[0]
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
     # All that it carried as payload alone is too much: with headers it is 2.7 % more, and the way is short.
     every = int((departed - payload) / len(run.flows)) + 1
-    assert carried(results, monkeypatch).doubts == ()
-    assert carried(Results.of_experiment(whole), monkeypatch, {"ftp": every}).doubts != ()
+    assert carried(results).doubts == ()
+    assert carried(whole, {"ftp": every}).doubts != ()
 
 
 def test_the_sizes_of_a_schedule_are_in_its_file(tmp_path):
@@ -482,4 +484,4 @@ def test_the_sizes_of_a_schedule_are_in_its_file(tmp_path):
         'duration = "3s"\n[topology]\nkind = "dumbbell"\nrate = "5Mbit"\ndelay = "10ms"\n'
         '[[traffic]]\nname = "list"\nkind = "schedule"\nfile = "list.csv"\naccess_at = "sender"\n'
     )
-    assert examine(Results.of_experiment(aqmlab.run(file, output=tmp_path / "run")))
+    assert examine(aqmlab.run(file, output=tmp_path / "run"))

@@ -12,7 +12,6 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.metrics import measure
 from aqmlab.metrics.scaling import variance_time
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +115,7 @@ def ours(kind, times, tmp_path):
         "record": {"queues": "0s", "flows": "0s"},
     }
     experiment = aqmlab.run(scenario, output=tmp_path / f"{kind}-{times[1]}", report=False)
-    return np.array([flow.measured_sent_bytes / 200 for flow in measure(experiment)[0].flows])
+    return np.array([flow.measured_sent_bytes / 200 for flow in experiment.measured()[0].flows])
 
 
 @pytest.mark.slow

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from aqmlab.answers import answer
-from aqmlab.metrics import measure
 from aqmlab.plots.kinds import series
 from aqmlab.recording import Run
 from aqmlab.reports.render import render
 from aqmlab.series import run_series
 from browser import ask, browse, data_of, needs_chromium
 from live_worlds import live_object
+from manifests import with_runs
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +23,17 @@ def stalled(experiment):
         live = live_object(faithful=run.arm != experiment.arms[0])
         return Run(run.path, replace(run.manifest, host="live", live=live))
 
-    return replace(experiment, runs=tuple(map(as_live, experiment.runs)))
+    return with_runs(experiment, map(as_live, experiment.runs))
 
 
 def test_stalls_come_with_the_series_of_a_run(stalled, experiment):
     firsts = [stalled.runs_of(arm)[0] for arm in stalled.arms]
-    assert [of_run.stalls for of_run in run_series(stalled, firsts, "bottleneck")] == [((1.5, 1.512),), ()]
+    assert [of_run.stalls for of_run in run_series(stalled.tables, firsts, "bottleneck")] == [
+        ((1.5, 1.512),),
+        (),
+    ]
     simulated = [experiment.runs_of(arm)[0] for arm in experiment.arms]
-    assert [of_run.stalls for of_run in run_series(experiment, simulated, "bottleneck")] == [(), ()]
+    assert [of_run.stalls for of_run in run_series(experiment.tables, simulated, "bottleneck")] == [(), ()]
     of_runs = [
         [run["stalls"] for run in data_of(render(of))["courses"]["runs"]] for of in (stalled, experiment)
     ]
@@ -39,8 +41,7 @@ def test_stalls_come_with_the_series_of_a_run(stalled, experiment):
 
 
 def test_the_figure_shades_them_in_the_column_of_their_arm(stalled):
-    runs = measure(stalled)
-    figure = series(stalled, runs, answer(stalled))
+    figure = series(stalled, "bottleneck")
     first, second = figure.axes[0], figure.axes[1]
     said = "stall: the router stood still"
     (stripe,) = [patch for patch in first.patches if patch.get_label() == said]

@@ -28,10 +28,10 @@ import importlib, sys, time
 from pathlib import Path
 import aqmlab.sweeps.sweep
 from aqmlab.cli import main
-from aqmlab.recording import Experiment
+from aqmlab.recording import Tables
 
 def query(results):
-    Experiment(Path(), "", "", (), (), results.runs(results.cells[0])).select("flows", {slow!r})
+    Tables(results.runs_of(results.cells[0])).select("flows", {slow!r})
 
 def slow(*given, **_):
     sys.stdout.write("now\\n")

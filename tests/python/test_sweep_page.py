@@ -190,7 +190,7 @@ def test_every_figure_is_kept_as_csv(page, grid, name, tmp_path):
         rows = list(csv.DictReader(lines))
     assert {row["topology.rate"] for row in rows} == set(RATES)
     if name == "trade-off":
-        assert len(rows) == sum(len(grid.runs(cell)) for cell in grid.cells)
+        assert len(rows) == sum(len(grid.runs_of(cell)) for cell in grid.cells)
     if name == "panels":
         assert len(rows) == len(grid.cells)
         for row in rows:

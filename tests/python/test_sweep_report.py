@@ -13,7 +13,6 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.answers import answer
 from aqmlab.reports import write_report
-from aqmlab.results import Results
 from browser import data_of
 from sweeping import tiny
 from synthetic_sweep import DELAY, RATES, synthetic
@@ -92,7 +91,7 @@ def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
     from dataclasses import replace
 
     made = claim("M9", "goodput_bps{arm=DropTail} > 1bit", text="Something gets through.")
-    claimed = replace(experiment, details=dict(experiment.details) | {"claims": [made]})
+    claimed = replace(experiment, claims=[made])
     page = aqmlab.reports.write_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
     assert "<b>M9</b> Something gets through." in page
     assert "1 firm claim: 1 is undecided." in page
@@ -107,7 +106,7 @@ def test_checks_are_shown_with_what_they_found(grid_report):
 
 
 def test_an_experiment_without_a_sweep_has_the_page_without_axes(experiment, tmp_path):
-    file = write_report(Results.of_experiment(experiment), tmp_path / "plain.html")
+    file = write_report(experiment, tmp_path / "plain.html")
     data = data_of(file.read_text(encoding="utf-8"))
     assert data["axes"] == []
     assert [cell["at"] for cell in data["cells"]] == [[], []]
@@ -152,7 +151,7 @@ def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):
     ended = aqmlab_cli("report", path, "--metric", "jain_index", "--json")
     content = json.loads(ended.stdout)
     assert [metric["name"] for metric in content["metrics"]] == ["jain_index"]
-    results = aqmlab.load_results(path)
+    results = aqmlab.load(path)
     for entry, cell in zip(content["cells"], results.cells, strict=True):
         assert (entry["settings"], entry["arm"]) == (dict(cell.settings), cell.arm)
         by_seed = results.values("jain_index", cell)
@@ -169,7 +168,7 @@ def test_a_sweep_names_runs_whose_courses_cannot_be_read(tmp_path):
     swept = {"topology.rate": ["2Mbit", "4Mbit"]}
     sweep = aqmlab.sweep(tiny(runs=2, sweep=swept, claim=[]), store=tmp_path / "store")
     results = sweep.wait()
-    file = results.runs(results.cells[1])[0].path / "flow_series.parquet"
+    file = results.runs_of(results.cells[1])[0].path / "flow_series.parquet"
     file.write_bytes(b"PAR1")
     page = html.unescape(aqmlab.report(results.path).read_text(encoding="utf-8"))
     assert [run["cell"] for run in data_of(page)["courses"]["runs"]] == [0, 2, 3]

@@ -19,8 +19,8 @@ import pytest
 import aqmlab
 from aqmlab import _core
 from aqmlab.answers import HEADLINE
-from aqmlab.metrics import all_metrics, measure
-from aqmlab.paths import load_results
+from aqmlab.metrics import all_metrics
+from aqmlab.paths import load
 from aqmlab.results import Cell
 from aqmlab.sweeps import worker
 from aqmlab.sweeps.cases import Cases, Shard
@@ -59,15 +59,15 @@ def test_every_run_is_done_once_and_named_by_its_digest(swept, store_of):
 
 
 def test_results_are_by_cell_in_the_order_of_the_scenario(swept):
-    results = load_results(swept.path)
+    results = load(swept.path)
     assert [axis.short for axis in results.axes] == ["rate", "count"]
     assert [(*(label for _, label in cell.settings), cell.arm) for cell in results.cells] == [
         (rate, count, arm) for rate in ("2Mbit", "4Mbit") for count in "24" for arm in ("DropTail", "RED")
     ]
     assert (results.seeds, results.missing, results.question) == ((1, 2, 3), (), "Which queue?")
     (cell,) = results.select("RED", {"rate": "4Mbit", "count": "2"})
-    assert [run.seed for run in results.runs(cell)] == [1, 2, 3]
-    assert {run.plan.links[0].rate_bps for run in results.runs(cell)} == {4_000_000}
+    assert [run.seed for run in results.runs_of(cell)] == [1, 2, 3]
+    assert {run.plan.links[0].rate_bps for run in results.runs_of(cell)} == {4_000_000}
 
 
 def test_a_cell_has_the_same_values_as_an_experiment_of_its_own(swept, tmp_path):
@@ -107,10 +107,10 @@ def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, exper
         def arrays(self, *_):
             raise AssertionError("samples are read")
 
-    for run in measure(experiment):
+    for run in experiment.measured():
         for metric in all_metrics():
             if not metric.from_samples:
-                metric.compute(replace(run, experiment=Unread()), "bottleneck", "*")
+                metric.compute(replace(run, tables=Unread()), "bottleneck", "*")
     columns = (swept.path / "results.csv").read_text().splitlines()[0].split(",")
     assert set(HEADLINE) < set(columns)
     assert "hurst" not in columns
@@ -245,7 +245,7 @@ def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     assert {missing.cell.arm for missing in results.missing} == {"RED"}
     assert all("has come to its limit of 5 rows" in missing.reason for missing in results.missing)
     assert len((sweep.path / "results.csv").read_text().splitlines()) == 13
-    assert load_results(sweep.path).missing == results.missing
+    assert load(sweep.path).missing == results.missing
     before = tables(sweep.path)
     with pytest.raises(aqmlab.RunError, match="12 of 12 runs failed"):
         aqmlab.sweep(failing(), report=False, store=tmp_path / "store", jobs=1).wait()

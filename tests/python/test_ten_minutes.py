@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.metrics import measure
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "laws.toml"
 BLUES = ["BLUE", "BLUE, a quarter of the buffer"]
@@ -45,7 +44,7 @@ def test_rem_stands_above_its_target_by_what_the_link_does_not_send(laws, answer
     # In a steady state the price stays: alpha (b - b*) + x - c = 0 on the average, packets a period. A queue
     # that empties now and then leaves capacity unused, x < c, so b is above b*.
     alpha, target, period_s, capacity_pps = 0.1, 20, 0.002, 15e6 / (8 * 500)
-    for run in measure(laws):
+    for run in laws.measured():
         if run.run.arm != "REM published":
             continue
         totals = run.queues["bottleneck", "*"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find, measure
+from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find
 from aqmlab.metrics.thresholds import thresholds
 from aqmlab.plan import Plan
 
@@ -107,14 +107,14 @@ def test_without_thresholds_or_samples_nothing_is_defined(experiment):
         "average_longest_stay_s",
         "average_converged_s",
     )
-    droptail = next(run for run in measure(experiment) if run.run.arm == "DropTail")
+    droptail = next(run for run in experiment.measured() if run.run.arm == "DropTail")
     assert [value(name, droptail) for name in names] == [None] * 4
     assert value("backlog_below_min_th_percent", droptail) is None
     assert [value(name, scripted([])) for name in names] == [None] * 4
 
 
 def test_a_recorded_average_is_where_the_law_had_it(experiment):
-    red = next(run for run in measure(experiment) if run.run.arm != "DropTail")
+    red = next(run for run in experiment.measured() if run.run.arm != "DropTail")
     of_law, samples = thresholds(red, "bottleneck"), red.samples("law", "avg", "bottleneck")
     measured = samples.values[samples.t_s > 1]
     assert value("average_mean_packets", red) == pytest.approx(measured.mean())
@@ -123,7 +123,7 @@ def test_a_recorded_average_is_where_the_law_had_it(experiment):
 
 
 def test_the_drop_rate_is_of_the_wire(experiment):
-    run = measure(experiment)[0]
+    run = experiment.measured()[0]
     metric = find("drop_rate_bps")
     classes = [metric.compute(run, "bottleneck", name) for name in ("ftp", "cbr")]
     assert metric.compute(run, "bottleneck", "*") == pytest.approx(sum(classes))

@@ -13,7 +13,6 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.metrics import measure
 from aqmlab.plots.cumulative import Field, field_of
 from aqmlab.plots.draw import draw
 from aqmlab.plots.ladder import caption
@@ -104,21 +103,23 @@ def test_packets_lost_on_the_first_link_are_lost():
 
 def test_journeys_of_a_run_are_its_packets(scene):
     for run in scene.runs:
-        (counts,) = scene.rows(
+        (counts,) = scene.tables.rows(
             "packets",
             "count(*) FILTER (event = 'send'), count(*) FILTER (event = 'arrive'),"
             " count(*) FILTER (event IN ('drop', 'lose')), count(*) FILTER (event = 'mark')",
             "",
             [run],
         )
-        followed = [p for flow in flow_names(scene, run, "packets") for p in journeys(scene, run, flow)]
+        followed = [
+            p for flow in flow_names(scene.tables, run, "packets") for p in journeys(scene.tables, run, flow)
+        ]
         arrived = [p for p in followed if p.arrived_ns is not None]
         lost = [p for p in followed if p.lost_ns is not None]
         assert (len(followed), len(arrived), len(lost)) == counts[:3]
         assert sum(len(p.marked_ns) for p in followed) == counts[3]
         # The least time on the way: 60 ms there and back.
         assert min(p.arrived_ns - p.sent_ns for p in arrived) >= 10e6
-        retransmitted = scene.rows(
+        retransmitted = scene.tables.rows(
             "flows", "sum(retransmitted_segments)::BIGINT", "WHERE class != 'old' OR index = 1", [run]
         )
         data = [p for p in followed if p.toward == "receiver" and p.flags != ""]
@@ -127,9 +128,9 @@ def test_journeys_of_a_run_are_its_packets(scene):
 
 def test_a_trace_has_the_reactions_that_the_flow_counted(scene):
     run = scene.runs[0]
-    for name in flow_names(scene, run, "trace"):
-        of_flow = trace(scene, run, name)
-        (counted,) = scene.rows(
+    for name in flow_names(scene.tables, run, "trace"):
+        of_flow = trace(scene.tables, run, name)
+        (counted,) = scene.tables.rows(
             "flows", "timeouts, fast_retransmits, ecn_reductions", f"WHERE flow = {name.flow}", [run]
         )
         assert tuple(len(of_flow.at(event)) for event in REACTIONS) == counted
@@ -172,7 +173,7 @@ def test_the_width_of_the_field_is_that_between_first_and_last(scene):
     first, second = FlowName(0, "a", 0), FlowName(1, "a", 1)
     field = Field(np.arange(3.0), {first: np.array([0.0, 10.0, 20.0]), second: np.array([0.0, 4.0, 30.0])})
     assert field.width_bytes.tolist() == [0, 6, 10]
-    of_run = field_of(measure(scene)[0], View())
+    of_run = field_of(scene.measured()[0], View())
     assert [str(name) for name in of_run.acked_bytes] == ["ftp 0", "ftp 1", "old 0", "old 1"]
     ends = [values[-1] for values in of_run.acked_bytes.values()]
     assert of_run.width_bytes[-1] == max(ends) - min(ends) > 0
@@ -208,7 +209,7 @@ def test_a_time_axis_is_that_of_what_was_recorded(tmp_path):
         SCENE | {"record": {"packets": packets}}, output=tmp_path / "part", report=False, arms=["one"]
     )
     view = View(flows=["ftp 0"])
-    figure = time_sequence(scene, [], aqmlab.answer(scene), view)
+    figure = time_sequence(scene, view, "bottleneck")
     begin, end = figure.axes[0].get_xlim()
     assert 4 <= begin < 4.5 < end <= 5
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Measured, Metric, Parameter, Window, all_metrics, find, measure
+from aqmlab.metrics import Measured, Metric, Parameter, Window, all_metrics, find
 
 
 def backlog_above(run: Measured, queue: str, _class: str, window: Window, *, level: float | None) -> float:
@@ -21,7 +21,7 @@ METRIC = Metric(
 
 @pytest.fixture(scope="module")
 def run(experiment):
-    return measure(experiment)[0]
+    return experiment.measured()[0]
 
 
 def test_without_a_window_it_is_the_measured_interval(run):

@@ -46,8 +46,7 @@ class Names:
     @staticmethod
     def of_results(results: Results) -> Names:
         """Those of a sweep or an experiment; queues and classes are those of the plans of its runs."""
-        plans = {run.manifest.plan_digest: run.plan for cell in results.cells for run in results.runs(cell)}
-        return Names.of_plans(results.arms, results.axes, plans.values())
+        return Names.of_plans(results.arms, results.axes, results.plans)
 
     @staticmethod
     def of_plans(arms: Iterable[str], axes: Iterable[Axis], plans: Iterable[Plan]) -> Names:

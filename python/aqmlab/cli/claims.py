@@ -13,7 +13,7 @@ from aqmlab.cli.options import AsJson
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
-    from aqmlab.recording import Experiment
+    from aqmlab.results import Results
 
 _STYLES = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 _WIDTH = max(map(len, _STYLES)) + 2
@@ -35,9 +35,9 @@ def claims(
     Exits with 1 if a firm claim fails.
     """
     from aqmlab.claims import read_claims, score, to_json
-    from aqmlab.paths import load_results
+    from aqmlab.paths import load
 
-    results = load_results(path).sound()
+    results = load(path).sound()
     scored = score(results, None if file is None else read_claims(file))
     if as_json:
         tell_json(to_json(scored))
@@ -47,15 +47,14 @@ def claims(
     end_with(scored)
 
 
-def scored_claims(experiment: Experiment) -> tuple[Scored, ...]:
+def scored_claims(results: Results) -> tuple[Scored, ...]:
     """Score the claims of a scenario that has run, and leave ``claims.json`` in its directory."""
-    if not experiment.details.get("claims"):
+    if not results.claims:
         return ()  # and nothing of what scores them is imported
     from aqmlab.claims import score, write_claims
-    from aqmlab.results import Results
 
-    scored = score(Results.of_experiment(experiment))
-    write_claims(scored, experiment.path)
+    scored = score(results)
+    write_claims(scored, results.path)
     return scored
 
 

@@ -61,8 +61,7 @@ def report_answer(
     from aqmlab.answers import answer
     from aqmlab.errors import UsageError
     from aqmlab.metrics import EVERY_CLASS
-    from aqmlab.paths import is_sweep, load_results
-    from aqmlab.recording import load
+    from aqmlab.paths import is_sweep, load
     from aqmlab.reports import write_report
 
     swept = is_sweep(path)
@@ -73,17 +72,17 @@ def report_answer(
         raise UsageError(
             f"the report of a sweep is of all classes and queues; leave out `{parts[0]}`, or `-o`"
         )
-    results = load_results(path)
+    results = load(path)
     if swept or by:
         results = results.sound()
     if swept and not (as_json or metrics or by):
         metrics = results.metrics or SHORT
     found = answer(results, metrics, queue=queue, class_name=class_name, by=by)
+    file = None
     if not swept:
-        of_queue = None if by else queue
-        file: Path | None = write_report(load(path), output, queue=of_queue, class_name=class_name)
-    else:
-        file = None if parts and not by else write_report(results, output)
+        file = write_report(results, output, queue=None if by else queue, class_name=class_name)
+    elif by or not parts:
+        file = write_report(results, output)
     tell_answer(found, as_json=as_json)
     return file, results
 
@@ -132,9 +131,9 @@ def _conclusion(found: Answer) -> str:
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
 
-    runs = [run for cell in found.results.cells for run in found.results.runs(cell)]
     asked = {metric.name for metric in found.metrics} >= _SENTENCE_NEEDS
-    return in_words(found) if asked and all(verdict.faithful for verdict in verdicts(runs)) else ""
+    faithful = all(verdict.faithful for verdict in verdicts(found.results.runs))
+    return in_words(found) if asked and faithful else ""
 
 
 def print_grid(console: Console, table: Grid) -> None:

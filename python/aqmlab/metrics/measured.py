@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from aqmlab.recording import Experiment, Run
+    from aqmlab.recording import Run, Tables
 
 REASONS = ("early", "forced", "overflow", "injected")
 EVERY_CLASS = "*"
@@ -219,7 +218,7 @@ class Measured:
         In the order of their numbers.
     responsive
         Names of the classes whose flows react to congestion.
-    experiment
+    tables
         Where its samples are read; ``None`` if there are none.
     left_out
         Names of the classes whose flows are not looked at.
@@ -231,7 +230,7 @@ class Measured:
     queues: Mapping[tuple[str, str], QueueTotals]
     flows: Sequence[FlowTotals]
     responsive: frozenset[str] = field(default_factory=frozenset)
-    experiment: Experiment | None = field(default=None, repr=False)
+    tables: Tables | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
     requests: Sequence[RequestTotals] = ()
 
@@ -299,10 +298,10 @@ class Measured:
         """
         import numpy as np
 
-        if self.experiment is None:
+        if self.tables is None:
             return Samples(np.zeros(0), np.zeros(0))
         column, chosen = ("value", f" AND name = '{name}'") if table == "law" else (name, "")
-        found = self.experiment.arrays(
+        found = self.tables.arrays(
             table,
             f"t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
             f"WHERE queue = {_quoted(queue)}{chosen} AND t_ns > 0 ORDER BY t_ns",
@@ -321,10 +320,10 @@ class Measured:
         """
         import numpy as np
 
-        if self.experiment is None:
+        if self.tables is None:
             return {}
         sampled = "coalesce(received_bytes, delivered_bytes)" if column == "received_bytes" else column
-        found = self.experiment.arrays(
+        found = self.tables.arrays(
             "flow_series",
             f"flow, t_ns / 1e9 AS t_s, {sampled}::DOUBLE AS value",
             "ORDER BY flow, t_ns",
@@ -344,9 +343,9 @@ class Measured:
         """
         import numpy as np
 
-        if self.experiment is None or not _records(self.run, queue, {"drop", "mark"}, self.window):
+        if self.tables is None or not _records(self.run, queue, {"drop", "mark"}, self.window):
             return None
-        found = self.experiment.arrays(
+        found = self.tables.arrays(
             "packets",
             "t_ns / 1e9 AS t_s, flow",
             f"WHERE place = {_quoted(queue)} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
@@ -362,9 +361,9 @@ class Measured:
         """
         import numpy as np
 
-        if self.experiment is None or not _records(self.run, queue, {"enqueue", "drop", "mark"}, window):
+        if self.tables is None or not _records(self.run, queue, {"enqueue", "drop", "mark"}, window):
             return None
-        found = self.experiment.arrays(
+        found = self.tables.arrays(
             "packets",
             "CASE event WHEN 'enqueue' THEN 0 WHEN 'mark' THEN 1 ELSE 2 END::INTEGER AS fate",
             f"WHERE place = {_quoted(queue)} AND event IN ('enqueue', 'drop', 'mark')"
@@ -404,12 +403,11 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
     return whole and events <= chosen.events
 
 
-@lru_cache(maxsize=4)
-def measure(experiment: Experiment) -> tuple[Measured, ...]:
-    """Read what metrics need of all finished runs, in the order of ``experiment.runs``."""
-    histograms = _histograms(experiment)
-    queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in experiment.runs]
-    names, rows = _summary(experiment)
+def measure(tables: Tables) -> tuple[Measured, ...]:
+    """Read what metrics need of some runs, in their order."""
+    histograms = _histograms(tables)
+    queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
+    names, rows = _summary(tables)
     for row in rows:
         index, queue, class_name = int(row[0]), str(row[1]), str(row[2])
         counts = {
@@ -422,20 +420,20 @@ def measure(experiment: Experiment) -> tuple[Measured, ...]:
             histograms.get((index, queue, class_name, "sojourn_ns"), EMPTY_HISTOGRAM),
             histograms.get((index, queue, class_name, "backlog_packets"), EMPTY_HISTOGRAM),
         )
-    flows: list[list[Sequence[Any]]] = [[] for _ in experiment.runs]
-    for index, *values in experiment.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
+    flows: list[list[Sequence[Any]]] = [[] for _ in tables.runs]
+    for index, *values in tables.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(values)
-    requests = _requests(experiment)
+    requests = _requests(tables)
     return tuple(
         Measured(
             run,
             queues[i],
             Flows(flows[i]),
             run.plan.responsive,
-            experiment,
+            tables,
             requests=requests.get(run.path, ()),
         )
-        for i, run in enumerate(experiment.runs)
+        for i, run in enumerate(tables.runs)
     )
 
 
@@ -452,16 +450,16 @@ _TOTALS = (
 )
 
 
-def _summary(experiment: Experiment) -> tuple[list[str], list[Any]]:
+def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
     counts = ["arrivals", "ect_arrivals", "departures"]
     counts += [f"{fate}_{reason}" for fate in ("dropped", "marked") for reason in REASONS]
     names = [f"{count}_{unit}" for count in counts for unit in ("packets", "bytes")] + list(_TOTALS)
-    return names, experiment.rows("summary", f"run, queue, class, {', '.join(names)}")
+    return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 
-def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histogram]:
+def _histograms(tables: Tables) -> dict[tuple[int, str, str, str], Histogram]:
     columns = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
-    rows = experiment.rows(
+    rows = tables.rows(
         "histograms", f"run, queue, class, kind, {columns}", "GROUP BY run, queue, class, kind"
     )
     return {
@@ -470,22 +468,22 @@ def _histograms(experiment: Experiment) -> dict[tuple[int, str, str, str], Histo
     }
 
 
-def _requests(experiment: Experiment) -> dict[Path, list[RequestTotals]]:
+def _requests(tables: Tables) -> dict[Path, list[RequestTotals]]:
     """By the paths of the runs that have requests."""
-    runs = [run for run in experiment.runs if "request_summary" in run.manifest.tables]
+    runs = [run for run in tables.runs if "request_summary" in run.manifest.tables]
     if not runs:
         return {}
     bins = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
     by = "run, class, response_low_bytes, kind"
     histograms = {
         tuple(key): Histogram(tuple(low), tuple(high), tuple(weight))
-        for *key, low, high, weight in experiment.rows(
+        for *key, low, high, weight in tables.rows(
             "request_histograms", f"{by}, {bins}", f"GROUP BY {by}", runs
         )
     }
     found: dict[Path, list[RequestTotals]] = {}
     columns = "response_low_bytes, response_high_bytes, completed, failed, censored"
-    for index, class_name, low, *counts in experiment.rows(
+    for index, class_name, low, *counts in tables.rows(
         "request_summary", f"run, class, {columns}", "ORDER BY run, class, response_low_bytes", runs
     ):
         kinds = ("response_time_ns", "waited_ns")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.loading import of_runs
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
 from aqmlab.results import Cell, Results, axis_named
 from aqmlab.stats import estimate
 
@@ -125,13 +126,13 @@ def _rows(figure: PaperFigure, lines: Sequence[SweepLine]) -> list[tuple[Any, ..
     return rows
 
 
-def one_of_each(figure: PaperFigure, results: Results, title: str) -> Experiment:
+def one_of_each(figure: PaperFigure, results: Results, title: str) -> Results:
     """One run of each arm, under the arm's name, as plots of single runs take it."""
     arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
     where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
     runs = tuple(_run(figure, results, arm, where) for arm in arms)
     seeds = tuple(sorted({run.seed for run in runs}))
-    return Experiment(results.path, title, "", tuple(arms), seeds, runs)
+    return of_runs(runs, arms=arms, seeds=seeds, path=results.path, title=title)
 
 
 def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, str]) -> Run:
@@ -141,7 +142,7 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
             f"figure {figure.name}: `where` leaves {len(cells)} cells of `{arm}`; let it name one label of"
             f" each of {', '.join(axis.short for axis in results.axes)}"
         )
-    runs = results.runs(cells[0])
+    runs = results.runs_of(cells[0])
     wanted = figure.content.get("seed")
     for run in runs:
         if wanted is None or run.seed == int(wanted):
@@ -149,10 +150,8 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
     raise UsageError(f"figure {figure.name}: `{arm}` has no finished run with seed {wanted or 'any'}")
 
 
-def _cumulative_figure(experiment: Experiment) -> Figure:
-    from aqmlab.metrics import measure
+def _cumulative_figure(experiment: Results) -> Figure:
     from aqmlab.plots.cumulative import cumulative_ack
     from aqmlab.plots.view import EVERYTHING
 
-    measured = measure(experiment)
-    return cumulative_ack(experiment, measured, None, EVERYTHING)  # type: ignore[arg-type] # it asks no table
+    return cumulative_ack(experiment, EVERYTHING, "")

@@ -12,8 +12,8 @@ from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment
 from aqmlab.reports.looks import PALETTE
+from aqmlab.results import Results
 from aqmlab.series import MOST_BINS, Floats, RunSeries, run_series
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _seconds(figure: PaperFigure, key: str) -> float | None:
     return found[0]
 
 
-def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
+def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
     """Draw the runs of an experiment side by side.
 
     Raises
@@ -129,7 +129,7 @@ def over_time(experiment: Experiment, queue: str, what: Shown) -> Figure:
     begin, end = view.limits(0.0, end_s)
     # As many points in what is shown as a whole run would have.
     bins = ceil(MOST_BINS * end_s / (end - begin))
-    columns = run_series(experiment, experiment.runs, queue, bins)
+    columns = run_series(experiment.tables, experiment.runs, queue, bins)
     size = (max(COLUMN, _LEAST * len(columns)), _MARGINS + _ROW * len(rows))
     drawn = new_figure(*size, len(rows))
     axes = drawn.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)

@@ -7,7 +7,7 @@ groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,13 @@ from aqmlab.metrics import Measured
 from aqmlab.plots.appearance import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
+from aqmlab.results import Results
 from aqmlab.traces import FlowName, chosen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,18 +78,18 @@ def field_of(run: Measured, view: View) -> Field:
     return Field(t_s, lines)
 
 
-def fields_of(experiment: Experiment, runs: Sequence[Measured], view: View) -> list[tuple[Run, Field]]:
+def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
     """The field of the first run of each arm."""
-    of_run = {run.run.path: run for run in runs}
-    return [(run, field_of(of_run[run.path], view)) for run in view.runs(experiment)]
+    of_run = {run.run.path: run for run in results.measured()}
+    return [(run, field_of(of_run[run.path], view)) for run in view.runs(results)]
 
 
-def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
+def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
     """Acknowledged bytes of each flow over time, and below the width of the field; a column an arm."""
-    columns = fields_of(experiment, runs, view)
+    columns = fields_of(results, view)
     first = columns[0][0]
     figure, axes = panels(
-        f"{experiment.title}: cumulative ACKs, seed {first.seed}",
+        f"{results.title}: cumulative ACKs, seed {first.seed}",
         [run.arm for run, _ in columns],
         ["acknowledged", "width"],
         "[MB]",
@@ -115,12 +115,10 @@ def cumulative_ack(experiment: Experiment, runs: Sequence[Measured], _results: A
     return figure
 
 
-def cumulative_rows(
-    experiment: Experiment, runs: Sequence[Measured], _results: Answer, view: View
-) -> Iterator[tuple[Any, ...]]:
+def cumulative_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers: a row a flow and time, and one called ``width`` a time."""
     yield ("arm", "flow", "t_s", "acked_bytes")
-    for run, field in fields_of(experiment, runs, view):
+    for run, field in fields_of(results, view):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)
         lines: list[tuple[object, Floats]] = [*field.acked_bytes.items(), ("width", field.width_bytes)]
         for name, values in lines:

@@ -7,13 +7,11 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from aqmlab.answers import Answer, answer
 from aqmlab.errors import HostError, UsageError
 from aqmlab.figures import listed
 from aqmlab.files import write_whole
-from aqmlab.metrics import Measured, measure
 from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
@@ -21,72 +19,25 @@ from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
+from aqmlab.plots.sweep_kinds import SWEEP_KINDS
 from aqmlab.plots.variance_time import variance_time
-from aqmlab.plots.view import EVERYTHING, View
-from aqmlab.recording import Experiment
+from aqmlab.plots.view import EVERYTHING, FigureKind, View
 from aqmlab.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.plots.sweep_kinds import SweepKind
 
-Draw = Callable[[Experiment, Sequence[Measured], Answer, View], "Figure"]
-Rows = Callable[[Experiment, Sequence[Measured], Answer, View], Iterator[tuple[Any, ...]]]
-
-
-class FigureKind(NamedTuple):
-    """A kind of figure: how it is drawn, and its numbers, the names of the columns first."""
-
-    draw: Draw
-    rows: Rows | None = None
-
-
-def _whole(figure: Callable[[Experiment, Sequence[Measured], Answer], Figure]) -> FigureKind:
+def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
     """A figure of the whole experiment, which refuses a choice of flows, arms or times."""
 
-    def draw(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Figure:
+    def draw(results: Results, view: View, queue: str) -> Figure:
         if given := view.chosen():
             kind = figure.__name__.replace("_", "-")
             raise UsageError(f"`{kind}` shows the whole experiment; leave out {listed(given)}")
-        return figure(experiment, runs, results)
+        return figure(results, queue)
 
     return FigureKind(draw)
-
-
-def _compared(kind: str) -> FigureKind:
-    """A figure of many runs, which an experiment has too: a case with several arms and seeds."""
-
-    def figure(experiment: Experiment, _runs: Sequence[Measured], results: Answer, view: View) -> Figure:
-        return sweep_kind(kind).draw(Results.of_experiment(experiment), view, results.queue)
-
-    def rows(
-        experiment: Experiment, _runs: Sequence[Measured], results: Answer, view: View
-    ) -> Iterator[tuple[Any, ...]]:
-        found = sweep_kind(kind).rows
-        return iter(()) if found is None else found(Results.of_experiment(experiment), view, results.queue)
-
-    return FigureKind(figure, rows)
-
-
-def sweep_kind(kind: str) -> SweepKind:
-    """The kind of figure of a sweep of a name.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
-    from aqmlab.plots.sweep_kinds import SWEEP_KINDS
-
-    if kind in SWEEP_KINDS:
-        return SWEEP_KINDS[kind]
-    known = ", ".join(f"`{name}`" for name in SWEEP_KINDS)
-    if kind in KINDS:
-        raise UsageError(
-            f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
-        )
-    raise UsageError(f"there is no figure `{kind}` of a sweep; there are {known}")
 
 
 KINDS: dict[str, FigureKind] = {
@@ -100,8 +51,7 @@ KINDS: dict[str, FigureKind] = {
     "time-sequence": FigureKind(time_sequence, sequence_rows),
     "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
     "ladder": FigureKind(ladder, ladder_rows),
-    "box": _compared("box"),
-    "bar": _compared("bar"),
+    **{kind: SWEEP_KINDS[kind] for kind in ("box", "bar")},
 }
 """What can be drawn of an experiment, by the name that the command line takes."""
 
@@ -109,7 +59,7 @@ _FORMATS = (".pdf", ".svg", ".png")
 
 
 def draw(  # noqa: PLR0913 (keyword arguments)
-    experiment: Experiment,
+    results: Results,
     kind: str,
     output: Path | str | None = None,
     *,
@@ -122,34 +72,26 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     UsageError
-        For an unknown kind, file format or queue.
+        For an unknown kind, file format, queue, arm, axis or metric.
     RecordingError
         If a recording cannot be read.
     HostError
         If the file cannot be written.
     """
-    found = known_kind(kind)
+    found = kind_of(results, kind)
     look.check()
-    file = Path(output) if output is not None else experiment.path / "figures" / f"{kind}.pdf"
-    rows = found.rows
-    check_format(file, (".csv",) if rows else ())
-    runs = measure(experiment)
-    results = answer(experiment, queue=queue)
-    if rows and file.suffix.lower() == ".csv":
-        write_csv(file, rows(experiment, runs, results, view))
+    file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
+    check_format(file, (".csv",) if found.rows else ())
+    where = queue if results.axes else results.place(queue)
+    if found.rows and file.suffix.lower() == ".csv":
+        write_csv(file, found.rows(results, view, where))
     else:
-        save(
-            lambda: found.draw(experiment, runs, results, view),
-            file,
-            experiment.title,
-            experiment.version,
-            look,
-        )
+        save(lambda: found.draw(results, view, where), file, results.title, results.version, look)
     return file
 
 
 def figure_of(
-    experiment: Experiment,
+    results: Results,
     kind: str,
     *,
     queue: str | None = None,
@@ -161,73 +103,36 @@ def figure_of(
     Raises
     ------
     UsageError
-        For an unknown kind or queue, or looks that make no sense.
+        For an unknown kind, queue, arm, axis or metric, or looks that make no sense.
     RecordingError
         If a recording cannot be read.
     """
-    found = known_kind(kind)
-    runs = measure(experiment)
-    results = answer(experiment, queue=queue)
-    return made(lambda: found.draw(experiment, runs, results, view), look)
-
-
-def draw_sweep(  # noqa: PLR0913 (keyword arguments)
-    results: Results,
-    kind: str,
-    output: Path | str | None = None,
-    *,
-    queue: str | None = None,
-    view: View = EVERYTHING,
-    look: Appearance = AS_MADE,
-) -> Path:
-    """Draw one figure of a sweep; see :func:`aqmlab.plot`.
-
-    Raises
-    ------
-    UsageError
-        For an unknown kind, file format, queue, arm, axis or metric.
-    RecordingError
-        If a recording cannot be read.
-    HostError
-        If the file cannot be written.
-    """
-    found = sweep_kind(kind)
-    look.check()
-    file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
-    check_format(file, (".csv",) if found.rows else ())
-    if found.rows and file.suffix.lower() == ".csv":
-        write_csv(file, found.rows(results, view, queue))
-    else:
-        save(lambda: found.draw(results, view, queue), file, results.title, version_of(results), look)
-    return file
-
-
-def version_of(results: Results) -> str:
-    """Of aqmlab, as the runs have it."""
-    manifests = [run.manifest for cell in results.cells for run in results.runs(cell)]
-    return ", ".join(sorted({manifest.aqmlab_version for manifest in manifests}))
-
-
-def made(figure: Callable[[], Figure], look: Appearance) -> Figure:
-    """Draw a figure that the caller may change."""
+    found = kind_of(results, kind)
+    where = queue if results.axes else results.place(queue)
     with look.applied():
-        drawn = figure()
+        drawn = found.draw(results, view, where)
         # Ticks and their texts are made when a figure is first drawn, in the style that is set then.
         drawn.draw_without_rendering()
         return drawn
 
 
-def known_kind(kind: str) -> FigureKind:
-    """The kind of figure of a name.
+def kind_of(results: Results, kind: str) -> FigureKind:
+    """The kind of figure of a name, as these results have it: those of sweeps differ.
 
     Raises
     ------
     UsageError
         If there is none.
     """
-    if kind not in KINDS:
-        raise UsageError(f"there is no figure `{kind}`; there are {', '.join(f'`{name}`' for name in KINDS)}")
-    return KINDS[kind]
+    kinds = SWEEP_KINDS if results.axes else KINDS
+    if kind in kinds:
+        return kinds[kind]
+    known = ", ".join(f"`{name}`" for name in kinds)
+    if results.axes and kind in KINDS:
+        raise UsageError(
+            f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
+        )
+    raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; there are {known}")
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:
@@ -302,10 +207,8 @@ __all__ = [
     "STYLE",
     "check_format",
     "draw",
-    "draw_sweep",
     "figure_of",
-    "made",
+    "kind_of",
     "save",
-    "sweep_kind",
     "write_csv",
 ]

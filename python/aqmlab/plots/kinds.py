@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab.metrics import Measured
+from aqmlab.answers import answer
 from aqmlab.plots.appearance import (
     arm_color,
     arm_look,
@@ -18,10 +18,10 @@ from aqmlab.plots.appearance import (
     new_figure,
     warmup,
 )
-from aqmlab.recording import Experiment
 from aqmlab.reports.distributions import cdf_points, delay_histogram
 from aqmlab.reports.looks import MUTED, PALETTE, STALL
-from aqmlab.reports.payload import trade_off_points
+from aqmlab.reports.payload import DELAY, GOODPUT, trade_off_points
+from aqmlab.results import Results
 from aqmlab.series import RunSeries, run_series
 from aqmlab.stats.ellipse import covariance_ellipse
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 _WIDTH = 7.0
 _SINGLE = (4.9, 3.5)
@@ -41,17 +40,17 @@ _LAW: dict[str, dict[str, Any]] = {
 }
 
 
-def series(experiment: Experiment, _runs: Sequence[Measured], results: Answer) -> Figure:
+def series(results: Results, queue: str) -> Figure:
     """Backlog, average, probability and congestion windows over time; a column an arm, first seed."""
-    firsts = [experiment.runs_of(arm)[0] for arm in results.arms]
-    of_arms = run_series(experiment, firsts, results.queue)
+    firsts = [results.runs_of(arm)[0] for arm in results.finished_arms]
+    of_arms = run_series(results.tables, firsts, queue)
     figure = new_figure(max(_WIDTH, 2.2 * len(of_arms)), 5.2, 3)
     axes = figure.subplots(3, len(of_arms), sharex=True, sharey="row", squeeze=False)
     for column, of_run in enumerate(of_arms):
         _series_column(axes[:, column], of_run)
     for row, label in enumerate(("backlog [packets]", "probability", "cwnd [segments]")):
         axes[row, 0].set_ylabel(label)
-    entitle(figure, f"{experiment.title}: {results.queue}, seed {firsts[0].seed}")
+    entitle(figure, f"{results.title}: {queue}, seed {firsts[0].seed}")
     legend_below(figure, axes.flat)
     return figure
 
@@ -80,12 +79,13 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
     windows.set_xlabel("time [s]")
 
 
-def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
+def delay_cdf(results: Results, queue: str) -> Figure:
     """Distribution of queueing delay of each arm, all seeds together."""
-    figure, axes = single(f"{experiment.title}: queueing delay at {results.queue}")
+    figure, axes = single(f"{results.title}: queueing delay at {queue}")
+    runs = results.measured()
     longest = 0.0
-    for i, arm in enumerate(results.arms):
-        histogram = delay_histogram(runs, arm, results.queue)
+    for i, arm in enumerate(results.finished_arms):
+        histogram = delay_histogram(runs, arm, queue)
         if histogram.total:
             axes.plot(*cdf_points(histogram), label=arm, **arm_look(i))
             longest = max(longest, (histogram.quantile(0.999) or 0.0) / 1e6)
@@ -95,14 +95,15 @@ def delay_cdf(experiment: Experiment, runs: Sequence[Measured], results: Answer)
     return figure
 
 
-def goodput_delay(experiment: Experiment, _runs: Sequence[Measured], results: Answer) -> Figure:
+def goodput_delay(results: Results, queue: str) -> Figure:
     """Goodput against mean queueing delay, a mark a run, with medians and 1-sigma ellipses.
 
     RFC 7928, section 2.7, in the form of Winstein's plots with a linear axis: up and left is better.
     """
-    figure, axes = single(f"{experiment.title}: goodput and delay at {results.queue}")
-    for i, row in enumerate(results.rows):
-        points = trade_off_points(results, row.cell).values()
+    figure, axes = single(f"{results.title}: goodput and delay at {queue}")
+    found = answer(results, (DELAY, GOODPUT), queue=queue)
+    for i, row in enumerate(found.rows):
+        points = trade_off_points(found, row.cell).values()
         if points:
             delays, goodputs = zip(*points, strict=True)
             cloud(axes, i, delays, goodputs, row.cell.arm)

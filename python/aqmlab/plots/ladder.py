@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
-from aqmlab.metrics import Measured
 from aqmlab.plots.appearance import entitle, legend_below, new_figure, points_of, text_width
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment
 from aqmlab.reports.looks import MUTED, PALETTE
+from aqmlab.results import Results
 from aqmlab.traces import FlowName, Journey
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 MOST_PACKETS = 150
 """More arrows than that are a grey area."""
@@ -41,9 +39,9 @@ _STROKES: dict[str, dict[str, Any]] = {
 }
 
 
-def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
+def ladder(results: Results, view: View, _queue: str) -> Figure:
     """Segments, acknowledgments, marks and losses of one connection in the first arm chosen."""
-    arm, flow, packets = _chosen(experiment, view)
+    arm, flow, packets = _chosen(results, view)
     height = min(max(_INCHES_A_PACKET * len(packets), 3.0), 9.0)
     figure = new_figure(WIDTH * 0.7, height + 0.9)
     axes = figure.subplots()
@@ -78,7 +76,7 @@ def ladder(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, 
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    entitle(figure, f"{experiment.title}: {flow}, {arm}")
+    entitle(figure, f"{results.title}: {flow}, {arm}")
     _legend(figure, packets)
     return figure
 
@@ -96,9 +94,9 @@ def caption(packet: Journey, origin: int) -> str:
     return " ".join(parts)
 
 
-def _chosen(experiment: Experiment, view: View) -> tuple[str, FlowName, list[Journey]]:
-    run = view.runs(experiment)[0]
-    flow, packets = packets_of(experiment, run, view, 1)[0]
+def _chosen(results: Results, view: View) -> tuple[str, FlowName, list[Journey]]:
+    run = view.runs(results)[0]
+    flow, packets = packets_of(results, run, view, 1)[0]
     begin, end = view.limits(0.0, run.t1_ns / 1e9)
     shown = [p for p in packets if begin * 1e9 <= p.sent_ns <= end * 1e9]
     if view.from_s is None and view.until_s is None:
@@ -173,9 +171,7 @@ def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
     legend_below(figure, [], {name: handle for name, there, handle in kinds if there})
 
 
-def ladder_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
-) -> Iterator[tuple[Any, ...]]:
+def ladder_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers: a row a packet."""
     yield (
         "toward",
@@ -191,7 +187,7 @@ def ladder_rows(
         "flags",
         "sent_again",
     )
-    for p in _chosen(experiment, view)[2]:
+    for p in _chosen(results, view)[2]:
         moments = ["" if at is None else f"{at / 1e9:.9f}" for at in (p.sent_ns, p.arrived_ns, p.lost_ns)]
         header = ["" if value is None else value for value in (p.seq, p.ack, p.payload)]
         yield (p.toward, *moments, p.lost_at, p.reason, len(p.marked_ns), *header, p.flags, int(p.again))

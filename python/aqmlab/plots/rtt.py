@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import EVERY_QUEUE, Measured
+from aqmlab.metrics import EVERY_QUEUE
 from aqmlab.plots.appearance import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment
 from aqmlab.reports.by_class import Points, class_names, rtt_points
+from aqmlab.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 _COLUMNS = 3
 _WIDTH, _HEIGHT = 7.0, 2.5
 
 
-def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Figure:
+def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
     """Goodput of each long-lived flow by its RTT without queueing; one plot per arm, one mark per flow."""
-    points = _points(experiment, runs, results, view)
+    points = _points(results, view, queue)
     arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
     columns = min(len(arms), _COLUMNS)
     rows = ceil(len(arms) / columns)
@@ -44,27 +43,25 @@ def goodput_rtt(experiment: Experiment, runs: Sequence[Measured], results: Answe
     axes[0, 0].set_ylim(bottom=0)
     for plot in axes[:, 0]:
         plot.set_ylabel("goodput of a flow [Mbit/s]")
-    whose = "all flows" if results.queue == EVERY_QUEUE else f"flows that cross {results.queue}"
-    entitle(figure, f"{experiment.title}: {whose}")
+    whose = "all flows" if queue == EVERY_QUEUE else f"flows that cross {queue}"
+    entitle(figure, f"{results.title}: {whose}")
     legend_below(figure, axes.flat)
     return figure
 
 
-def goodput_rtt_rows(
-    experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View
-) -> Iterator[tuple[Any, ...]]:
+def goodput_rtt_rows(results: Results, view: View, queue: str) -> Iterator[tuple[Any, ...]]:
     """The points of :func:`goodput_rtt`."""
     yield ("arm", "class", "rtt_ms", "goodput_mbit_s")
-    for (arm, name), (rtts, goodputs) in _points(experiment, runs, results, view).items():
+    for (arm, name), (rtts, goodputs) in _points(results, view, queue).items():
         for rtt, goodput in zip(rtts, goodputs, strict=True):
             yield (arm, name, rtt, goodput)
 
 
-def _points(experiment: Experiment, runs: Sequence[Measured], results: Answer, view: View) -> Points:
-    points = rtt_points(runs, [run.arm for run in view.runs(experiment)], results.queue)
+def _points(results: Results, view: View, queue: str) -> Points:
+    points = rtt_points(results.measured(), [run.arm for run in view.runs(results)], queue)
     if not points:
         raise UsageError(
             f"no flow that reacts to congestion lives through the measured interval and crosses"
-            f" `{results.queue}`: there is no goodput to draw against RTT"
+            f" `{queue}`: there is no goodput to draw against RTT"
         )
     return points

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab.metrics import Measured
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
 from aqmlab.reports.looks import MUTED, PALETTE
+from aqmlab.results import Results
 from aqmlab.traces import Trace, chosen, flow_names, trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 MOST_FLOWS = 2
 """Rows of panels where nobody chooses flows: there is room for so many beside a text."""
@@ -32,20 +31,20 @@ _SYMBOLS = {
 }
 
 
-def traces_of(experiment: Experiment, run: Run, view: View) -> list[Trace]:
+def traces_of(results: Results, run: Run, view: View) -> list[Trace]:
     """The traces to draw of a run."""
-    flows = chosen(flow_names(experiment, run, "trace"), view.flows, MOST_FLOWS)
-    return [trace(experiment, run, flow) for flow in flows]
+    flows = chosen(flow_names(results.tables, run, "trace"), view.flows, MOST_FLOWS)
+    return [trace(results.tables, run, flow) for flow in flows]
 
 
-def cwnd(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
+def cwnd(results: Results, view: View, _queue: str) -> Figure:
     """Congestion window and threshold of single flows, with timeouts, fast retransmits and ECN reductions."""
-    return _figure(experiment, view, "congestion window", "cwnd [segments]", _draw_cwnd)
+    return _figure(results, view, "congestion window", "cwnd [segments]", _draw_cwnd)
 
 
-def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
+def srtt(results: Results, view: View, _queue: str) -> Figure:
     """Smoothed round-trip time and retransmission timeout of single flows."""
-    figure = _figure(experiment, view, "round-trip time", "time [ms]", _draw_srtt)
+    figure = _figure(results, view, "round-trip time", "time [ms]", _draw_srtt)
     for axes in figure.axes:
         # A timeout of a second, a round trip of some milliseconds.
         axes.set_yscale("log")
@@ -54,14 +53,12 @@ def srtt(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, vi
     return figure
 
 
-def trace_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
-) -> Iterator[tuple[Any, ...]]:
+def trace_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
     """What both figures show, as numbers."""
     yield ("arm", "flow", "t_s", "event", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")
-    for run in view.runs(experiment):
+    for run in view.runs(results):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)
-        for of_flow in traces_of(experiment, run, view):
+        for of_flow in traces_of(results, run, view):
             values = [
                 of_flow.values[name] for name in ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")
             ]
@@ -73,11 +70,11 @@ def trace_rows(
 _Draw = Callable[["Axes", Trace], None]
 
 
-def _figure(experiment: Experiment, view: View, what: str, label: str, draw: _Draw) -> Figure:
-    runs = view.runs(experiment)
-    columns = [traces_of(experiment, run, view) for run in runs]
+def _figure(results: Results, view: View, what: str, label: str, draw: _Draw) -> Figure:
+    runs = view.runs(results)
+    columns = [traces_of(results, run, view) for run in runs]
     figure, axes = panels(
-        f"{experiment.title}: {what}, seed {runs[0].seed}",
+        f"{results.title}: {what}, seed {runs[0].seed}",
         [run.arm for run in runs],
         [str(of_flow.name) for of_flow in columns[0]],
         label,

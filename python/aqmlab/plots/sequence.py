@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Measured
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
 from aqmlab.reports.looks import MUTED, PALETTE
+from aqmlab.results import Results
 from aqmlab.traces import FlowName, Journey, chosen, flow_names, journeys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
 MOST_FLOWS = 1
 Floats = npt.NDArray[np.float64]
@@ -41,9 +40,7 @@ class SequencePoints:
     """Cumulative acknowledgments as they reach the sender."""
 
 
-def packets_of(
-    experiment: Experiment, run: Run, view: View, most: int
-) -> list[tuple[FlowName, list[Journey]]]:
+def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[FlowName, list[Journey]]]:
     """The packets of the flows to draw of a run.
 
     Raises
@@ -51,8 +48,8 @@ def packets_of(
     UsageError
         If the hosts' own events were not recorded.
     """
-    flows = chosen(flow_names(experiment, run, "packets"), view.flows, most)
-    found = [(flow, journeys(experiment, run, flow)) for flow in flows]
+    flows = chosen(flow_names(results.tables, run, "packets"), view.flows, most)
+    found = [(flow, journeys(results.tables, run, flow)) for flow in flows]
     if not any(packets for _, packets in found):
         raise UsageError(
             f"`{run.path}` has packets at links only: choose `flows` in `packets` of [record], so that it is"
@@ -86,12 +83,12 @@ def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
     )
 
 
-def time_sequence(experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View) -> Figure:
+def time_sequence(results: Results, view: View, _queue: str) -> Figure:
     """Segments, retransmissions, losses, marks and acknowledgments of single flows; a column an arm."""
-    runs = view.runs(experiment)
-    columns = [packets_of(experiment, run, view, MOST_FLOWS) for run in runs]
+    runs = view.runs(results)
+    columns = [packets_of(results, run, view, MOST_FLOWS) for run in runs]
     figure, axes = panels(
-        f"{experiment.title}: time-sequence diagram, seed {runs[0].seed}",
+        f"{results.title}: time-sequence diagram, seed {runs[0].seed}",
         [run.arm for run in runs],
         [str(flow) for flow, _ in columns[0]],
         "position [segments]",
@@ -134,14 +131,12 @@ def draw_sequence(axes: Axes, points: SequencePoints) -> None:
         axes.plot(*points.marked, "D", color=PALETTE[2], markersize=3.5, label="marked", **style)
 
 
-def sequence_rows(
-    experiment: Experiment, _runs: Sequence[Measured], _results: Answer, view: View
-) -> Iterator[tuple[Any, ...]]:
+def sequence_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
     """What the diagram shows, as numbers."""
     yield ("arm", "flow", "what", "t_s", "position_segments")
-    for run in view.runs(experiment):
+    for run in view.runs(results):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)
-        for flow, packets in packets_of(experiment, run, view, MOST_FLOWS):
+        for flow, packets in packets_of(results, run, view, MOST_FLOWS):
             points = sequence_points(packets)
             for what in ("sent", "again", "lost", "marked", "acked"):
                 for t_s, position in zip(*getattr(points, what), strict=True):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +12,8 @@ from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
 from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
-from aqmlab.plots.view import View
+from aqmlab.plots.view import FigureKind, View
 from aqmlab.results import Cell, Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Draw = Callable[[Results, View, "str | None"], "Figure"]
-
-
-Rows = Callable[[Results, View, "str | None"], Iterator[tuple[Any, ...]]]
-
-
-class SweepKind(NamedTuple):
-    """A kind of figure of many runs: how it is drawn, and its numbers, the names of the columns first."""
-
-    draw: Draw
-    rows: Rows | None = None
 
 
 def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
@@ -59,13 +44,13 @@ def _labels(cell: Cell) -> tuple[str, ...]:
     return tuple(label for _, label in cell.settings)
 
 
-SWEEP_KINDS: dict[str, SweepKind] = {
-    "lines": SweepKind(lines, value_rows),
-    "heat": SweepKind(heat, value_rows),
-    "differences": SweepKind(difference_maps, value_rows),
-    "goodput-delay": SweepKind(trade_off),
-    "delay-cdf": SweepKind(cdfs),
-    "box": SweepKind(box, value_rows),
-    "bar": SweepKind(bar, value_rows),
+SWEEP_KINDS: dict[str, FigureKind] = {
+    "lines": FigureKind(lines, value_rows),
+    "heat": FigureKind(heat, value_rows),
+    "differences": FigureKind(difference_maps, value_rows),
+    "goodput-delay": FigureKind(trade_off),
+    "delay-cdf": FigureKind(cdfs),
+    "box": FigureKind(box, value_rows),
+    "bar": FigureKind(bar, value_rows),
 }
 """What can be drawn of a sweep, by the name that the command line takes."""

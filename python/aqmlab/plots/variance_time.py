@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import estimate_text
-from aqmlab.metrics import Measured
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.kinds import single
 from aqmlab.plots.panels import plain_powers
-from aqmlab.recording import Experiment
 from aqmlab.reports.looks import FAINT
+from aqmlab.results import Results
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from aqmlab.answers import Answer
 
-
-def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Answer) -> Figure:
+def variance_time(results: Results, queue: str) -> Figure:
     """Variance of mean arrivals over the scale, both logarithmic: marks are means over seeds, lines seeds.
 
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 for what depends on nothing far
@@ -32,10 +28,10 @@ def variance_time(experiment: Experiment, runs: Sequence[Measured], results: Ans
     """
     from matplotlib.lines import Line2D
 
-    figure, axes = single(f"{experiment.title}: arrivals at {results.queue}")
+    figure, axes = single(f"{results.title}: arrivals at {queue}")
     all_plots: list[VarianceTime] = []
-    for i, arm in enumerate(results.arms):
-        plots = [of_arrivals(run, results.queue) for run in runs if run.run.arm == arm]
+    for i, arm in enumerate(results.finished_arms):
+        plots = [of_arrivals(run, queue) for run in results.measured() if run.run.arm == arm]
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
+from aqmlab.results import Results
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class View:
         ]
         return [f"`--{options.get(name, name)}`" for name in given]
 
-    def runs(self, experiment: Experiment) -> list[Run]:
+    def runs(self, results: Results) -> list[Run]:
         """The first finished run of each chosen arm.
 
         Raises
@@ -64,11 +65,11 @@ class View:
             For an unknown arm.
         """
         for arm in self.arms:
-            if arm not in experiment.arms:
-                known = ", ".join(f"`{name}`" for name in experiment.arms)
+            if arm not in results.arms:
+                known = ", ".join(f"`{name}`" for name in results.arms)
                 raise UsageError(f"there is no arm `{arm}`; there are {known}")
-        chosen = [arm for arm in experiment.arms if not self.arms or arm in self.arms]
-        return [runs[0] for runs in map(experiment.runs_of, chosen) if runs]
+        chosen = [arm for arm in results.arms if not self.arms or arm in self.arms]
+        return [runs[0] for runs in map(results.runs_of, chosen) if runs]
 
     def limits(self, first_s: float, last_s: float) -> tuple[float, float]:
         """The time axis, where the recording has something from ``first_s`` to ``last_s``.
@@ -86,3 +87,16 @@ class View:
 
 
 EVERYTHING = View()
+
+Draw = Callable[[Results, View, Any], "Figure"]
+Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
+
+
+class FigureKind(NamedTuple):
+    """A kind of figure: how it is drawn, and its numbers, the names of the columns first.
+
+    Both take the queue: its name, and of several cases ``None`` for the one that each cell is judged by.
+    """
+
+    draw: Draw
+    rows: Rows | None = None

@@ -11,14 +11,13 @@ from aqmlab.files import save, slug
 if TYPE_CHECKING:
     from aqmlab.both import Both
     from aqmlab.claims import Scored
-    from aqmlab.recording import Experiment
     from aqmlab.results import Results
 
 __all__ = ["write_report"]
 
 
 def write_report(
-    of: Experiment | Results | Both,
+    of: Results | Both,
     output: Path | str | None = None,
     *,
     queue: str | None = None,
@@ -32,7 +31,7 @@ def write_report(
     Parameters
     ----------
     of
-        From :func:`aqmlab.load`, :func:`aqmlab.load_results` or :func:`aqmlab.both.load_both`.
+        From :func:`aqmlab.load` or :func:`aqmlab.both.load_both`.
     output
         The file; ``report.html`` in the directory of the results if not given, or ``report-NAME.html`` where
         it is of one class or queue.

@@ -12,7 +12,7 @@ from typing import Any
 from aqmlab.answers import Answer
 from aqmlab.errors import RecordingError
 from aqmlab.figures import time_text
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run, Tables
 from aqmlab.reports.looks import PALETTE
 from aqmlab.series import MOST_BINS, MOST_FLOWS, RunSeries, run_series
 
@@ -85,7 +85,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
         The arm that is shown first, in the first case.
     """
     results = answer.results
-    firsts = {i: its[0] for i, row in enumerate(answer.rows) if (its := results.runs(row.cell))}
+    firsts = {i: its[0] for i, row in enumerate(answer.rows) if (its := results.runs_of(row.cell))}
     runs = {i: run for i, run in firsts.items() if "queues" in run.manifest.tables}
     if not 0 < len(runs) <= _MOST_CELLS:
         return {"data": None}
@@ -121,8 +121,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
 def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSeries], list[str]]:
     """Of the runs by their cells' numbers, and sentences about those of a sweep that cannot be read."""
     cells = [row.cell for row in answer.rows]
-    path = answer.results.path
-    source = Experiment(path=path, title="", question="", arms=(), seeds=(), runs=tuple(runs.values()))
+    source = Tables(tuple(runs.values()), answer.results.reader.remedy)
     bins = min(MOST_BINS, _MOST_POINTS // len(runs))
     if not answer.results.axes:
         return dict(zip(runs, run_series(source, list(runs.values()), answer.queue, bins), strict=True)), []

@@ -93,14 +93,14 @@ def drawn_network(results: Results) -> dict[str, str] | None:
 
     Nothing where no run has finished.
     """
-    runs = [results.runs(cell)[0] for cell in results.cells if results.runs(cell)]
+    runs = [results.runs_of(cell)[0] for cell in results.cells if results.runs_of(cell)]
     if not runs:
         return None
-    first = next(cell for cell in results.cells if results.runs(cell))
+    first = next(cell for cell in results.cells if results.runs_of(cell))
     labels: dict[str, dict[str, None]] = {}
     for cell in results.cells:
-        if cell.settings == first.settings and results.runs(cell):
-            for link in results.runs(cell)[0].plan.links:
+        if cell.settings == first.settings and results.runs_of(cell):
+            for link in results.runs_of(cell)[0].plan.links:
                 labels.setdefault(link.name, {})[link.queue] = None
     joined = {name: " / ".join(kinds) for name, kinds in labels.items()}
     return {"drawing": network_svg(runs[0].plan, joined), "case": case_text(first)}

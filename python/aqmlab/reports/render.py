@@ -11,7 +11,7 @@ from aqmlab.both import LIVE, SIMULATED, Both
 from aqmlab.faithfulness import Faithfulness, verdicts
 from aqmlab.figures import counted, estimate_text, listed, time_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
-from aqmlab.recording import Experiment, Run
+from aqmlab.recording import Run
 from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.both import beside_context, sides_chart
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
@@ -39,7 +39,7 @@ _OTHER_QUEUES = (
 
 
 def render(
-    of: Experiment | Results | Both,
+    of: Results | Both,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
     scored: Sequence[Scored] | None = None,
@@ -56,11 +56,10 @@ def render(
         The claims, if they have been scored already.
     """
     both = of if isinstance(of, Both) else None
-    main: Experiment | Results = of.live if isinstance(of, Both) else of
-    results = main if isinstance(main, Results) else Results.of_experiment(main)
+    results = of.live if isinstance(of, Both) else of
     answer = answer_of(results, queue=queue, class_name=class_name)
     compared = [differences(answer, metric) for metric in answer.shown]
-    runs = [run for row in answer.rows for run in results.runs(row.cell)]
+    runs = [run for row in answer.rows for run in results.runs_of(row.cell)]
     found = verdicts(runs)
     courses = courses_context(answer, best_arm(answer) if runs else "")
     charts = charts_json(_plain_charts(answer, found, both))
@@ -108,7 +107,7 @@ def _plain_charts(
         if one_case
         else {}
     )
-    sides = () if both is None else (Results.of_experiment(both.simulated), results)
+    sides = () if both is None else (both.simulated, results)
     return {
         "rtt": rtt_chart(points, answer.arms),
         "lateness": lateness_chart(found, answer.arms),
@@ -206,5 +205,5 @@ def _checks(results: Results, both: Both | None) -> list[dict[str, Any]]:
     """What is looked for, of each side where there are two."""
     sides = [("", results)]
     if both is not None:
-        sides = [(SIMULATED, Results.of_experiment(both.simulated)), (LIVE, results)]
+        sides = [(SIMULATED, both.simulated), (LIVE, results)]
     return [{"name": name, "checks": examine(side)} for name, side in sides]

@@ -10,55 +10,49 @@ from typing import Any
 from aqmlab import _core
 from aqmlab.both import Both
 from aqmlab.errors import AqmlabError
-from aqmlab.recording import Experiment
 from aqmlab.results import Results
 
 
-def repeat_context(of: Experiment | Results | Both, results: Results) -> dict[str, Any]:
+def repeat_context(of: Results | Both, results: Results) -> dict[str, Any]:
     """What the template needs for the last sections of the page."""
-    experiment = of.live if isinstance(of, Both) else of if isinstance(of, Experiment) else None
     return {
-        "parameters": _of_first_case(results) if experiment is None else _parameters(experiment),
+        "parameters": _of_first_case(results) if results.axes else _parameters(results),
         "command": command(of),
         "digests": [] if results.axes else _digests(results),
         "path": of.path.name,
     }
 
 
-def command(of: Experiment | Results | Both) -> str:
+def command(of: Results | Both) -> str:
     """The command that asks for the same runs, to be given in their directory."""
-    if isinstance(of, Results):
-        first, words = "sweep" if of.axes else "run", ["scenario.toml"]
-    elif isinstance(of, Both):
-        first, words = "run", ["--both", "scenario.toml"]
+    if isinstance(of, Both):
+        results, words = of.simulated, ["run", "--both"]
     else:
-        first, words = "live" if any(run.manifest.live for run in of.runs) else "run", ["scenario.toml"]
-    experiment = of.simulated if isinstance(of, Both) else of
-    words += ["--seed", str(experiment.seeds[0]), "--runs", str(len(experiment.seeds))]
-    if isinstance(experiment, Experiment):
-        planned = experiment.details.get("all_arms", list(experiment.arms))
-        if list(experiment.arms) != planned:
-            words += [word for arm in experiment.arms for word in ("--arm", arm)]
-    return shlex.join(["aqmlab", first, *words])
+        live = any(run.manifest.live for run in of.runs)
+        results, words = of, ["sweep" if of.axes else "live" if live else "run"]
+    words += ["scenario.toml", "--seed", str(results.seeds[0]), "--runs", str(len(results.seeds))]
+    if list(results.arms) != results.details.get("all_arms", list(results.arms)):
+        words += [word for arm in results.arms for word in ("--arm", arm)]
+    return shlex.join(["aqmlab", *words])
 
 
-def _parameters(experiment: Experiment) -> list[dict[str, Any]]:
-    described = {arm["name"]: arm["parameters"] for arm in experiment.details.get("arms", ())}
-    result = []
-    for arm in (arm for arm in experiment.arms if experiment.runs_of(arm)):
-        origins = experiment.runs_of(arm)[0].plan.origins or {}
+def _parameters(results: Results) -> list[dict[str, Any]]:
+    described = {arm["name"]: arm["parameters"] for arm in results.details.get("arms", ())}
+    found = []
+    for arm in results.finished_arms:
+        origins = results.runs_of(arm)[0].plan.origins or {}
         parameters = described.get(arm) or [
             {"path": path, "value": "", "origin": origin, "source": "", "help": ""}
             for path, origin in origins.items()
         ]
-        result.append({"name": arm, "parameters": parameters})
-    return result
+        found.append({"name": arm, "parameters": parameters})
+    return found
 
 
 def _of_first_case(results: Results) -> list[dict[str, Any]]:
     """Those of the first case of a sweep, as far as its scenario still resolves to the plans that ran."""
     cells = [cell for cell in results.cells if cell.settings == results.cells[0].settings]
-    ran = {runs[0].manifest.plan_digest for cell in cells if (runs := results.runs(cell))}
+    ran = {runs[0].manifest.plan_digest for cell in cells if (runs := results.runs_of(cell))}
     file = results.path / "scenario.toml"
     try:
         first = json.loads(_core.Sweep(file.read_text(encoding="utf-8"), str(file)).case(0))
@@ -74,7 +68,7 @@ def _digests(results: Results) -> list[dict[str, str]]:
     """Of the plans, and of each run's tables together."""
     digests = []
     for cell in results.cells:
-        runs = results.runs(cell)
+        runs = results.runs_of(cell)
         if runs:
             digests.append({"name": f"plan of {cell}", "value": runs[0].manifest.plan_digest})
         for run in runs:

@@ -25,7 +25,7 @@ def table_context(answer: Answer) -> dict[str, Any]:
         texts = [*(label for _, label in cell.settings), cell.arm]
         labels = [{"text": text, "order": order[text]} for text, order in zip(texts, orders, strict=True)]
         figures = [_figure(answer, cell, metric, best=cell in best[metric.name]) for metric in answer.shown]
-        rows.append({"labels": labels, "runs": len(results.runs(cell)), "cells": figures})
+        rows.append({"labels": labels, "runs": len(results.runs_of(cell)), "cells": figures})
     return {
         "choosers": choosers,
         "columns": [

@@ -121,7 +121,7 @@ def _asks_for_the_buffer(results: Results) -> bool:
 
 
 def _with_runs(results: Results) -> Iterator[Cell]:
-    return (cell for cell in results.cells if results.runs(cell))
+    return (cell for cell in results.cells if results.runs_of(cell))
 
 
 def _names(runs: Sequence[Measured]) -> list[str]:

@@ -19,7 +19,7 @@ _OTHER_STACK = "compare with a simulation only where this difference does not ma
 
 def any_live(results: Results) -> bool:
     """Whether some of the runs were live: else there is nothing to ask."""
-    return any(run.manifest.live is not None for cell in results.cells for run in results.runs(cell))
+    return any(run.manifest.live is not None for run in results.runs)
 
 
 def kept_time(results: Results) -> Check:
@@ -27,7 +27,7 @@ def kept_time(results: Results) -> Check:
     kind, findings, count = "live", [], 0
     late_s: list[float] = []
     for cell in results.cells:
-        found = verdicts(results.runs(cell))
+        found = verdicts(results.runs_of(cell))
         count += len(found)
         late_s += [late for verdict in found if (late := verdict.lateness_s("p99")) is not None]
         bad = [verdict for verdict in found if not verdict.faithful]
@@ -45,7 +45,7 @@ def to_its_end(results: Results) -> Check:
     """A run that somebody has ended is shorter than the others."""
     kind, findings = "interrupted", []
     for cell in results.cells:
-        for run in results.runs(cell):
+        for run in results.runs_of(cell):
             verdict = faithfulness_of(run)
             if verdict is not None and verdict.interrupted:
                 sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
@@ -58,7 +58,7 @@ def stack_as_asked(results: Results) -> Check:
     kind, findings = "stack", []
     for cell in results.cells:
         remarks = grouped(
-            remark for verdict in verdicts(results.runs(cell)) for remark in verdict.stack_remarks
+            remark for verdict in verdicts(results.runs_of(cell)) for remark in verdict.stack_remarks
         )
         if remarks:
             sentence = "; ".join(remarks)
@@ -73,7 +73,7 @@ def packets_kept(results: Results) -> Check:
     for cell in results.cells:
         remarks = [
             f"seed {verdict.seed}: {remark}"
-            for verdict in verdicts(results.runs(cell))
+            for verdict in verdicts(results.runs_of(cell))
             for remark in verdict.capture_remarks
         ]
         if remarks:

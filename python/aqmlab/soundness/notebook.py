@@ -1,8 +1,6 @@
-"""What a notebook shows of an experiment: with what speaks against believing it."""
+"""What a notebook shows of results: of an experiment with what speaks against believing it."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from aqmlab.errors import AqmlabError
 from aqmlab.figures import counted
@@ -10,28 +8,26 @@ from aqmlab.notebook import block, facts, note, runs_text, seeds_text, title
 from aqmlab.results import Results
 from aqmlab.soundness import doubts
 
-if TYPE_CHECKING:
-    from aqmlab.recording import Experiment
 
-
-def experiment_html(experiment: Experiment) -> str:
-    """Title, arms, seeds, directory, and what speaks against believing it."""
+def results_html(results: Results) -> str:
+    """Title, axes, arms, seeds, directory, and the doubts, which take long to find in a sweep."""
     rows = [
-        ("arms", ", ".join(experiment.arms)),
-        ("seeds", seeds_text(experiment.seeds).removeprefix("seeds ").removeprefix("seed ")),
-        ("runs", runs_text(len(experiment.runs), len(experiment.missing))),
-        ("directory", str(experiment.path)),
-        ("doubts", _doubts_text(experiment)),
+        *((f"axis {axis.short}", ", ".join(axis.labels)) for axis in results.axes),
+        ("arms", ", ".join(results.arms)),
+        ("seeds", seeds_text(results.seeds).removeprefix("seeds ").removeprefix("seed ")),
+        ("runs", runs_text(len(results.runs), len(results.missing))),
+        ("directory", str(results.path)),
+        *([] if results.axes else [("doubts", _doubts_text(results))]),
     ]
-    question = note(experiment.question) if experiment.question else ""
-    return block(title(experiment.title), question, facts(rows))
+    question = note(results.question) if results.question else ""
+    return block(title(results.title), question, facts(rows))
 
 
-def _doubts_text(experiment: Experiment) -> str:
-    if not experiment.runs:
+def _doubts_text(results: Results) -> str:
+    if not results.runs:
         return "no run has finished"
     try:
-        found = doubts(Results.of_experiment(experiment))
+        found = doubts(results)
     except AqmlabError as error:
         return f"not looked for: {error}"
     if not found:

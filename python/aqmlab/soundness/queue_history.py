@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.reader import RUNS_READ_TOGETHER
-from aqmlab.recording import Experiment
+from aqmlab.recording import Run, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.recording import Run
     from aqmlab.results import Cell, Results
 
 POINTS = 500
@@ -47,7 +46,7 @@ class QueueHistory:
 
 def queue_histories(results: Results) -> dict[Cell, tuple[QueueHistory, ...]]:
     """Backlog and throughput of the queue of each cell; cells without runs or samples are left out."""
-    sampled = [cell for cell in results.cells if results.runs(cell) and _step_ns(results.runs(cell)[0])]
+    sampled = [cell for cell in results.cells if results.runs_of(cell) and _step_ns(results.runs_of(cell)[0])]
     # Two settings that come to the same plan share their runs: each is read once.
     distinct = list({_paths(results, cell): cell for cell in sampled}.values())
     together = max(1, RUNS_READ_TOGETHER // max(1, len(results.seeds)))
@@ -58,27 +57,24 @@ def queue_histories(results: Results) -> dict[Cell, tuple[QueueHistory, ...]]:
 
 
 def _paths(results: Results, cell: Cell) -> tuple[Path, ...]:
-    return tuple(run.path for run in results.runs(cell))
+    return tuple(run.path for run in results.runs_of(cell))
 
 
 def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[QueueHistory, ...]]:
     """The histories of some cells by the places of their runs, in one query."""
-    runs = [run for cell in cells for run in results.runs(cell)]
-    of_run = [i for i, cell in enumerate(cells) for _ in results.runs(cell)]
-    steps = [_step_ns(results.runs(cell)[0]) for cell in cells]
-    ends = [max(run.t1_ns for run in results.runs(cell)) for cell in cells]
+    runs = [run for cell in cells for run in results.runs_of(cell)]
+    of_run = [i for i, cell in enumerate(cells) for _ in results.runs_of(cell)]
+    steps = [_step_ns(results.runs_of(cell)[0]) for cell in cells]
+    ends = [max(run.t1_ns for run in results.runs_of(cell)) for cell in cells]
     widths = [step * max(1, math.ceil(end / step / POINTS)) for step, end in zip(steps, ends, strict=True)]
     queues = ["'" + results.queue_of(cell).replace("'", "''") + "'" for cell in cells]
-    experiment = Experiment(
-        results.path, results.title, results.question, results.arms, results.seeds, tuple(runs)
-    )
 
     def by_run(of_cells: Sequence[object]) -> str:
         """What belongs to the cell of a row's run, in SQL."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
     # A sample covers the time up to it, so the one at the end of a bin belongs to it.
-    rows = experiment.rows(
+    rows = Tables(runs, results.reader.remedy).rows(
         "queues",
         f"{by_run(range(len(cells)))} AS cell, (t_ns - 1) // {by_run(widths)} AS bin,"
         " avg(backlog_packets), avg(departures_bytes)",

@@ -45,7 +45,7 @@ def enough(results: Results) -> Check:
     """One run has no interval, and few have wide ones."""
     kind, findings, counts = "seeds", [], []
     for cell in results.cells:
-        n = len(results.runs(cell))
+        n = len(results.runs_of(cell))
         counts.append(n)
         if n == 1:
             sentence = f"one run: no interval over seeds{_by_batches(results, cell)}"
@@ -73,7 +73,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
     except RecordingError:
         return ""  # which the check of the warm-up reports
     for course in series[:1]:
-        after = math.ceil(results.runs(cell)[0].t0_ns / 1e9 / course.step_s)
+        after = math.ceil(results.runs_of(cell)[0].t0_ns / 1e9 / course.step_s)
         found = batch_means(course.values[after:])
         if found.estimate is not None and found.independent:
             text = estimate_text(found.estimate, "packets")

@@ -77,7 +77,7 @@ def warm_up_is_long_enough(results: Results) -> Check:
         unread = (Doubt(results.cells, "serious", kind, str(error), "run it again: `--force` in a sweep"),)
         return Check(kind, question, "", unread)
     for cell, series in by_cell.items():
-        t0_s, found = results.runs(cell)[0].t0_ns / 1e9, []
+        t0_s, found = results.runs_of(cell)[0].t0_ns / 1e9, []
         for course in series:
             seen += 1
             beginning = _beginning(course, t0_s)

@@ -10,9 +10,9 @@ from pathlib import Path
 from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
 from aqmlab.integrity import damaged_tables
+from aqmlab.loading import load_recording
 from aqmlab.manifest import Manifest, read_manifest
 from aqmlab.plan import Plan
-from aqmlab.recording import load
 from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
@@ -149,7 +149,7 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
 
 def _of_experiment(path: Path) -> Catalogue:
     found = Catalogue(path)
-    for run in load(path).runs:
+    for run in load_recording(path).runs:
         _add(found, run.path, None, f"{run.manifest.plan_digest}-{run.seed}")
     return found
 

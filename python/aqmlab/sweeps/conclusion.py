@@ -57,7 +57,7 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     if not judge:
         return Conclusion(results)
     claims = _scored(results)
-    some = any(results.runs(cell) for cell in results.cells)
+    some = bool(results.runs)
     return Conclusion(results, claims, _reported(results, claims) if report and some else None)
 
 

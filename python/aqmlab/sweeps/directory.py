@@ -181,11 +181,11 @@ class Recordings:
             arms=self.file.names["arms"],
             cells=tuple(self.file.runs),
             seeds=self.file.seeds,
-            runs=self._runs,
+            finished=dict(self._runs),
             axes=self.file.axes,
             claims=self.file.claims,
             metrics=self.file.names["metrics"],
-            missing=missing,
+            missing=tuple(missing),
             warnings=self.file.names["warnings"],
             reader=self._reader,
         )

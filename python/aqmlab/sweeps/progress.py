@@ -141,7 +141,7 @@ class Intervals:
     def look(self, results: Results) -> Widest | None:
         """The widest one, over all cells and the metrics :data:`WATCHED`."""
         for cell in results.cells:
-            count = len(results.runs(cell))
+            count = len(results.runs_of(cell))
             if count > 1 and self._seen.get(cell, (0, None))[0] != count:
                 self._seen[cell] = (count, _widest(results, cell))
         found = [widest for _, widest in self._seen.values() if widest is not None]

@@ -39,7 +39,7 @@ def results_csv(found: Answer) -> str:
     """A row for each finished run: swept values, arm, seed, metrics; empty where one is not defined."""
     rows: list[list[str]] = [[*_axes(found.results), "arm", "seed", *(m.name for m in found.metrics)]]
     for row in found.rows:
-        for run in found.results.runs(row.cell):
+        for run in found.results.runs_of(row.cell):
             values = (found.values[row][metric.name][run.seed] for metric in found.metrics)
             rows.append([*_labels(row.cell), str(run.seed), *map(_number, values)])
     return _csv(rows)
