@@ -6,8 +6,6 @@ The router itself is a stand-in here (``live_worlds.py``); ``test_live_smoke.py`
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 
 import pytest
@@ -210,7 +208,7 @@ def test_a_wrong_request_is_exit_2_before_anything_runs(
 def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqmlab_cli, monkeypatch):
     router("obedient")
     # As soon as the router says how far it is, as if somebody had waited for that.
-    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
     assert "stopping: what is under way is still forwarded; Ctrl-C again ends it at once" in ended.stderr
@@ -222,7 +220,7 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
     router, tiny_file, tmp_path, aqmlab_cli, monkeypatch
 ):
     router("leaves-a-part")
-    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
     out = tmp_path / "out"
@@ -282,7 +280,7 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
     router, tiny_file, tmp_path, aqmlab_cli, monkeypatch
 ):
     router("leaves-a-part")
-    monkeypatch.setattr(ProgressLine, "update", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     live = tmp_path / "out" / "live"
     ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130

@@ -70,7 +70,7 @@ def live(
     """
     set_quiet(quiet)
     if str(scenario) == _SELFTEST:
-        tell_selftest(as_json=as_json, quiet=quiet, interrupted=_stopping)
+        tell_selftest(as_json=as_json, quiet=quiet, interrupted=tell_stopping)
         return
     from aqmlab import experiment as experiments
 
@@ -85,7 +85,7 @@ def live(
             pcap=ports_of(pcap),
             pcap_bytes=pcap_bytes,
             progress=line.update,
-            interrupted=_stopping,
+            interrupted=tell_stopping,
             report=False,
             resume=resume,
         )
@@ -113,7 +113,7 @@ def live(
 
         say(f"report     {write_report(experiment)}")
     _end_unless_captured(found)
-    _end_unless_faithful(found)
+    end_unless_faithful(found)
     end_with(scored)
 
 
@@ -129,7 +129,7 @@ def both(
     from aqmlab.experiment import run_both
 
     with interruptible(), ProgressLine(enabled=not quiet) as line:
-        found = run_both(scenario, **asked, progress=line.update, interrupted=_stopping)
+        found = run_both(scenario, **asked, progress=line.update, interrupted=tell_stopping)
     for warning in found.live.warnings:
         say(f"warning: {warning}")
     _tell_both(found, as_json=as_json)
@@ -140,7 +140,7 @@ def both(
 
         say(f"report     {write_report(found)}")
     _end_unless_captured(found.verdicts)
-    _end_unless_faithful(found.verdicts)
+    end_unless_faithful(found.verdicts)
 
 
 def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
@@ -186,12 +186,15 @@ def _print_sides(found: Both) -> None:
     console.print(found.note, style="dim", markup=False, soft_wrap=True)
 
 
-def _stopping() -> None:
+def tell_stopping() -> None:
+    """What a person is told who has interrupted a live run."""
     say("stopping: what is under way is still forwarded; Ctrl-C again ends it at once")
 
 
 def print_verdict(found: Sequence[Faithfulness]) -> None:
-    """The verdict, before anything else."""
+    """The verdict, before anything else; nothing of simulated runs."""
+    if not found:
+        return
     from aqmlab.cli.tables import answer_console
     from aqmlab.faithfulness import combined
 
@@ -247,9 +250,18 @@ def _end_unless_captured(found: Sequence[Faithfulness]) -> None:
         raise typer.Exit(Exit.MACHINE)
 
 
-def _end_unless_faithful(found: Sequence[Faithfulness]) -> None:
+def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
+    """End with 5 where a live run is not faithful."""
     if not all(verdict.faithful for verdict in found):
         raise typer.Exit(Exit.NOT_FAITHFUL)
 
 
-__all__ = ["both", "live", "print_lateness", "print_verdict", "report_both"]
+__all__ = [
+    "both",
+    "end_unless_faithful",
+    "live",
+    "print_lateness",
+    "print_verdict",
+    "report_both",
+    "tell_stopping",
+]

@@ -14,12 +14,15 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
+from aqmlab.cli.live import end_unless_faithful, print_verdict, tell_stopping
 from aqmlab.cli.options import (
     AsJson,
     BringWhat,
     ExecutorName,
     Jobs,
     NoReport,
+    Pcap,
+    PcapBytes,
     Quiet,
     Runs,
     ScenarioFile,
@@ -31,6 +34,7 @@ from aqmlab.cli.options import (
     TlsCert,
     TlsKey,
     chosen_executor,
+    ports_of,
 )
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
@@ -38,6 +42,7 @@ from aqmlab.files import json_text
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
+    from aqmlab.faithfulness import Faithfulness
     from aqmlab.results import Results
     from aqmlab.sweeps.forecast import Forecast
     from aqmlab.sweeps.progress import Progress
@@ -60,6 +65,15 @@ def sweep(
     tls_ca_file: TlsCaFile = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host",
+            help="sim, or live: runs between this machine's TCP stacks, one at a time, in real time.",
+        ),
+    ] = "sim",
+    pcap: Pcap = None,
+    pcap_bytes: PcapBytes = None,
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Run only the K-th of N equal shares.")
     ] = None,
@@ -75,15 +89,15 @@ def sweep(
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate every cell of a scenario's [sweep] with every seed that the store lacks; print the results.
+    """Run every cell of a scenario's [sweep] with every seed that the store lacks; print the results.
 
-    Exits with 1 if a firm claim of the scenario fails and with 4 if runs fail. Repeat an interrupted command
-    to resume it.
+    Exits with 1 if a firm claim of the scenario fails, with 4 if runs fail, and with 5 if a live run is not
+    faithful. Repeat an interrupted command to resume it.
     """
     set_quiet(quiet)
     where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     if dry_run:
-        _forecast(scenario, store, seed, runs, jobs, shard, as_json)
+        _forecast(scenario, as_json, store=store, seed=seed, runs=runs, jobs=jobs, shard=shard, host=host)
         return
     from aqmlab.sweeps.sweep import sweep as begin
 
@@ -102,13 +116,21 @@ def sweep(
             runs=runs,
             jobs=jobs,
             executor=where,
+            host=host,
+            pcap=ports_of(pcap),
+            pcap_bytes=pcap_bytes,
             shard=shard,
             force=force,
             progress=watch,
+            interrupted=tell_stopping,
             report=not no_report,
         )
         for reason in dict.fromkeys(r for reasons in under_way.damaged.values() for r in reasons):
             say(f"made anew: {reason}")
+        if under_way.lasts_s:
+            from aqmlab.cli.progress import duration_text
+
+            say(f"live runs: {duration_text(under_way.lasts_s)} in real time, one after the other")
         with under_way:
             events.begin(under_way)
             if as_json:
@@ -125,13 +147,16 @@ def sweep(
     for remark in under_way.remarks:
         say(f"remark: {remark}")
     events.end(under_way)
+    found = _verdicts(under_way.results) if host == "live" else ()
     if not as_json:
+        print_verdict(found)
         _print(under_way, whole=shard is None)
     say(f"sweep      {under_way.path}")
     if under_way.report is not None:
         say(f"report     {under_way.report}")
     if failure is not None:
         raise failure
+    end_unless_faithful(found)
     end_with(under_way.claims)
 
 
@@ -152,6 +177,12 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         )
 
 
+def _verdicts(results: Results) -> tuple[Faithfulness, ...]:
+    from aqmlab.faithfulness import verdicts
+
+    return verdicts(results.runs)
+
+
 def _print_claims(scored: Sequence[Scored]) -> None:
     if scored:
         print()
@@ -164,18 +195,10 @@ def _doubts(results: Results) -> list[dict[str, Any]]:
     return [doubt.to_json() for doubt in doubts(results)]
 
 
-def _forecast(
-    scenario: Path,
-    store: Path | None,
-    seed: int | None,
-    runs: int | None,
-    jobs: int | None,
-    shard: str | None,
-    as_json: bool,
-) -> None:
+def _forecast(scenario: Path, as_json: bool, **asked: Any) -> None:  # noqa: ANN401 (of the options)
     from aqmlab.sweeps.forecast import forecast
 
-    found = forecast(scenario, store=store, seed=seed, runs=runs, jobs=jobs, shard=shard)
+    found = forecast(scenario, **asked)
     if as_json:
         tell_json({"format_version": 1, **found.to_json()})
     else:
@@ -199,6 +222,7 @@ def _print_forecast(found: Forecast) -> None:
     table.add("sweep", f"{product} = {counted(found.cases * found.arms * found.seeds, 'run')}")
     if found.runs != found.cases * found.arms * found.seeds:
         table.add("asked for", counted(found.runs, "run"))
+    table.add("host", "live" if found.host == "live" else "simulator")
     table.add("in the store", str(found.present))
     table.add("to do", str(found.runs - found.present))
     if found.wall_s is not None:

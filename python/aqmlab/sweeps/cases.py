@@ -207,11 +207,6 @@ class Cases:
         for cell, seed in pairs:
             yield cell, seed, self.digest(cell, seed)
 
-    @property
-    def lasts_s(self) -> float:
-        """How long the runs take one after the other in real time, apart from their beginnings and ends."""
-        return sum(cell.end_ns for cell in self.cells) / 1e9 * len(self.seeds)
-
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)
 

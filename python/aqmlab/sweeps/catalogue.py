@@ -16,6 +16,7 @@ from aqmlab.plan import Plan
 from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
+from aqmlab.sweeps.task import run_digest
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
         entry
         for entry in found.entries
         if entry.manifest.results_version == _core.RESULTS_VERSION
-        and _core.run_digest(entry.manifest.plan_digest, entry.seed) != entry.digest
+        and run_digest(entry.manifest.plan_digest, entry.seed, entry.manifest.host) != entry.digest
     ]
     found.skipped += [f"`{entry.path}` is the recording of another run" for entry in of_another]
     found.entries = [entry for entry in found.entries if entry not in of_another]

@@ -24,6 +24,7 @@ from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.place import Place, alone_in
 from aqmlab.sweeps.store import SWEEP_FILE, Store
+from aqmlab.sweeps.task import LIVE
 
 FORMAT_VERSION = 2
 
@@ -57,7 +58,7 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
             for cell in cases.cells
         ],
     }
-    return with_failed(about, failed)
+    return with_failed({**about, "host": LIVE} if cases.host == LIVE else about, failed)
 
 
 def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from aqmlab.machine import job_count, memory_cap
 from aqmlab.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.store import Store, store_path
+from aqmlab.sweeps.task import LIVE, SIMULATOR
 
 _TRIAL_S = 2.0
 
@@ -27,6 +28,8 @@ class Forecast:
     ----------
     cases, arms, seeds
         Their product are the runs of the sweep.
+    host
+        What does the runs: ``"sim"`` or ``"live"``.
     runs
         Those of this shard.
     present
@@ -46,6 +49,7 @@ class Forecast:
     cases: int
     arms: int
     seeds: int
+    host: str
     runs: int
     present: int
     wall_s: float | None
@@ -78,6 +82,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     jobs: int | None = None,
     shard: Shard | str | None = None,
+    host: str = SIMULATOR,
 ) -> Forecast:
     """What is there, and what the rest would take.
 
@@ -87,12 +92,12 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
 
     Parameters
     ----------
-    scenario, store, seed, runs, jobs, shard
+    scenario, store, seed, runs, jobs, shard, host
         As of :func:`aqmlab.sweeps.sweep.sweep`. Nothing is written.
     """
     workers = job_count(jobs)
     part = Shard.parse(shard) if isinstance(shard, str) else shard
-    cases = Cases(scenario, seed=seed, runs=runs)
+    cases = Cases(scenario, seed=seed, runs=runs, host=host)
     path = store_path(store)
     there = Store(path) if path.exists() else None
     asked = {digest: cell for cell, _, digest in cases if part is None or part.has(digest)}
@@ -100,7 +105,10 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     wall_s: float | None = None
     size: int | None = None
     how = "nothing is to be done"
-    if todo:
+    if todo and host == LIVE:
+        wall_s = sum(cell.end_ns for cell in todo) / 1e9
+        how = "live runs last as long as they say, one after the other; each takes a few seconds more"
+    elif todo:
         cells = sorted(todo, key=lambda cell: cell.weight)
         ends = [cells[0]] if cells[0].weight == cells[-1].weight else [cells[0], cells[-1]]
         trials = [_tried(cases, cell) for cell in ends]
@@ -108,11 +116,13 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         sizes = [trial.bytes for trial in trials if trial.bytes is not None]
         size = round(sum(sizes) / len(sizes) * len(todo)) if sizes else None
         how = _how(trials)
+    workers = 1 if host == LIVE else workers
     memory = sum(sorted(cell.memory_bytes for cell in todo)[-workers:])
     return Forecast(
         cases=cases.case_count,
         arms=len(cases.about["arms"]),
         seeds=len(cases.seeds),
+        host=host,
         runs=len(asked),
         present=len(asked) - len(todo),
         wall_s=wall_s,

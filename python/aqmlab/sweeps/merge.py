@@ -16,9 +16,11 @@ from aqmlab.manifest import read_manifest
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
-from aqmlab.sweeps.place import alone_in
+from aqmlab.sweeps.place import Needs, alone_in
 from aqmlab.sweeps.store import SWEEP_FILE, Store, store_path
+from aqmlab.sweeps.task import LIVE
 
+WHOLE = Needs(whole=True)
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}
 
 
@@ -86,7 +88,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
                 sound = there and not into.damage(digest)
                 if sound:
                     _check_equal(source, into, digest)
-                if sound and not (into.damage(digest, whole=True) and not source.damage(digest, whole=True)):
+                if sound and not (into.short_of(digest, WHOLE) and not source.short_of(digest, WHOLE)):
                     present += 1
                 else:
                     with into.writing():
@@ -122,6 +124,9 @@ def _unfinished(found: Results) -> bool:
 def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
     manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
+    if manifests[0].host == LIVE:
+        # Two live runs are never the same: that which is there is kept.
+        return
     # Files with other bytes may have the same content: another version may have written them.
     tables = [
         {name: of.digest for name, of in (*manifest.tables.items(), *manifest.left_behind.items())}

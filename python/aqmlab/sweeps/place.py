@@ -16,10 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.errors import DamageError, HostError
 from aqmlab.stopping import raise_if_stopped
+from aqmlab.sweeps.captured import has_packets
+from aqmlab.sweeps.task import NO_CAPTURE, Capture
 
 if TYPE_CHECKING:
     from aqmlab.recording import Run
@@ -28,6 +30,35 @@ _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
 """Between looks at whether a lock is free."""
+
+
+class Needs(NamedTuple):
+    """What a recording must have, besides being as it was written.
+
+    Attributes
+    ----------
+    whole
+        Also the tables that may be left on a worker of a cluster.
+    capture
+        These packets.
+    ended
+        A live run has to have ended by itself.
+    """
+
+    whole: bool = False
+    capture: Capture = NO_CAPTURE
+    ended: bool = False
+
+
+def _lacking(run: Run, needs: Needs) -> Iterator[str]:
+    if needs.whole:
+        for table in run.manifest.left_behind:
+            yield f"`{run.path}` is a summary: it has no table `{table}`"
+    if needs.ended and run.manifest.live is not None and run.manifest.live.get("interrupted"):
+        yield f"`{run.path}` was interrupted"
+    if not has_packets(run.path, needs.capture, len(run.links)):
+        ports = ", ".join(f"`{port}`" for port in needs.capture.ports)
+        yield f"`{run.path}` lacks packets that are asked for: {needs.capture.bytes} bytes of each at {ports}"
 
 
 class Place(ABC):
@@ -62,15 +93,18 @@ class Place(ABC):
         """Whether the run is there, whole: the manifest appears with all the rest."""
         return (self.path_of(name) / "manifest.json").is_file()
 
-    def damage(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
+    def damage(self, name: str) -> tuple[str, ...]:
         """A sentence for each file of a run that is not as it was written.
 
-        Parameters
-        ----------
-        name
-            Of the run.
-        whole
-            Whether tables that were left on a worker of a cluster are missing too.
+        Raises
+        ------
+        RecordingError
+            If it is of a later format, or cannot be read.
+        """
+        return self.short_of(name, Needs())
+
+    def short_of(self, name: str, needs: Needs) -> tuple[str, ...]:
+        """Why a run that is there does not do: a sentence for each damaged file, and for what is lacking.
 
         Raises
         ------
@@ -86,8 +120,7 @@ class Place(ABC):
             return error.reasons
         if not self.is_of(run, name):
             return (f"`{path}` is the recording of another run",)
-        left = run.manifest.left_behind if whole else ()
-        return (*run.damage(), *(f"`{path}` is a summary: it has no table `{table}`" for table in left))
+        return (*run.damage(), *_lacking(run, needs))
 
     def put(self, staged: Path, name: str, *, replace: bool = False) -> bool:
         """Give a whole recording its place.
@@ -202,4 +235,4 @@ def _locked(file: int) -> bool | None:
     return True
 
 
-__all__ = ["Place", "alone_in"]
+__all__ = ["Needs", "Place", "alone_in"]

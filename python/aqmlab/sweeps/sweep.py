@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from aqmlab import errors
-from aqmlab.errors import AqmlabError, MemoryCapError, RecordingError, RunError, unknown
+from aqmlab.errors import AqmlabError, MemoryCapError, RecordingError, RunError, UsageError, unknown
 from aqmlab.figures import counted
 from aqmlab.machine import job_count, memory_cap
 from aqmlab.results import Cell, Results
@@ -23,10 +23,11 @@ from aqmlab.sweeps.conclusion import Conclusion
 from aqmlab.sweeps.directory import Directory, SweepDirectory
 from aqmlab.sweeps.executor import Executor, LocalExecutor
 from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, Bring, enough
-from aqmlab.sweeps.place import Place
+from aqmlab.sweeps.place import Needs, Place
 from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.tally import EndedRun, Tally
+from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
@@ -66,7 +67,7 @@ class Sweep:
     workers
         Runs side by side.
     damaged
-        By name, what is wrong with runs that were there: they are made anew.
+        By name, what is wrong with runs that were there, or what they lack: they are made anew.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -95,7 +96,8 @@ class Sweep:
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
                 cells.setdefault(place.name_of(cell.slug, seed, digest), (cell, seed))
-        self.damaged = {} if force else _damaged(place, cells, whole=self._bring == RECORDINGS)
+        needs = Needs(whole=self._bring == RECORDINGS, capture=cases.capture, ended=True)
+        self.damaged = {} if force else _insufficient(place, cells, needs)
         todo = dict.fromkeys(name for name in cells if force or name in self.damaged or not place.has(name))
         self.workers = max(min(jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
@@ -130,6 +132,12 @@ class Sweep:
         if self._conclusion is not None:
             return self._conclusion.results
         return self._directory.recordings().results(self._tally.there())
+
+    @property
+    def lasts_s(self) -> float:
+        """How long live runs that were to be done take in real time, apart from their beginnings and ends."""
+        todo = (self._tally.cells[name][0].end_ns for name in self._tally.todo)
+        return sum(todo) / 1e9 if self.cases.host == LIVE else 0.0
 
     @property
     def claims(self) -> tuple[Scored, ...]:
@@ -319,17 +327,20 @@ class Sweep:
 
 def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
     """How much of the recordings has to be there in the end; ``None`` if that is not known to matter."""
-    return None if cluster is None else enough(cases.about, cluster.checked().bring or SUMMARIES)
+    if cluster is None:
+        return None
+    asked = cluster.checked().bring or SUMMARIES
+    return RECORDINGS if cases.capture.ports else enough(cases.about, asked)
 
 
-def _damaged(place: Place, names: Iterable[str], *, whole: bool) -> dict[str, tuple[str, ...]]:
-    """The runs that are there and not as they were written, or not whole though they have to be."""
+def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str, tuple[str, ...]]:
+    """The runs that are there and not as they were written, or lack what they need."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         if place.has(name):
             with suppress(RecordingError):
                 # What cannot be read, or is of a later format, is an error where it is read.
-                found[name] = place.damage(name, whole=whole)
+                found[name] = place.short_of(name, needs)
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
@@ -348,10 +359,14 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     jobs: int | None = None,
     executor: str | Cluster = LOCAL,
+    host: str = SIMULATOR,
+    pcap: str | Sequence[str] = (),
+    pcap_bytes: int | None = None,
     shard: Shard | str | None = None,
     among: Container[Cell] | None = None,
     force: bool = False,
     progress: Watcher | None = None,
+    interrupted: Callable[[], object] | None = None,
     report: bool = True,
 ) -> Sweep:
     """Run every cell of a scenario with every seed, as far as the store has not got them.
@@ -372,6 +387,11 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     executor
         Where runs are done: ``"local"``, in processes of this machine, or on the workers of a Dask cluster, a
         :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
+    host
+        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which last as long
+        as they say (:attr:`Sweep.lasts_s`).
+    pcap, pcap_bytes
+        As of :func:`aqmlab.run`. A run that is there without these packets is done again.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
     among
@@ -380,7 +400,9 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     force
         Whether to do runs again that are there.
     progress
-        Told how far the runs are.
+        Receives how far the runs are, about ten times a second.
+    interrupted
+        Called once, when a live run has been asked to end.
     report
         Whether to make ``report.html`` at the end.
 
@@ -402,8 +424,19 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     """
     part = Shard.parse(shard) if isinstance(shard, str) else shard
     workers = job_count(jobs)
-    cases = Cases(scenario, seed=seed, runs=runs)
+    cluster = cluster_of(executor)
+    if host not in (SIMULATOR, LIVE):
+        raise unknown("host", host, (SIMULATOR, LIVE))
+    if host == LIVE and cluster is not None:
+        raise UsageError("live runs are of this machine: leave the executor out")
+    cases = Cases(scenario, seed=seed, runs=runs, host=host, capture=Capture.chosen(pcap, pcap_bytes))
     place = Store.made(store_path(store))
+
+    def live() -> Executor:
+        from aqmlab.sweeps.live_executor import LiveExecutor
+
+        return LiveExecutor(place, replace=force, interrupted=interrupted)
+
     return Sweep(
         cases,
         place,
@@ -414,7 +447,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         force=force,
         watcher=progress,
         report=report,
-        cluster=cluster_of(executor),
+        cluster=cluster,
+        executor=live if host == LIVE else None,
     )
 
 
