@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -153,3 +155,78 @@ def dask_cluster(
         yield found
     finally:
         found.close()
+
+
+class SlowLink:
+    """A port in front of another one: what passes is late and comes slowly.
+
+    Parameters
+    ----------
+    address
+        Of the other one: ``tcp://host:port``.
+    delay_s
+        One way.
+    bytes_per_s
+        Of each connection, one way.
+    """
+
+    def __init__(self, address: str, delay_s: float, bytes_per_s: float) -> None:
+        host, _, port = address.rpartition("/")[2].partition(":")
+        self._to = (host, int(port))
+        self._delay_s, self._bytes_per_s = delay_s, bytes_per_s
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.passed = 0
+        self._open = [self._listener]
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def close(self) -> None:
+        """End all connections, and wait for the threads."""
+        for held in self._open:
+            with suppress(OSError):
+                held.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for held in self._open:
+            held.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(near)
+            with suppress(OSError):
+                far = socket.create_connection(self._to)
+                self._open.append(far)
+                for ends in ((near, far), (far, near)):
+                    self._begin(self._carry, *ends)
+
+    def _begin(self, what: Callable[..., None], *of: object) -> None:
+        thread = threading.Thread(target=what, args=of, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        """Two threads, so that what is under way does not wait for what is late."""
+        late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+        def deliver() -> None:
+            with suppress(OSError):
+                while (due := late.get())[1]:
+                    time.sleep(max(due[0] - time.monotonic(), 0))
+                    target.sendall(due[1])
+                target.shutdown(socket.SHUT_WR)
+
+        self._begin(deliver)
+        data = b"?"
+        while data:
+            try:
+                data = source.recv(16384)
+            except OSError:
+                data = b""
+            self.passed += len(data)
+            time.sleep(len(data) / self._bytes_per_s)
+            late.put((time.monotonic() + self._delay_s, data))

@@ -220,5 +220,5 @@ def test_a_worker_of_another_version_is_refused_by_name(scenario, undisturbed, t
         sweep = swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
     (remark,) = sweep.remarks
     assert remark.startswith("worker tcp://127.0.0.1:")
-    assert "did no runs: it has aqmlab 0.0.9" in remark
+    assert "was given no more runs: it has aqmlab 0.0.9" in remark
     assert tables(sweep.path) == tables(undisturbed)

@@ -134,7 +134,9 @@ class DaskExecutor:
     @property
     def remarks(self) -> list[str]:
         """What is worth knowing when all is done."""
-        found = [f"worker {address} did no runs: {reason}" for address, reason in self._refusals.items()]
+        found = [
+            f"worker {address} was given no more runs: {reason}" for address, reason in self._refusals.items()
+        ]
         if self._brought:
             what = "summaries" if self._bring == SUMMARIES else "recordings"
             found.append(
