@@ -103,7 +103,9 @@ def main() -> int:
         return 1
     worse = compare(found, stored[how])
     if worse and compiler() != stored[how].get("compiler"):
-        print(f"the baseline was counted with {stored[how].get('compiler')}, this is {compiler()}: not judged")
+        print(
+            f"the baseline was counted with {stored[how].get('compiler')}, this is {compiler()}: not judged"
+        )
         return 0
     if worse:
         print(

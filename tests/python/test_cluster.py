@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -222,3 +223,40 @@ def test_a_worker_of_another_version_is_refused_by_name(scenario, undisturbed, t
     assert remark.startswith("worker tcp://127.0.0.1:")
     assert "was given no more runs: it has aqmlab 0.0.9" in remark
     assert tables(sweep.path) == tables(undisturbed)
+
+
+def certificates(folder):
+    """An authority, and a certificate and key that it has signed; those of another one."""
+    if shutil.which("openssl") is None:
+        pytest.skip("the command openssl is not installed")
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=folder)
+
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    for authority in ("ours", "theirs"):
+        ca = ["-keyout", f"{authority}-ca.key", "-out", f"{authority}-ca.pem", "-subj", f"/CN={authority}"]
+        openssl("req", "-x509", *key, *ca)
+        own = ["-keyout", f"{authority}.key", "-out", f"{authority}.csr", "-subj", "/CN=127.0.0.1"]
+        openssl("req", *key[:-2], *own)
+        signed = ["-CA", f"{authority}-ca.pem", "-CAkey", f"{authority}-ca.key", "-CAcreateserial"]
+        openssl("x509", "-req", "-in", f"{authority}.csr", *signed, "-out", f"{authority}.pem", "-days", "2")
+
+
+def test_tls_with_certificates_of_ones_own(scenario, undisturbed, tmp_path, monkeypatch):
+    certificates(tmp_path)
+    names = {"tls_ca_file": "ours-ca.pem", "tls_cert": "ours.pem", "tls_key": "ours.key"}
+    files = {name: str(tmp_path / file) for name, file in names.items()}
+    options = [word for name, file in files.items() for word in (f"--{name.replace('_', '-')}", file)]
+    monkeypatch.setattr("aqmlab.sweeps.connection._CONNECT_S", 3.0)
+    with dask_cluster(tmp_path / "cluster", options=options) as found:
+        assert found.address.startswith("tls://")
+        sweep = swept(aqmlab.Cluster(found.address, **files), tmp_path / "store", scenario)
+        assert tables(sweep.path) == tables(undisturbed)
+        strangers = {name: file.replace("ours", "theirs") for name, file in files.items()}
+        for wrong in (
+            aqmlab.Cluster(found.address, **strangers),
+            aqmlab.Cluster(found.address.replace("tls", "tcp")),
+        ):
+            with pytest.raises(aqmlab.HostError, match="cannot reach the scheduler"):
+                swept(wrong, tmp_path / "other", scenario)
