@@ -15,7 +15,7 @@ from aqmlab.figures import counted, estimate_parts, listed, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
-from aqmlab.stats import CONFIDENCE, Estimate, estimate, paired_difference
+from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
 
 if TYPE_CHECKING:
     from aqmlab.results import Cell, Results
@@ -172,9 +172,13 @@ class Answer(Framed):
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Estimate | None:
         """Mean of ``of - other`` over the seeds that both have run."""
-        return paired_difference(
-            self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name)
-        )
+        return self.contrast(of, other, metric, class_name).estimate
+
+    def contrast(
+        self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
+    ) -> Difference:
+        """:meth:`difference` with the relative change, the p value and the seeds that only one side has."""
+        return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
         """``"3 of 10"`` where only some seeds have the figure: those without it may be the bad ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,10 +144,7 @@ def compared(simulated: Results, live: Results) -> Comparison:
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 
-    names = tuple(dict.fromkeys((*HEADLINE, *simulated.metrics)))
-    found = compare_sides(side_of(simulated, ""), side_of(live, ""), metrics=names)
-    known = tuple(one for one in found.compared if one.first is not None or one.second is not None)
-    return replace(found, compared=known)
+    return compare_sides(side_of(simulated, ""), side_of(live, ""), usual=HEADLINE)
 
 
 def by_arm(both: Both) -> Mapping[str, list[Any]]:

@@ -6,8 +6,9 @@ times are common to both; else the two sets of runs are independent, and compare
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from aqmlab.answers import HEADLINE
@@ -22,7 +23,7 @@ from aqmlab.plan import Plan, TrafficClass
 from aqmlab.results import Cell, Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
 from aqmlab.stats.differences import Difference, Values, difference, unpaired_difference
-from aqmlab.stats.multiple import MultipleComparisons, holm, multiple_comparisons
+from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons
 from aqmlab.stats.sentence import relative_sentence, sentence
 
 MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
@@ -76,6 +77,11 @@ class Compared:
         )
 
     @property
+    def title(self) -> str:
+        """The metric with its unit."""
+        return with_unit(self.metric.label, self.metric.unit)
+
+    @property
     def unclear(self) -> bool:
         """Whether it was tested and does not stand."""
         return self.found.p_value is not None and not self.stands
@@ -122,12 +128,27 @@ class Comparison(Framed):
 
     def grid(self) -> Grid:
         """The comparison as text: a row per case and metric."""
+        cases = ["case"] if any(one.case for one in self.compared) else []
+        rows = (([one.case, one.title] if cases else [one.title], one) for one in self.compared)
+        return self._grid([*cases, ""], rows)
+
+    def grids(self) -> Iterator[Grid]:
+        """The same as a table of the metrics, or where there are several cases one of each metric."""
+        if not any(one.case for one in self.compared):
+            yield self.grid_of_metrics("", self.compared)
+            return
+        for title, of_metric in groupby(self.compared, lambda one: one.title):
+            yield self._grid([title], (([one.case], one) for one in of_metric))
+
+    def grid_of_metrics(self, title: str, compared: Iterable[Compared]) -> Grid:
+        """Some of the comparisons under a title, a row per metric."""
+        return self._grid([title], (([one.title], one) for one in compared))
+
+    def _grid(self, keys: Sequence[str], rows: Iterable[tuple[Sequence[str], Compared]]) -> Grid:
         heads = (self.first, self.second, "difference", "relative")
-        cases = any(one.case for one in self.compared)
-        grid = Grid(*(["case"] if cases else []), "", *(Column(h, right=True) for h in heads), keys=1 + cases)
-        for one in self.compared:
-            head = with_unit(one.metric.label, one.metric.unit)
-            grid.add(*([one.case] if cases else []), head, *one.texts())
+        grid = Grid(*keys, *(Column(head, right=True) for head in heads), keys=len(keys))
+        for head, one in rows:
+            grid.add(*head, *one.texts())
         return grid
 
     def _frame_columns(self) -> Columns:
@@ -158,19 +179,25 @@ class Comparison(Framed):
         }
 
 
-def compare_sides(
+def compare_sides(  # noqa: PLR0913 (keyword arguments)
     one: Side,
     other: Side,
     *,
     metrics: str | Sequence[str] | None = None,
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
+    usual: Sequence[str] | None = None,
 ) -> Comparison:
-    """:func:`compare` for results that are open already."""
+    """:func:`aqmlab.compare` for results that are open already.
+
+    ``usual`` are the metrics that are compared, with those that the scenario asks for, where none is named.
+    """
     pairs, unmatched = match(one, other)
     names = named(one, other)
     given = given_names(metrics)
-    chosen = _metrics(one.results, len(pairs)) if given is None else [find(name) for name in given]
+    if usual is None:
+        usual = HEADLINE if len(pairs) == 1 else MAIN
+    chosen = [find(n) for n in (dict.fromkeys((*usual, *one.results.metrics)) if given is None else given)]
     compared = []
     for metric in chosen:
         for case, cell, versus in pairs:
@@ -236,20 +263,11 @@ def _draws(entry: TrafficClass) -> dict[str, Any]:
     }
 
 
-def _metrics(results: Results, cases: int) -> list[Metric]:
-    usual = HEADLINE if cases == 1 else MAIN
-    return [find(name) for name in dict.fromkeys((*usual, *results.metrics))]
-
-
 def _counted(compared: Sequence[Compared]) -> tuple[tuple[Compared, ...], MultipleComparisons]:
     """The same with p values that count how many they are."""
-    tested = [i for i, one in enumerate(compared) if one.found.p_value is not None]
-    p_values = [one.found.p_value for one in compared if one.found.p_value is not None]
-    adjusted = dict(zip(tested, holm(p_values), strict=True))
-    return (
-        tuple(replace(one, adjusted_p=adjusted.get(i)) for i, one in enumerate(compared)),
-        multiple_comparisons(p_values),
-    )
+    p_values = [one.found.p_value for one in compared]
+    counted = zip(compared, adjusted(p_values), strict=True)
+    return tuple(replace(one, adjusted_p=p) for one, p in counted), multiple_comparisons(p_values)
 
 
 def _to_json(one: Compared) -> dict[str, Any]:

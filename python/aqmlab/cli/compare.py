@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ from aqmlab.cli.console import refuse_damage, tell_json
 from aqmlab.cli.options import AsJson, ClassName, Metrics, Queue
 
 if TYPE_CHECKING:
-    from aqmlab.comparison import Compared, Comparison
+    from aqmlab.comparison import Comparison
 
 _FEW = 16
 """Sentences that one reads; of more comparisons the table is enough."""
@@ -51,38 +50,17 @@ def compare(
 
 
 def print_comparison(found: Comparison) -> None:
-    """A table of differences, what they say in words, and how many comparisons that were."""
+    """Tables of differences, what they say in words, and how many comparisons that were."""
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid
 
     console = answer_console()
     console.print(f"{found.second} against {found.first}", style="bold", markup=False)
-    for title, rows in _tables(found):
-        heads = (found.first, found.second, "difference", "relative")
-        table = Grid(title, *(Column(name, right=True) for name in heads))
-        for head, one in rows:
-            table.add(head, *one.texts())
+    for table in found.grids():
         console.print()
         print_grid(console, table)
     console.print()
     for line in _remarks(found):
         console.print(line, markup=False, soft_wrap=True)
-
-
-def _tables(found: Comparison) -> Iterator[tuple[str, list[tuple[str, Compared]]]]:
-    """One table with a row a metric; where there are several cases, a table a metric with a row a case."""
-    if not any(one.case for one in found.compared):
-        yield "", [(row_title(one), one) for one in found.compared]
-        return
-    for title, of_metric in groupby(found.compared, row_title):
-        yield title, [(one.case, one) for one in of_metric]
-
-
-def row_title(one: Compared) -> str:
-    """The metric with its unit."""
-    from aqmlab.figures import with_unit
-
-    return with_unit(one.metric.label, one.metric.unit)
 
 
 def _remarks(found: Comparison) -> Iterator[str]:

@@ -166,21 +166,15 @@ def _tell_both(found: Both, *, as_json: bool) -> None:
 def _print_sides(found: Both) -> None:
     """A table an arm: what was simulated, what was measured live, and how far they are apart."""
     from aqmlab.both import by_arm
-    from aqmlab.cli.compare import row_title
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid
 
     console = answer_console()
     console.print(found.live.title, style="bold", markup=False)
     if found.live.question:
         console.print(found.live.question, markup=False)
     for arm, rows in by_arm(found).items():
-        heads = (found.comparison.first, found.comparison.second, "difference", "relative")
-        table = Grid(arm, *(Column(name, right=True) for name in heads))
-        for one in rows:
-            table.add(row_title(one), *one.texts())
         console.print()
-        print_grid(console, table)
+        print_grid(console, found.comparison.grid_of_metrics(arm, rows))
     console.print()
     console.print(found.summary, markup=False, soft_wrap=True)
     console.print(found.note, style="dim", markup=False, soft_wrap=True)

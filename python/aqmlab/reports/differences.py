@@ -9,9 +9,8 @@ from itertools import combinations
 from aqmlab.answers import Answer
 from aqmlab.metrics import Metric
 from aqmlab.results import Cell
-from aqmlab.stats import CONFIDENCE
-from aqmlab.stats.differences import Difference, difference
-from aqmlab.stats.multiple import MultipleComparisons, holm, multiple_comparisons
+from aqmlab.stats import CONFIDENCE, Difference
+from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,12 @@ def differences(answer: Answer, metric: Metric) -> Differences:
 
 def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
     """How many comparisons a report shows, and what remains of them together."""
-    p_values = [
+    return multiple_comparisons(
         contrast.found.p_value
         for of_metric in of_metrics
         for of_pair in of_metric.contrasts
         for contrast in of_pair
-        if contrast.found.p_value is not None
-    ]
-    return multiple_comparisons(p_values)
+    )
 
 
 def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contrast]:
@@ -86,16 +83,17 @@ def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contr
     for _, of_case in answer.cases:
         by_arm = {cell.arm: cell for cell in of_case if cell in there}
         if arm in by_arm and other in by_arm:
-            first, second = (answer.by_seed(by_arm[name], metric.name) for name in (arm, other))
-            contrasts.append(Contrast(by_arm[arm], by_arm[other], difference(first, second), stands=False))
+            first, second = by_arm[arm], by_arm[other]
+            found = answer.contrast(first, second, metric.name)
+            contrasts.append(Contrast(first, second, found, stands=False))
     return contrasts
 
 
 def _standing(shown: Sequence[Sequence[Contrast]]) -> list[tuple[Contrast, ...]]:
     """The same, corrected for the number of comparisons that are shown together."""
-    tested = [contrast for of_pair in shown for contrast in of_pair if contrast.found.p_value is not None]
-    adjusted = holm([contrast.found.p_value or 0.0 for contrast in tested])
-    standing = {id(contrast) for contrast, p in zip(tested, adjusted, strict=True) if p <= 1.0 - CONFIDENCE}
-    return [
-        tuple(replace(contrast, stands=id(contrast) in standing) for contrast in of_pair) for of_pair in shown
-    ]
+    found = iter(adjusted([contrast.found.p_value for of_pair in shown for contrast in of_pair]))
+
+    def stands(p: float | None) -> bool:
+        return p is not None and p <= 1.0 - CONFIDENCE
+
+    return [tuple(replace(one, stands=stands(next(found))) for one in of_pair) for of_pair in shown]

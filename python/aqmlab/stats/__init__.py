@@ -21,8 +21,8 @@ The names below are those that a table of results needs; the rest is imported fr
 
 from __future__ import annotations
 
-from aqmlab.stats.differences import paired_difference
+from aqmlab.stats.differences import Difference, difference
 from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 from aqmlab.stats.student import quantile as t_quantile
 
-__all__ = ["CONFIDENCE", "Estimate", "Interval", "estimate", "paired_difference", "t_quantile"]
+__all__ = ["CONFIDENCE", "Difference", "Estimate", "Interval", "difference", "estimate", "t_quantile"]

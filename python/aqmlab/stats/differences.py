@@ -80,21 +80,6 @@ def difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Differen
     )
 
 
-def paired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Estimate | None:
-    """Mean of ``a - b`` over the seeds that both have.
-
-    Parameters
-    ----------
-    a, b
-        Value by seed.
-    confidence
-        Coverage of the interval.
-    """
-    of_a, of_b = defined(a), defined(b)
-    seeds = sorted(of_a.keys() & of_b.keys())
-    return estimate((of_a[seed] - of_b[seed] for seed in seeds), confidence)
-
-
 def defined(values: Values) -> dict[int, float]:
     """The seeds that have a value."""
     return {seed: x for seed, x in values.items() if x is not None and not math.isnan(x)}

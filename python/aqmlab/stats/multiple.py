@@ -5,7 +5,7 @@ Source: Holm, Scandinavian Journal of Statistics 6 (1979).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aqmlab.stats.intervals import CONFIDENCE
@@ -52,20 +52,29 @@ class MultipleComparisons:
         )
 
 
-def multiple_comparisons(p_values: Sequence[float], confidence: float = CONFIDENCE) -> MultipleComparisons:
+def multiple_comparisons(
+    p_values: Iterable[float | None], confidence: float = CONFIDENCE
+) -> MultipleComparisons:
     """Count comparisons, and those that find a difference, alone and together.
 
     Parameters
     ----------
     p_values
-        One for each comparison that was made: :attr:`aqmlab.stats.differences.Difference.p_value`.
+        :attr:`aqmlab.stats.differences.Difference.p_value` of each; ``None`` of one that was not tested.
     confidence
         Of each interval.
     """
+    tested = [p for p in p_values if p is not None]
     alpha = 1.0 - confidence
-    found = sum(p <= alpha for p in p_values)
-    kept = sum(p <= alpha for p in holm(p_values))
-    return MultipleComparisons(len(p_values), found, kept, confidence)
+    found = sum(p <= alpha for p in tested)
+    kept = sum(p <= alpha for p in holm(tested))
+    return MultipleComparisons(len(tested), found, kept, confidence)
+
+
+def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """:func:`holm` of those that were tested; ``None`` for those that were not."""
+    of_tested = iter(holm([p for p in p_values if p is not None]))
+    return tuple(None if p is None else next(of_tested) for p in p_values)
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
