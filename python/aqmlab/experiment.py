@@ -14,7 +14,6 @@ from typing import NamedTuple
 from aqmlab import both
 from aqmlab.both import Both
 from aqmlab.errors import UsageError
-from aqmlab.loading import load_recording
 from aqmlab.machine import job_count
 from aqmlab.results import Results
 from aqmlab.scenario import Scenario
@@ -238,7 +237,7 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
         return LiveExecutor(place, force=wishes.force, interrupted=wishes.interrupted)
 
     with _nothing_empty_left(place):
-        Sweep(
+        return Sweep(
             cases,
             place,
             AskedExperiment(place, cases),
@@ -246,7 +245,6 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
             watcher=wishes.watcher,
             executor=live_executor if cases.host == LIVE else None,
         ).wait()
-    return load_recording(place.path)
 
 
 def _reported(experiment: Results, report: bool) -> Results:

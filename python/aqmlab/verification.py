@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from aqmlab.integrity import read_json, table_digest
 from aqmlab.recording import Run, load_run
 from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.directory import SweepFile, store_of
+from aqmlab.sweeps.experiment_directory import ExperimentDirectory
+from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.store import SWEEP_FILE, Store
 
 _BOTH = "both.json"
@@ -111,51 +113,35 @@ def _store(found: Verified, store: Store) -> None:
     for sweep in store.sweeps():
         with _noting(found):
             SweepFile(sweep)
-    for run in sorted((store.path / "runs").glob("*/*")):
-        if store.has(run.name):
-            _stored(found, store, run.name)
-        else:
-            found.damaged.append(f"`{run}` is incomplete: `manifest.json` is missing")
+    _runs(found, store, sorted(run.name for run in (store.path / "runs").glob("*/*")))
 
 
 def _sweep(found: Verified, path: Path, store: Store) -> None:
     with _noting(found):
-        for digest in dict.fromkeys(digest for _, _, digest in SweepFile(path)):
-            if store.has(digest):
-                _stored(found, store, digest)
-            else:
-                found.missing += 1
-
-
-def _stored(found: Verified, store: Store, digest: str) -> None:
-    damage = store.damage(digest)
-    if damage:
-        found.recordings += 1
-        found.damaged += damage
-    else:
-        _run(found, store.path_of(digest))
+        _runs(found, store, dict.fromkeys(digest for _, _, digest in SweepFile(path)))
 
 
 def _experiment(found: Verified, path: Path) -> None:
     with _noting(found):
-        about = read_json(path / "experiment.json")
-        try:
-            asked = [(arm, int(seed)) for arm in about["arms"] for seed in about["seeds"]]
-            folders = [(path / str(arm["slug"]) / f"seed-{seed}", arm, seed) for arm, seed in asked]
-        except (KeyError, TypeError, ValueError) as error:
-            raise DamageError([f"`{path / 'experiment.json'}` is incomplete: {error!r}"]) from error
-        for folder, arm, seed in folders:
-            if not folder.exists():
-                found.missing += 1
-                continue
-            run = _run(found, folder)
-            if run is not None and (run.arm, run.seed) != (arm["name"], seed):
-                found.damaged.append(
-                    f"`{folder}` is the recording of another run: of arm `{run.arm}` and seed {run.seed}"
-                )
+        place = ExperimentDirectory(path)
+        _runs(found, place, place.names())
 
 
-def _run(found: Verified, path: Path) -> Run | None:
+def _runs(found: Verified, place: Place, names: Iterable[str]) -> None:
+    for name in names:
+        path = place.path_of(name)
+        if not path.exists():
+            found.missing += 1
+        elif not place.has(name):
+            found.damaged.append(f"`{path}` is incomplete: `manifest.json` is missing")
+        elif damage := place.damage(name):
+            found.recordings += 1
+            found.damaged += damage
+        else:
+            _run(found, path)
+
+
+def _run(found: Verified, path: Path) -> None:
     raise_if_stopped()
     found.recordings += 1
     with _noting(found):
@@ -164,8 +150,6 @@ def _run(found: Verified, path: Path) -> Run | None:
         found.damaged += _other_content(run)
         found.tables += len(run.manifest.tables)
         found.bytes += sum(file.stat().st_size for file in path.iterdir() if file.is_file())
-        return run
-    return None
 
 
 def _other_content(run: Run) -> Iterator[str]:

@@ -128,7 +128,7 @@ def test_a_damaged_run_stays_until_it_has_been_done_again(small, tmp_path):
     (out / "red-ecn" / "seed-1").rename(out / "away")
     (out / "red-ecn" / "seed-2").rename(out / "red-ecn" / "seed-1")
     assert place.damage("red-ecn/seed-1") == (
-        f"`{out / 'red-ecn' / 'seed-1'}` is the recording of another run",
+        f"`{out / 'red-ecn' / 'seed-1'}` is the recording of another run: of arm `RED + ECN` and seed 2",
     )
 
 

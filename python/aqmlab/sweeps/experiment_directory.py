@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,14 +59,34 @@ class ExperimentDirectory(Place):
         """Where the recording of a run is, or would be."""
         return self.path / name
 
+    def names(self) -> list[str]:
+        """The names of the runs that were asked for.
+
+        Raises
+        ------
+        DamageError
+            If `experiment.json` is not as it was written.
+        """
+        return list(self._asked)
+
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the arm, plan, seed and results version that this directory is of."""
-        about = read_json(self.path / EXPERIMENT_FILE)
-        arms = {arm["slug"]: (arm["name"], arm["digest"]) for arm in about["arms"]}
-        directory, _, seed = name.rpartition("/seed-")
+        """Whether a recording is of the arm, plan, seed and results version that were asked for."""
         of = run.manifest
-        found = (of.arm, of.plan_digest), of.seed, of.results_version
-        return found == (arms.get(directory), int(seed), about["results_version"])
+        return self._asked.get(name) == (of.arm, of.seed, of.plan_digest, of.results_version)
+
+    @cached_property
+    def _asked(self) -> dict[str, tuple[Any, ...]]:
+        """By name, arm, seed, digest of the plan and results version of each run."""
+        about = read_json(self.path / EXPERIMENT_FILE)
+        try:
+            version = about.get("results_version")
+            return {
+                self.name_of(arm["slug"], seed, ""): (arm["name"], seed, arm["digest"], version)
+                for arm in about["arms"]
+                for seed in about["seeds"]
+            }
+        except (KeyError, TypeError) as error:
+            raise DamageError([f"`{self.path / EXPERIMENT_FILE}` is incomplete: {error!r}"]) from error
 
     def kept(self) -> str:
         """What an interrupt leaves, and how to go on."""
@@ -128,11 +149,12 @@ class AskedExperiment:
 
         return Recordings(self._place, SweepFile(self.path, describe(self._cases, self._place)))
 
-    def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open all that is there."""
+    def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:  # noqa: ARG002 (stores need it)
+        """Open what is there, as anybody who names the directory does."""
+        from aqmlab.loading import load_recording
         from aqmlab.sweeps.conclusion import Conclusion
 
-        return Conclusion(recordings.results())
+        return Conclusion(load_recording(self.path))
 
 
 def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:

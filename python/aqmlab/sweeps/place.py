@@ -119,7 +119,8 @@ class Place(ABC):
         except DamageError as error:
             return error.reasons
         if not self.is_of(run, name):
-            return (f"`{path}` is the recording of another run",)
+            other = f"of arm `{run.arm}` and seed {run.seed}"
+            return (f"`{path}` is the recording of another run: {other}",)
         return (*run.damage(), *_lacking(run, needs))
 
     def put(self, staged: Path, name: str, *, replace: bool = False) -> bool:
