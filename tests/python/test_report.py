@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 import aqmlab
 from aqmlab.plots.draw import KINDS, draw
@@ -92,6 +94,24 @@ def test_hostile_texts_stay_texts(small, tmp_path):
     assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 1 + len(SCRIPTS)
 
 
+def test_two_arms_stand_side_by_side_with_their_paired_difference(page, experiment):
+    found = aqmlab.answer(experiment, "goodput_bps")
+    arms = ("DropTail", "RED + ECN")
+    ours, theirs = (np.array(list(found.by_seed(arm, "goodput_bps").values())) / 1e6 for arm in arms)
+    apart = theirs - ours
+    low, high = stats.t.interval(0.95, len(apart) - 1, apart.mean(), stats.sem(apart))
+    section = html.unescape(page).split('<h2 id="differences">')[1].split("</table>")[0]
+    assert re.findall(r'<th scope="col">(.*?)</th>', section)[:2] == list(arms)
+    row = section.split("goodput [Mbit/s]</th>")[1].split("</tr>")[0].replace("\u2212", "-")
+    first, second, difference, relative = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert float(first.split()[0]) == pytest.approx(ours.mean(), rel=0.01)
+    assert float(second.split()[0]) == pytest.approx(theirs.mean(), rel=0.01)
+    mean, half = map(float, difference.removesuffix(" n.s.").split(" ± "))
+    assert (mean, half) == pytest.approx((apart.mean(), (high - low) / 2), rel=0.1)
+    change = 100 * (theirs.mean() / ours.mean() - 1)
+    assert float(relative.removesuffix(" %")) == pytest.approx(change, abs=0.1)
+
+
 def test_one_run_has_no_interval(small, tmp_path):
     small |= {"runs": 1}
     made = aqmlab.run(small, output=tmp_path / "one")
@@ -153,8 +173,8 @@ def test_the_network_is_drawn_whole(experiment):
 def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
     dom, console, fetched = browse(experiment.path / "report.html", tmp_path, width, scheme)
     assert console == []
-    # Differences, trade-off, distributions, and five over time.
-    assert dom.count('class="plot') == 8
+    # Trade-off, distributions, and five over time.
+    assert dom.count('class="plot') == 7
     assert fetched == set()
 
 

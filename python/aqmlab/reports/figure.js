@@ -41,7 +41,8 @@
       this.redraw();
       // What is drawn in pixels is drawn again for another width.
       new ResizeObserver(() => {
-        if (Math.abs(this.body.clientWidth - this.width) > 4) this.redraw();
+        const width = this.body.clientWidth;
+        if (width > 0 && Math.abs(width - this.width) > 4) this.redraw();
       }).observe(this.body);
     }
 

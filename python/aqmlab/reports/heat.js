@@ -43,7 +43,7 @@
     const names = data.arms.map(({ name }) => name);
     const [across, down] = [names.slice(0, -1), names.slice(1)];
     const left = Math.min(150, 16 + 6.4 * Math.max(...down.map((text) => text.length)));
-    const side = Math.min(90, (Math.min(figure.width, 900) - left - 10) / across.length);
+    const side = Math.max(26, Math.min(90, (Math.min(figure.width, 900) - left - 10) / across.length));
     const squares = data.pairs.flatMap(([arm, other], pair) =>
       data.differences[shown.name][pair]
         .filter(([, found]) => found !== null)

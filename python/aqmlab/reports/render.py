@@ -13,7 +13,7 @@ from aqmlab.figures import counted, estimate_text, listed, time_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
 from aqmlab.recording import Run
 from aqmlab.reports.answer import best_arm, in_words
-from aqmlab.reports.both import beside_context, sides_chart
+from aqmlab.reports.beside import beside_context, sides_chart, two_arms
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
 from aqmlab.reports.charts import PlainChart, charts_json
 from aqmlab.reports.courses import courses_context
@@ -86,6 +86,7 @@ def render(
         "arms": [{"name": arm, "swatch": swatch(i)} for i, arm in enumerate(answer.arms)],
         "axes": data["axes"],
         "comparisons": comparisons(compared).note,
+        "two_arms": two_arms(answer),
         **by_class_context(results),
         "network": drawn_network(results),
         "courses": courses,

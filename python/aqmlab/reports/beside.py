@@ -1,13 +1,15 @@
-"""Live beside simulated: the section that compares the two sides, arm by arm."""
+"""Two things side by side: live and simulated, arm by arm, and the two arms of one case."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from aqmlab.answers import Answer
 from aqmlab.both import LIVE, SIMULATED, Both, by_arm
-from aqmlab.comparison import Compared
-from aqmlab.figures import change_text, display_unit, estimate_text
+from aqmlab.comparison import Compared, compare_sides
+from aqmlab.figures import with_unit
+from aqmlab.pairing import side_of
 from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.reports.distributions import delay_cdf
 from aqmlab.results import Results
@@ -18,26 +20,41 @@ _SIDES: tuple[tuple[str, tuple[int, ...]], ...] = ((SIMULATED, ()), (LIVE, (6, 3
 def beside_context(both: Both) -> dict[str, Any]:
     """What the template needs to compare the two sides."""
     return {
-        "arms": [{"name": arm, "rows": [_row(one) for one in found]} for arm, found in by_arm(both).items()],
         "first": both.comparison.first,
         "second": both.comparison.second,
+        "tables": [
+            {"name": arm, "rows": [{**_row(one), "missing": _missing(one)} for one in found]}
+            for arm, found in by_arm(both).items()
+        ],
         "note": both.note,
         "links": [{"name": name, "file": f"{name}/report.html"} for name, _ in _SIDES],
     }
 
 
-def _row(one: Compared) -> dict[str, Any]:
-    unit, relative = one.metric.unit, one.found.relative.estimate
-    shown = display_unit(unit)
+def two_arms(answer: Answer) -> dict[str, Any] | None:
+    """What the template needs to compare the arms of the only case; nothing where there are not two."""
+    if answer.results.axes or len(answer.arms) != 2 or not answer.shown:
+        return None
+    sides = [side_of(answer.results, arm) for arm in answer.arms]
+    metrics = [metric.name for metric in answer.shown]
+    found = compare_sides(*sides, metrics=metrics, queue=answer.asked_queue, class_name=answer.class_name)
     return {
-        "label": f"{one.metric.label} [{shown}]" if shown else one.metric.label,
+        "first": found.first,
+        "second": found.second,
+        "tables": [{"name": "", "rows": list(map(_row, found.compared))}],
+        "note": f"{found.multiple.note}." if found.multiple.note else "One run each: no interval.",
+    }
+
+
+def _row(one: Compared) -> dict[str, Any]:
+    first, second, difference, relative = one.texts()
+    return {
+        "label": with_unit(one.metric.label, one.metric.unit),
         "definition": one.metric.definition,
-        "first": estimate_text(one.first, unit),
-        "second": estimate_text(one.second, unit),
-        "difference": estimate_text(one.found.estimate, unit).replace("-", "\u2212"),
-        "relative": "" if relative is None else change_text(relative),
-        "unclear": one.found.p_value is not None and not one.stands,
-        "missing": _missing(one),
+        "figures": (first, second),
+        "differences": (difference, relative),
+        "unclear": one.unclear,
+        "missing": "",
     }
 
 
