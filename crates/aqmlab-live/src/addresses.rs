@@ -1,4 +1,4 @@
-//! Addresses and ports: of which class, end and connection a packet is, is arithmetic on it.
+//! Hosts, their addresses and ports: of which class, end and connection a packet is, is arithmetic on it.
 //!
 //! The servers of a class have one address and one port. Its clients have as many addresses as their connections need, with
 //! the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an address and a port of a class's clients, by a number that
@@ -9,7 +9,31 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use aqmlab_network::End;
 use aqmlab_scenario::IpVersion;
 
-use crate::host_id::HostId;
+/// The host of one traffic class at one end of its path, where its frames enter the network and leave it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId {
+    /// The class: an index into the plan's classes.
+    pub class: usize,
+    /// Which of its hosts.
+    pub side: End,
+}
+
+impl HostId {
+    /// Its number among all hosts: two for each class.
+    pub const fn number(self) -> usize {
+        2 * self.class + self.side as usize
+    }
+
+    /// The host of that number.
+    pub const fn of_number(number: usize) -> Self {
+        HostId { class: number / 2, side: if number.is_multiple_of(2) { End::Client } else { End::Server } }
+    }
+
+    /// The host at the other end of the class's path.
+    pub const fn opposite(self) -> Self {
+        HostId { class: self.class, side: self.side.other() }
+    }
+}
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
@@ -92,6 +116,15 @@ pub fn client_port(address: IpAddr, port: u16) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_name_hosts() {
+        for number in 0..10 {
+            let entry = HostId::of_number(number);
+            assert_eq!(entry.number(), number);
+            assert_eq!(entry.opposite().number(), number ^ 1);
+        }
+    }
 
     #[test]
     fn every_client_port_is_an_address_and_a_port_and_back() {

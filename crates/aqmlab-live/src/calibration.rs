@@ -14,11 +14,11 @@ use aqmlab_scenario::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 
+use crate::addresses::HostId;
 use crate::capacity::{self, Capacity};
 use crate::data_plane::Clock;
 use crate::error::LiveError;
 use crate::host::{self, Hosts, Tun};
-use crate::host_id::HostId;
 use crate::traffic::sockets;
 
 /// What this machine can do at best.

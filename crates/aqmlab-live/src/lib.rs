@@ -33,7 +33,6 @@ mod feasible;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
-mod host_id;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]
@@ -51,13 +50,13 @@ mod sys;
 #[cfg(target_os = "linux")]
 pub mod traffic;
 
+pub use addresses::HostId;
 pub use aqmlab_network::End;
 #[cfg(target_os = "linux")]
 pub use calibration::Calibration;
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
 pub use faithfulness::{Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
-pub use host_id::HostId;
 #[cfg(target_os = "linux")]
 pub use outcome::LiveRun;
 pub use run::{Options, Phase, RunProgress, live, live_captured, live_with};

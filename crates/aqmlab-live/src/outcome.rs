@@ -11,6 +11,7 @@ use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 
+use crate::addresses::HostId;
 use crate::calibration::Calibration;
 use crate::capture_report;
 use crate::data_plane::DataPlaneReport;
@@ -18,7 +19,6 @@ use crate::faithfulness::{Faithfulness, Observed, TimeScales};
 use crate::feasible;
 use crate::frame::Malformed;
 use crate::host::{Counters, Hosts, Stack};
-use crate::host_id::HostId;
 use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};

@@ -4,13 +4,13 @@ use std::io;
 
 use aqmlab_units::{Instant, Span};
 
+use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
-use super::poller::Poller;
 use super::report::{DataPlaneReport, Duty, Reading, Stall};
+use crate::addresses::HostId;
 use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;
-use crate::host_id::HostId;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
 /// Frames read from one device before others are looked at and the clock is: a sender that never pauses must not keep the

@@ -8,7 +8,6 @@ mod clock;
 mod control;
 mod device;
 mod event_loop;
-mod poller;
 mod report;
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,10 @@ use aqmlab_scenario::{ClassPlan, Plan, parse};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 
+use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::{EventLoop, Parts};
-use super::poller::Poller;
 use crate::addresses::{FIRST_CLIENT_PORT, SERVER_PORT};
 use crate::error::LiveError;
 use crate::frame::internet_checksum;

@@ -7,11 +7,10 @@ use aqmlab_units::Span;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::thread::set_current_timer_slack;
 
-use super::clock::Clock;
+use super::clock::{Clock, SystemPoller};
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::EventLoop;
-use super::poller::SystemPoller;
 use super::report::DataPlaneReport;
 use crate::error::LiveError;
 use crate::priority;

@@ -1,12 +1,11 @@
 //! IP packets as bytes: a total parser, the ECN field, and a pool of slots that are used again.
 
+mod headers;
 mod live_frame;
-mod parse;
-mod pool;
-mod traffic_class;
 
-pub use live_frame::LiveFrame;
+pub use headers::{
+    Headers, Malformed, TcpPayload, adjusted, internet_checksum, parse, set_traffic_class, tcp_payload,
+    traffic_class,
+};
 pub(crate) use live_frame::Owner;
-pub use parse::{Headers, Malformed, TcpPayload, parse, tcp_payload};
-pub use pool::{FramePool, Slot};
-pub use traffic_class::{adjusted, internet_checksum, set_traffic_class, traffic_class};
+pub use live_frame::{FramePool, LiveFrame, Slot};

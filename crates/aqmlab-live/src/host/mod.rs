@@ -11,7 +11,6 @@ mod netlink;
 pub(crate) mod refusal;
 mod setup;
 mod stack;
-mod sysctl;
 
 pub use counters::Counters;
 pub use interface::Tun;

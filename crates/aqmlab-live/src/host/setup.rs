@@ -8,12 +8,11 @@ use aqmlab_scenario::{IpVersion, Plan};
 use super::counters::Counters;
 use super::interface::{self, Tun};
 use super::namespace::Namespace;
+use super::namespace::{Applied, Sysctl, apply};
 use super::refusal;
 use super::stack::Stack;
-use super::sysctl::{self, Applied, Sysctl};
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, HostId};
 use crate::error::LiveError;
-use crate::host_id::HostId;
 use crate::router::client_ports;
 
 /// A host: a namespace of its own, and how it has been set up.
@@ -103,7 +102,7 @@ impl Hosts {
         let stack = &self.stacks[id.class];
         let settings: Vec<Sysctl> =
             of_every_host(ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
-        let applied = sysctl::apply(&settings)?;
+        let applied = apply(&settings)?;
         let tun = interface::make(self.addresses.all(id, client_ports), stack, ip)?;
         Ok((Host { namespace, applied }, tun))
     }

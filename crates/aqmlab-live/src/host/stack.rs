@@ -11,8 +11,8 @@ use aqmlab_traffic::PacketSizes;
 use aqmlab_transport::{EcnFallback, IdleRestart, Increase, Profile, Recovery, profile_settings};
 use aqmlab_units::Bytes;
 
+use super::namespace::Sysctl;
 use super::netlink::Metrics;
-use super::sysctl::Sysctl;
 use crate::error::LiveError;
 
 /// How a class's hosts and their sockets are set up.

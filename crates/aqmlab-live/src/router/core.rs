@@ -14,9 +14,9 @@ use super::flow_table::{FlowTable, INSIDE};
 use super::frame_budget::{FrameBudget, client_ports};
 use super::frame_store::{FrameObserver, FrameSink, FrameStore};
 use super::routes::{Routes, Step};
+use crate::addresses::HostId;
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
-use crate::host_id::HostId;
 
 /// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
 /// after slow start has filled a queue. A connection with more takes memory for twice as many.

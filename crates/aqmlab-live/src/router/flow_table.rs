@@ -8,9 +8,8 @@ use aqmlab_units::Span;
 
 use super::announcements::Announcement;
 use super::routes::Routes;
-use crate::addresses::{SERVER_PORT, client_port};
+use crate::addresses::{HostId, SERVER_PORT, client_port};
 use crate::frame::{Headers, Owner};
-use crate::host_id::HostId;
 
 /// The rows of all classes: one for each client port, and one behind them for packets that are of the class but of no
 /// connection (ICMP, fragments, other ports), with the mean delay.

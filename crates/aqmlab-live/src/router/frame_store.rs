@@ -8,8 +8,8 @@ use aqmlab_units::Instant;
 use super::books::{FlowBooks, HostBooks, count};
 use super::flow_table::FlowTable;
 use super::routes::Routes;
+use crate::addresses::HostId;
 use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
-use crate::host_id::HostId;
 
 /// A frame that leaves the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Span;
 
-use crate::host_id::HostId;
+use crate::addresses::HostId;
 
 /// What a frame does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,10 @@
-//! What is counted at sockets: of a flow, and of what went wrong.
+//! What is counted at sockets: of a flow, as far as its kernel says (TCP_INFO, by the places of its fields in `struct tcp_info` of
+//! linux/tcp.h), and of what went wrong.
 
 use aqmlab_network::FlowCounts;
+use aqmlab_units::{Bytes, Span};
+
+use crate::sys::TcpInfo;
 
 /// Cumulative counts of a flow, as far as kernels tell.
 pub type KernelCounts = FlowCounts<Option<u64>>;
@@ -60,9 +64,86 @@ impl SocketErrors {
     }
 }
 
+const OPTIONS: usize = 5;
+const SND_MSS: usize = 16;
+const UNACKED: usize = 24;
+const RTT: usize = 68;
+const SND_SSTHRESH: usize = 76;
+const SND_CWND: usize = 80;
+const TOTAL_RETRANS: usize = 100;
+const BYTES_ACKED: usize = 120;
+const DATA_SEGS_OUT: usize = 156;
+const BYTES_SENT: usize = 200;
+const DSACK_DUPS: usize = 216;
+const TOTAL_RTO: usize = 240;
+
+/// `tcpi_options`: the other side may send SACK, and so DSACK.
+const HAS_SACK: u8 = 2;
+/// A slow-start threshold that has not been set (net/tcp.h, TCP_INFINITE_SSTHRESH).
+const INFINITE: u32 = 0x7fff_ffff;
+
+/// A sending end at an instant, in the words of `flow_series`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sample {
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    /// Slow-start threshold, segments; `None` while it is unlimited.
+    pub ssthresh: Option<f64>,
+    /// Smoothed round-trip time; `None` before the first.
+    pub srtt: Option<Span>,
+    /// Sent and not acknowledged.
+    pub flight: Bytes,
+    /// Acknowledged.
+    pub acked: Bytes,
+}
+
+impl Sample {
+    /// What this answer says; `None` if the kernel is older than Linux 4.1.
+    pub fn of(info: &TcpInfo) -> Option<Self> {
+        let rtt = info.u32(RTT)?;
+        let flight = u64::from(info.u32(UNACKED)?) * u64::from(info.u32(SND_MSS)?);
+        Some(Sample {
+            cwnd: f64::from(info.u32(SND_CWND)?),
+            ssthresh: info.u32(SND_SSTHRESH).filter(|&segments| segments < INFINITE).map(f64::from),
+            srtt: (rtt > 0).then(|| Span::us(rtt.into())),
+            flight: Bytes::new(flight),
+            // The SYN counts as one byte.
+            acked: Bytes::new(info.u64(BYTES_ACKED)?.saturating_sub(1)),
+        })
+    }
+}
+
+/// What an end has sent, as far as this answer says: what a kernel of this age or without SACK does not say is unknown, and
+/// so is what no kernel says, as entries into fast recovery are.
+pub fn sent_by(info: &TcpInfo) -> KernelCounts {
+    let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
+    KernelCounts {
+        sent_segments: Some(info.u32(DATA_SEGS_OUT).map_or(0, u64::from)),
+        sent_bytes: Some(info.u64(BYTES_SENT).unwrap_or(0)),
+        // SYNs included.
+        retransmitted_segments: Some(info.u32(TOTAL_RETRANS).map_or(0, u64::from)),
+        // Since Linux 6.7.
+        timeouts: info.u16(TOTAL_RTO).map(u64::from),
+        // What the other side reports as received twice (DSACK).
+        spurious_retransmissions: info.u32(DSACK_DUPS).filter(|_| has_sack).map(u64::from),
+        ..NOTHING_SENT
+    }
+}
+
+/// The counts of an end that has sent nothing.
+pub const NOTHING_SENT: KernelCounts = KernelCounts {
+    timeouts: None,
+    fast_retransmits: None,
+    ecn_reductions: None,
+    spurious_retransmissions: None,
+    multiple_loss_windows: None,
+    ..KernelCounts::ZERO
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     #[test]
     fn errors_are_the_hosts_doing_unless_packets_were_lost() {
@@ -75,5 +156,57 @@ mod tests {
         let of_hosts: Vec<_> = socket_errors.of_hosts().collect();
         assert_eq!(of_hosts, [("refused", 1), ("reset", 2), ("failed", 1), ("unsent", 3), ("no_port", 4)]);
         assert_eq!(socket_errors.timed_out, 1);
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn the_places_are_those_of_the_system_s_headers() {
+        use libc::tcp_info;
+        assert_eq!(OPTIONS, offset_of!(tcp_info, tcpi_options));
+        assert_eq!(SND_MSS, offset_of!(tcp_info, tcpi_snd_mss));
+        assert_eq!(UNACKED, offset_of!(tcp_info, tcpi_unacked));
+        assert_eq!(RTT, offset_of!(tcp_info, tcpi_rtt));
+        assert_eq!(SND_SSTHRESH, offset_of!(tcp_info, tcpi_snd_ssthresh));
+        assert_eq!(SND_CWND, offset_of!(tcp_info, tcpi_snd_cwnd));
+        assert_eq!(TOTAL_RETRANS, offset_of!(tcp_info, tcpi_total_retrans));
+        assert_eq!(BYTES_ACKED, offset_of!(tcp_info, tcpi_bytes_acked));
+        assert_eq!(DATA_SEGS_OUT, offset_of!(tcp_info, tcpi_data_segs_out));
+        assert_eq!(BYTES_SENT, offset_of!(tcp_info, tcpi_bytes_sent));
+        assert_eq!(DSACK_DUPS, offset_of!(tcp_info, tcpi_dsack_dups));
+        assert_eq!(TOTAL_RTO, offset_of!(tcp_info, tcpi_total_rto));
+    }
+
+    /// An answer of 256 bytes with these fields.
+    fn answer(fields: &[(usize, u64, usize)]) -> [u8; 256] {
+        let mut bytes = [0; 256];
+        for &(at, value, length) in fields {
+            bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        }
+        bytes
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn an_answer_is_read_as_far_as_it_goes() {
+        let bytes = answer(&[
+            (OPTIONS, 2, 1),
+            (SND_MSS, 1448, 4),
+            (UNACKED, 10, 4),
+            (SND_SSTHRESH, 0x7fff_ffff, 4),
+            (SND_CWND, 12, 4),
+            (BYTES_ACKED, 14_481, 8),
+            (TOTAL_RTO, 3, 2),
+            (DSACK_DUPS, 4, 4),
+        ]);
+        let whole = TcpInfo::of_bytes(&bytes);
+        let sample = Sample::of(&whole).unwrap();
+        assert_eq!((sample.cwnd, sample.ssthresh, sample.srtt), (12.0, None, None));
+        assert_eq!((sample.flight, sample.acked), (Bytes::new(14_480), Bytes::new(14_480)));
+        let sent = sent_by(&whole);
+        assert_eq!((sent.timeouts, sent.spurious_retransmissions), (Some(3), Some(4)));
+        // A kernel of 2018 ends before `tcpi_total_rto`, and one of 2014 before `tcpi_bytes_acked`.
+        let older = sent_by(&TcpInfo::of_bytes(&bytes[..224]));
+        assert_eq!((older.timeouts, older.spurious_retransmissions), (None, Some(4)));
+        assert_eq!(Sample::of(&TcpInfo::of_bytes(&bytes[..104])), None);
     }
 }

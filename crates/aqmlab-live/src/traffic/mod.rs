@@ -8,7 +8,6 @@ mod counts;
 mod datagrams;
 mod flow;
 mod generator;
-mod info;
 mod populations;
 mod port_pool;
 pub(crate) mod sockets;

@@ -9,8 +9,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
-use super::counts::KernelCounts;
-use super::info::{NOTHING_SENT, Sample, sent_by};
+use super::counts::{KernelCounts, NOTHING_SENT, Sample, sent_by};
 use crate::sys;
 
 /// What flows carry: zeros.

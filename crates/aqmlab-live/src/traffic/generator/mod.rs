@@ -21,11 +21,11 @@ use super::flow::{Body, Flow, FlowKey};
 use super::populations::{FlowRow, Populations};
 use super::sockets;
 use super::timers::{RunEnd, Timers};
+use crate::addresses::HostId;
 use crate::data_plane::{Clock, DataPlaneControl};
 use crate::error::LiveError;
 use crate::feasible;
 use crate::host::Hosts;
-use crate::host_id::HostId;
 use crate::router::{Announcer, client_ports};
 
 /// What the generator leaves behind.

@@ -9,8 +9,8 @@ use aqmlab_traffic::{ConnectionEvent, Identity, Opening, Session, Wake};
 use aqmlab_units::{Instant, Span};
 
 use super::{Generator, OPENED, PER_PASS, socket_error};
+use crate::addresses::HostId;
 use crate::error::LiveError;
-use crate::host_id::HostId;
 use crate::sys;
 use crate::traffic::counts::KernelCounts;
 use crate::traffic::datagrams::Datagrams;

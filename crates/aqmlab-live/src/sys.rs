@@ -1,10 +1,88 @@
-//! Options and questions of sockets for which nobody has a safe wrapper.
+//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, options of sockets. The
+//! only place of this crate with `unsafe`; each block states its proof.
+#![allow(unsafe_code)]
 
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use rustix::ioctl::{Getter, ioctl};
+use libc::{IFF_NO_PI, IFF_TUN, IFNAMSIZ, c_char, c_short};
+use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+/// The calling thread moves into a new user namespace and a new network namespace that belongs to it.
+///
+/// # Errors
+/// What the system said: `EINVAL` if the process has another thread.
+pub fn unshare_user_and_net() -> io::Result<()> {
+    unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
+}
+
+/// The calling thread moves into a new network namespace.
+///
+/// # Errors
+/// What the system said.
+pub fn unshare_net() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNET)
+}
+
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    debug_assert!(!flags.contains(UnshareFlags::FILES));
+    // SAFETY: what makes the call unsafe is `FILES`, which would give this thread another table of descriptors than
+    // those that own descriptors elsewhere; no flag set contains it.
+    unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
+}
+
+/// The calling thread runs whenever it wants to, before all threads that are not real-time ones. Threads that it starts
+/// do not.
+///
+/// # Errors
+/// What the system said: `EPERM` without the right to.
+pub fn set_fifo(priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
+    let answer = unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
+    };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Makes an opened `/dev/net/tun` the other end of a new interface `name`, which carries bare IP packets.
+///
+/// The interface is made in the network namespace in which the file was opened, and goes with the file. It has neither
+/// packet information nor the header for offloads: so the kernel hands over each packet as it would leave a
+/// machine, segmented and with its checksum.
+///
+/// # Errors
+/// What the system said: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
+///
+/// # Panics
+/// If the name is longer than interfaces' names can be.
+pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    /// `_IOW('T', 202, int)` by its definition; the kernel reads a `struct ifreq` all the same.
+    const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
+    assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
+    let mut request = InterfaceRequest {
+        name: [0; IFNAMSIZ],
+        flags: (IFF_TUN | IFF_NO_PI) as c_short,
+        rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<c_short>()],
+    };
+    for (to, from) in request.name.iter_mut().zip(name.bytes()) {
+        *to = from as c_char;
+    }
+    // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, whose size and beginning `InterfaceRequest` has.
+    unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }.map_err(io::Error::from)
+}
+
+/// A `struct ifreq` with flags.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [c_char; IFNAMSIZ],
+    flags: c_short,
+    rest: [u8; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<c_short>()],
+}
+
+const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
 
 /// The kernel's `struct tcp_info`, as long as this kernel has it: it grows with the kernel, never changes, and what a
 /// kernel does not know is absent.
