@@ -249,6 +249,12 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     assert compared.returncode == 0, compared.stderr
     found = json.loads(compared.stdout)["compared"]
     assert len(found) == 4
+    both = aqmlab_cli(*words, "--both")
+    assert both.returncode == 0, both.stderr
+    assert f"{live.name} against {simulated.name}" in both.stdout
+    assert both.stdout.startswith("faithful: 8 of 8 runs\n")
+    assert f"sweep      {live}" in both.stderr
+    assert f"sweep      {simulated}" in both.stderr
     router("unfaithful")
     assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
     ended = aqmlab_cli(*words, "--host", "alive")

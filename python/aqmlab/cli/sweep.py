@@ -6,7 +6,7 @@ import csv
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +72,9 @@ def sweep(
             help="sim, or live: runs between this machine's TCP stacks, one at a time, in real time.",
         ),
     ] = "sim",
+    and_live: Annotated[
+        bool, typer.Option("--both", help="Run live, then simulate, and compare the two cell by cell.")
+    ] = False,
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,
     shard: Annotated[
@@ -96,9 +99,26 @@ def sweep(
     """
     set_quiet(quiet)
     where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
+    asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
+    hosts = ("live", "sim") if and_live else (host,)
     if dry_run:
-        _forecast(scenario, as_json, store=store, seed=seed, runs=runs, jobs=jobs, shard=shard, host=host)
+        for each in hosts:
+            _forecast(scenario, as_json, host=each, **asked)
         return
+    asked |= {"force": force, "pcap": ports_of(pcap), "pcap_bytes": pcap_bytes, "report": not no_report}
+    ended = []
+    for each in hosts:
+        # Live runs are of this machine, whoever simulates.
+        on = {"host": each, "executor": "local" if and_live and each == "live" else where}
+        ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
+    if and_live and not as_json:
+        _print_difference(*ended)
+    end_unless_faithful([verdict for under_way in ended for verdict in _verdicts(under_way)])
+    end_with([claim for under_way in ended for claim in under_way.claims])
+
+
+def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bool, whole: bool) -> Sweep:
+    """Do a sweep and print its results."""
     from aqmlab.sweeps.sweep import sweep as begin
 
     events = _Events(enabled=as_json)
@@ -109,28 +129,8 @@ def sweep(
             line.update(now)
             events.progress(now)
 
-        under_way = begin(
-            scenario,
-            store=store,
-            seed=seed,
-            runs=runs,
-            jobs=jobs,
-            executor=where,
-            host=host,
-            pcap=ports_of(pcap),
-            pcap_bytes=pcap_bytes,
-            shard=shard,
-            force=force,
-            progress=watch,
-            interrupted=tell_stopping,
-            report=not no_report,
-        )
-        for reason in dict.fromkeys(r for reasons in under_way.damaged.values() for r in reasons):
-            say(f"made anew: {reason}")
-        if under_way.lasts_s:
-            from aqmlab.cli.progress import duration_text
-
-            say(f"live runs: {duration_text(under_way.lasts_s)} in real time, one after the other")
+        under_way = begin(scenario, **asked, progress=watch, interrupted=tell_stopping)
+        _say_what_begins(under_way)
         with under_way:
             events.begin(under_way)
             if as_json:
@@ -147,17 +147,35 @@ def sweep(
     for remark in under_way.remarks:
         say(f"remark: {remark}")
     events.end(under_way)
-    found = _verdicts(under_way.results) if host == "live" else ()
     if not as_json:
-        print_verdict(found)
-        _print(under_way, whole=shard is None)
+        print_verdict(_verdicts(under_way))
+        _print(under_way, whole=whole)
     say(f"sweep      {under_way.path}")
     if under_way.report is not None:
         say(f"report     {under_way.report}")
     if failure is not None:
         raise failure
-    end_unless_faithful(found)
-    end_with(under_way.claims)
+    return under_way
+
+
+def _say_what_begins(under_way: Sweep) -> None:
+    from aqmlab.cli.progress import duration_text
+
+    for reason in dict.fromkeys(r for reasons in under_way.damaged.values() for r in reasons):
+        say(f"made anew: {reason}")
+    if under_way.lasts_s:
+        say(f"live runs: {duration_text(under_way.lasts_s)} in real time, one after the other")
+
+
+def _print_difference(live: Sweep, simulated: Sweep) -> None:
+    """How live differs from simulated, cell by cell."""
+    from aqmlab.cli.compare import print_comparison
+    from aqmlab.comparison import compare_sides
+    from aqmlab.pairing import side_of
+
+    sides = (side_of(simulated.results, ""), side_of(live.results, ""))
+    print()
+    print_comparison(compare_sides(*sides))
 
 
 def _print(under_way: Sweep, *, whole: bool) -> None:
@@ -177,10 +195,13 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         )
 
 
-def _verdicts(results: Results) -> tuple[Faithfulness, ...]:
+def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
+    """Those on its live runs."""
+    if under_way.cases.host != "live":
+        return ()
     from aqmlab.faithfulness import verdicts
 
-    return verdicts(results.runs)
+    return verdicts(under_way.results.runs)
 
 
 def _print_claims(scored: Sequence[Scored]) -> None:
