@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.answers import answer
+from aqmlab.recording import Run
 from aqmlab.reports import write_report
 from browser import data_of
+from live_worlds import live_object
 from sweeping import tiny
 from synthetic_sweep import DELAY, RATES, synthetic
 
@@ -88,8 +91,6 @@ def test_claims_are_shown_with_every_comparison(tmp_path):
 
 
 def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
-    from dataclasses import replace
-
     made = claim("M9", "goodput_bps{arm=DropTail} > 1bit", text="Something gets through.")
     claimed = replace(experiment, claims=[made])
     page = aqmlab.reports.write_report(claimed, tmp_path / "claims.html").read_text(encoding="utf-8")
@@ -173,3 +174,19 @@ def test_a_sweep_names_runs_whose_courses_cannot_be_read(tmp_path):
     page = html.unescape(aqmlab.report(results.path).read_text(encoding="utf-8"))
     assert [run["cell"] for run in data_of(page)["courses"]["runs"]] == [0, 2, 3]
     assert str(file) in page.split('<h2 id="courses">')[1]
+
+
+def test_a_live_sweep_has_the_sections_of_live_runs(tmp_path):
+    def as_live(run):
+        live = live_object(faithful=run.arm != "DropTail")
+        return Run(run.path, replace(run.manifest, host="live", live=live))
+
+    swept = {"topology.rate": ["2Mbit", "4Mbit"]}
+    results = aqmlab.sweep(tiny(runs=2, sweep=swept, claim=[]), store=tmp_path / "store").wait()
+    live = replace(results, finished={place: as_live(run) for place, run in results.finished.items()})
+    page = html.unescape(write_report(live, tmp_path / "live.html").read_text(encoding="utf-8"))
+    assert page.index("NOT FAITHFUL") < page.index("<h1>")
+    assert "live in each run" in page
+    assert '<h2 id="faithfulness">' in page
+    assert {one["name"] for one in data_of(page)["charts"]["lateness"]["series"]} == set(results.arms)
+    assert "aqmlab sweep --host live scenario.toml --seed 1 --runs 2" in page

@@ -65,7 +65,8 @@ def render(
     charts = charts_json(_plain_charts(answer, found, both))
     data = payload(answer, compared, charts=charts, courses=courses.pop("data"))
     context = {
-        **_versions(runs),
+        "version": results.version,
+        "results_version": ", ".join(sorted({str(run.manifest.results_version or "") for run in runs})),
         "kicker": _kicker(answer, runs, both),
         "title": results.title,
         "question": results.question,
@@ -100,27 +101,14 @@ def _plain_charts(
 ) -> dict[str, PlainChart | None]:
     """Those without choosers, by their places."""
     results = answer.results
-    one_case = not results.axes
-    points = (
-        rtt_points(
-            [run for row in answer.rows for run in results.measured(row.cell)], answer.arms, answer.queue
-        )
-        if one_case
-        else {}
-    )
+    measured = [run for row in answer.rows for run in results.measured(row.cell)]
+    points = {} if results.axes else rtt_points(measured, answer.arms, answer.queue)
     sides = () if both is None else (both.simulated, results)
     return {
         "rtt": rtt_chart(points, answer.arms),
         "lateness": lateness_chart(found, answer.arms),
         "sides": sides_chart(sides, answer.arms) if sides else None,
     }
-
-
-def _versions(runs: Sequence[Run]) -> dict[str, str]:
-    """Of aqmlab and of its results, as the runs have them; several where runs are of several."""
-    program = sorted({run.manifest.aqmlab_version for run in runs})
-    numbers = sorted({str(run.manifest.results_version or "") for run in runs})
-    return {"version": ", ".join(program), "results_version": ", ".join(numbers)}
 
 
 def _kicker(answer: Answer, runs: Sequence[Run], both: Both | None) -> str:

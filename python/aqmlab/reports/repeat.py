@@ -29,7 +29,8 @@ def command(of: Results | Both) -> str:
         results, words = of.simulated, ["run", "--both"]
     else:
         live = any(run.manifest.live for run in of.runs)
-        results, words = of, ["sweep" if of.axes else "live" if live else "run"]
+        results = of
+        words = ["sweep", *(["--host", "live"] if live else [])] if of.axes else ["live" if live else "run"]
     words += ["scenario.toml", "--seed", str(results.seeds[0]), "--runs", str(len(results.seeds))]
     if list(results.arms) != results.details.get("all_arms", list(results.arms)):
         words += [word for arm in results.arms for word in ("--arm", arm)]
