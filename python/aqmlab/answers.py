@@ -69,6 +69,8 @@ class Answer(Framed):
         Whether there is a row for each class.
     metrics
         What was asked for.
+    by_name
+        Whether they were named, and not the usual ones.
     values
         By row, metric name and seed; ``None`` where the metric is not defined.
     """
@@ -78,6 +80,7 @@ class Answer(Framed):
     class_name: str
     by_class: bool
     metrics: tuple[Metric, ...]
+    by_name: bool
     values: Mapping[Row, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
 
     @property
@@ -90,9 +93,13 @@ class Answer(Framed):
         """Those that have a row, in the order of the scenario."""
         return tuple(dict.fromkeys(row.cell.arm for row in self.values))
 
-    @cached_property
+    @property
     def shown(self) -> tuple[Metric, ...]:
-        """The metrics that any run has a value of."""
+        """The metrics that were named, or of the usual ones those that any run has a value of."""
+        return self.metrics if self.by_name else self._there
+
+    @cached_property
+    def _there(self) -> tuple[Metric, ...]:
         return tuple(m for m in self.metrics if any(_is_there(of[m.name]) for of in self.values.values()))
 
     @cached_property
@@ -245,12 +252,12 @@ class Answer(Framed):
     def grid(self, most: int | None = None) -> Grid:
         """The answer as text.
 
-        Without swept values and classes a row per metric and a column per arm; else a row per cell or class,
-        the first ``most`` of them if given.
+        Without swept values and classes a row per metric that any run has a value of, and a column per arm;
+        else a row per cell or class, the first ``most`` of them if given.
         """
         if not self.results.axes and not self.by_class:
             grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
-            for metric in self.shown:
+            for metric in self._there:
                 grid.add(with_unit(metric.label, metric.unit), *(self.text(arm, metric) for arm in self.arms))
             return grid
         keys = [*(axis.short for axis in self.results.axes), "arm", *(["class"] if self.by_class else [])]
@@ -413,7 +420,7 @@ def answer(
         results.place(queue)
     rows = _rows(results, queue, class_name, by_class=bool(by))
     values = {row: _values(results, row, chosen, queue) for row in rows}
-    return Answer(results, queue, class_name, bool(by), chosen, values)
+    return Answer(results, queue, class_name, bool(by), chosen, given is not None, values)
 
 
 def _values(

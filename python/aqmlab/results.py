@@ -337,10 +337,10 @@ class Results:
         queues = {name for run in runs for name, _ in run.queues}
         classes = {name for run in runs for _, name in run.queues}
         if asked.class_name not in classes:
-            raise unknown("class", asked.class_name, classes)
+            raise unknown("class", asked.class_name, sorted(classes))
         queue = self.queue_of(asked.cell, asked.class_name) if asked.queue is None else asked.queue
         if queue not in queues and queue != EVERY_QUEUE:
-            raise unknown("queue", queue, queues)
+            raise unknown("queue", queue, sorted(queues))
         told = dict(asked.parameters)
         return {
             run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told) for run in runs

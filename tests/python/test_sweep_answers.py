@@ -27,6 +27,15 @@ def test_the_answer_counts_the_cases(grid):
     )
 
 
+def test_a_metric_that_is_asked_for_by_name_has_a_column_though_no_run_has_a_value(grid):
+    named, usual = answer_of(grid, ["goodput_bps", "backlog_error_percent"]), answer_of(grid)
+    heads = [column.head for column in named.grid().columns]
+    assert heads == ["rate", "count", "arm", "goodput [Mbit/s]", "backlog off q_ref [%]"]
+    assert [row[-1].text for row in named.grid().rows] == ["–"] * len(grid.cells)
+    assert "mark_percent" in {metric.name for metric in usual.metrics}
+    assert len(usual.grid().columns) == 3 + len(usual.shown)
+
+
 def test_the_answer_of_many_arms_says_how_often_each_is_ahead():
     cells = answer_of(synthetic(arms=["DropTail", "RED", "PI"], seeds=5))
     said = in_words(cells, [differences(cells, metric) for metric in cells.shown])
