@@ -58,7 +58,7 @@ impl Capacity {
         MOST_DUTY * self.packets_per_s()
     }
 
-    /// Is the plan within it?
+    /// Checks that the plan is within it.
     ///
     /// # Errors
     /// If not, with both figures.
@@ -164,7 +164,7 @@ pub fn plan() -> Plan {
     experiment.arms.remove(0)
 }
 
-/// Tells [`carry`] when it is dropped that the traffic has ended, which may be by a panic.
+/// Ends [`carry`] when it is dropped: the traffic has ended, which may be by a panic.
 #[derive(Debug)]
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 

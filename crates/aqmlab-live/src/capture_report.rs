@@ -1,6 +1,6 @@
 //! What a live recording says of its capture.
 //!
-//! In the manifest's object `live`, `capture` tells of each port how many packets are in the file and how many should be there
+//! In the manifest's object `live`, `capture` has of each port how many packets are in the file and how many should be there
 //! and are not. Where there is no file, `capture_failure` says why (`reason`), and how far the run was (`at_ns`). What is
 //! missing is a remark besides.
 
@@ -11,13 +11,13 @@ use aqmlab_recording::live::{CaptureStopped, CapturedCounts, LiveReport};
 use aqmlab_units::Instant;
 
 /// There is a file with a capture.
-pub fn tell(live: &mut LiveReport, report: &CaptureReport) {
+pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.capture = Some(counts(&report.ports));
     live.remarks.extend(incomplete(report));
 }
 
 /// There is none: it could not be written beyond the time `at`.
-pub fn tell_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
+pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });
     let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.port)).collect();
@@ -53,7 +53,7 @@ mod tests {
     fn a_whole_file_is_no_remark_and_one_with_holes_is() {
         for (missed, remarks) in [(0, 0), (3, 1)] {
             let mut live = LiveReport::default();
-            tell(&mut live, &report(missed));
+            add(&mut live, &report(missed));
             let ports = live.capture.expect("its ports");
             assert_eq!(ports["a"], CapturedCounts { packets: 10, missed });
             assert_eq!((live.remarks.len(), live.capture_failure), (remarks, None));
@@ -61,9 +61,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_told_with_its_ports_and_the_reason() {
+    fn a_file_that_is_not_there_is_reported_with_its_ports_and_the_reason() {
         let mut live = LiveReport { remarks: vec!["other".into()], ..LiveReport::default() };
-        tell_failure(&mut live, &report(3).ports, Instant::from_ns(1_234_000_000), "the disk is full");
+        add_failure(&mut live, &report(3).ports, Instant::from_ns(1_234_000_000), "the disk is full");
         let stopped = CaptureStopped { at_ns: 1_234_000_000, reason: "the disk is full".into() };
         assert_eq!(live.capture_failure, Some(stopped));
         assert_eq!(

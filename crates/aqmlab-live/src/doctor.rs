@@ -1,4 +1,4 @@
-//! What this machine has and lacks for live runs: each thing is tried, and told with its remedy.
+//! What this machine has and lacks for live runs: each thing is tried, and reported with its remedy.
 //!
 //! The process that asks leaves the namespace that it was started in, and gives itself real-time scheduling if it may: it
 //! should be one that ends afterwards.
@@ -98,7 +98,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Does a live run work here at all?
+    /// Whether a live run works here at all.
     pub fn can_run(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity < Severity::Fail)
     }
@@ -136,35 +136,35 @@ pub fn examine() -> Diagnosis {
 const FIRST_KERNEL: (u32, u32) = (5, 11);
 
 fn kernel(machine: &Machine) -> Finding {
-    let told = machine.kernel().map_or_else(|| "unknown".into(), |release| format!("Linux {release}"));
+    let finding = machine.kernel().map_or_else(|| "unknown".into(), |release| format!("Linux {release}"));
     match machine.kernel_version() {
         Some(version) if version < FIRST_KERNEL => Finding {
             name: "kernel",
             severity: Severity::Fail,
-            finding: told,
+            finding,
             remedy: format!("a kernel from {}.{} on", FIRST_KERNEL.0, FIRST_KERNEL.1),
         },
-        _ => Finding::ok("kernel", told),
+        _ => Finding::ok("kernel", finding),
     }
 }
 
 fn processor_count(count: Option<usize>) -> Finding {
-    let told = count.map_or_else(|| "an unknown number".into(), |count| count.to_string());
+    let finding = count.map_or_else(|| "an unknown number".into(), |count| count.to_string());
     Finding::unless(
         count.is_some_and(|count| count < 2),
         "processors",
-        told,
+        finding,
         "two: the router has one for itself, the hosts' TCP another",
     )
 }
 
 /// `reno` is part of every kernel: one alone is that one, and scenarios ask for others.
 fn congestion_controls(names: &[String]) -> Finding {
-    let told = if names.is_empty() { "none known".into() } else { names.join(", ") };
+    let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
         names.len() == 1,
         "congestion controls",
-        told,
+        finding,
         "for another, `modprobe tcp_NAME`: tcp_cubic, tcp_bbr",
     )
 }
@@ -173,25 +173,27 @@ fn congestion_controls(names: &[String]) -> Finding {
 const DESCRIPTORS: u64 = 2_200;
 
 fn descriptors(limit: Option<u64>) -> Finding {
-    let told = limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at a time"));
+    let finding =
+        limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at a time"));
     Finding::unless(
         limit.is_some_and(|limit| limit < DESCRIPTORS),
         "file descriptors",
-        told,
+        finding,
         "for a thousand flows, `YOU - nofile 4096` in /etc/security/limits.conf and a new login",
     )
 }
 
 fn load(load: Option<f64>, processors: Option<usize>) -> Finding {
-    let told = load.map_or_else(|| "not known".into(), |load| format!("load {load:.1} in the last minute"));
+    let finding =
+        load.map_or_else(|| "not known".into(), |load| format!("load {load:.1} in the last minute"));
     let much = load.zip(processors).is_some_and(|(load, processors)| load > 0.5 * processors as f64);
-    Finding::unless(much, "other programs", told, "end what else runs on this machine")
+    Finding::unless(much, "other programs", finding, "end what else runs on this machine")
 }
 
 fn governor(name: Option<&str>) -> Finding {
     let slow = matches!(name, Some("powersave" | "conservative" | "ondemand"));
-    let told = name.unwrap_or("chosen by the host").to_owned();
-    Finding::unless(slow, "processor frequency", told, "cpupower frequency-set -g performance")
+    let finding = name.unwrap_or("chosen by the host").to_owned();
+    Finding::unless(slow, "processor frequency", finding, "cpupower frequency-set -g performance")
 }
 
 fn real_time(machine: &Machine) -> Finding {
@@ -228,13 +230,18 @@ fn late_wake_ups() -> Vec<Span> {
 fn wake_ups(late: &[Span]) -> Finding {
     let p99 = late[late.len() * 99 / 100 - 1];
     let most = late[late.len() - 1];
-    let told = format!(
+    let finding = format!(
         "99 % of {} sleeps ended within {} of their time, the last {} after it",
         late.len(),
         format_span(p99),
         format_span(most)
     );
-    Finding::unless(p99 > LATE, "wake-ups", told, "allow SCHED_FIFO, or end what else runs on this machine")
+    Finding::unless(
+        p99 > LATE,
+        "wake-ups",
+        finding,
+        "allow SCHED_FIFO, or end what else runs on this machine",
+    )
 }
 
 /// A clock that takes longer is read by asking the hardware: the router reads it twice a packet.
@@ -258,11 +265,11 @@ fn clock(machine: &Machine) -> Finding {
 const STOLEN_PERCENT: f64 = 1.0;
 
 fn steal(percent: Option<f64>) -> Finding {
-    let told = percent.map_or_else(|| "not known".into(), |percent| format!("{percent:.1} % of a second"));
+    let finding = percent.map_or_else(|| "not known".into(), |percent| format!("{percent:.1} % of a second"));
     Finding::unless(
         percent.is_some_and(|percent| percent > STOLEN_PERCENT),
         "stolen processor time",
-        told,
+        finding,
         "a host that is not overcommitted, or a machine without hypervisor",
     )
 }

@@ -1,6 +1,6 @@
 //! Is a live run to be trusted? What was measured of it, against limits.
 //!
-//! A run is faithful if the router did what its plan says at the instants at which it says so, as nearly as hosts can tell, and
+//! A run is faithful if the router did what its plan says at the instants at which it says so, as nearly as hosts can observe, and
 //! if nothing but the disciplines lost a packet. Whatever breaks that is named with its figure and its limit.
 
 use std::fmt;
@@ -125,7 +125,7 @@ impl Faithfulness {
         Faithfulness { checks, interrupted }
     }
 
-    /// Does everything hold?
+    /// Whether everything holds.
     pub fn is_faithful(&self) -> bool {
         self.checks.iter().all(|check| check.passed)
     }
@@ -228,16 +228,16 @@ fn none(name: &'static str, count: u64, which: &str) -> Check {
 }
 
 fn hidden_drops(observed: &Observed) -> Check {
-    let told = ("no packet lost within a host", "packets lost within hosts");
-    none_of("hidden_drops", &observed.hidden_drops, told, "packets")
+    let phrases = ("no packet lost within a host", "packets lost within hosts");
+    none_of("hidden_drops", &observed.hidden_drops, phrases, "packets")
 }
 
 fn at_sockets(observed: &Observed) -> Check {
-    let told = (
+    let phrases = (
         "no connection and no datagram failed at its hosts",
         "connections and datagrams failed at their hosts",
     );
-    none_of("at_sockets", &observed.at_sockets, told, "flows or packets")
+    none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
 /// Several things of which there must be none: what is said if there is none, and if there are some.

@@ -34,7 +34,7 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = Vec::new();
     if !plan.record.trace.is_empty() {
         remarks.push(
-            "`record.trace`: a kernel does not tell each change of a connection; there is no table `trace`"
+            "`record.trace`: a kernel does not report each change of a connection; there is no table `trace`"
                 .into(),
         );
     }

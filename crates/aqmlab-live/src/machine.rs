@@ -1,7 +1,7 @@
 //! What the machine was that a live run ran on: kernel, processors, clock, and what else they had to do meanwhile.
 //!
 //! Everything is read from `/proc` and `/sys`, below a root so that tests can have machines of their own. What a machine
-//! does not tell is `None`, and `null` in the manifest.
+//! does not report is `None`, and `null` in the manifest.
 
 use std::fs;
 use std::path::PathBuf;

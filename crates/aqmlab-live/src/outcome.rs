@@ -26,7 +26,7 @@ use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 /// What a live run gives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as a simulated run's, as far as kernels tell; its verdict and what led to it are in its manifest.
+    /// The same tables as a simulated run's, as far as kernels report; its verdict and what led to it are in its manifest.
     pub recording: Recording,
     /// Whether it is to be trusted.
     pub faithfulness: Faithfulness,
@@ -48,7 +48,7 @@ impl LiveRun {
         };
         let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
         let reason = format!("{}, and the tables needed its room", error.reason());
-        capture_report::tell_failure(live, &ports, manifest.t1, &reason);
+        capture_report::add_failure(live, &ports, manifest.t1, &reason);
     }
 }
 
@@ -189,9 +189,9 @@ impl Ran<'_> {
             machine: None,
         };
         match &self.captured {
-            Some(Ok(report)) => capture_report::tell(&mut live, report),
+            Some(Ok(report)) => capture_report::add(&mut live, report),
             Some(Err(failure)) => {
-                capture_report::tell_failure(&mut live, &failure.ports, failure.at, &failure.error.reason());
+                capture_report::add_failure(&mut live, &failure.ports, failure.at, &failure.error.reason());
             }
             None => {}
         }
@@ -297,20 +297,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_in_is_told_by_name_and_over_all_doors() {
+    fn what_came_in_is_counted_by_name_and_over_all_doors() {
         let mut hosts = [HostBooks { fragments: 1, of_no_flow: 2, ..HostBooks::default() }; 2];
         hosts[0].malformed = [1, 2, 3, 4, 5];
         hosts[1].malformed[Malformed::Checksum as usize] = 10;
-        let told = frames(&hosts);
-        assert_eq!((told.fragments, told.of_no_flow), (2, 4));
+        let counted = frames(&hosts);
+        assert_eq!((counted.fragments, counted.of_no_flow), (2, 4));
         let counts =
             [("short", 1), ("version", 2), ("header length", 3), ("total length", 4), ("checksum", 15)];
-        assert_eq!(told.malformed, BTreeMap::from(counts));
+        assert_eq!(counted.malformed, BTreeMap::from(counts));
         assert_eq!(hosts.iter().map(HostBooks::malformed).sum::<u64>(), 25);
     }
 
     #[test]
-    fn a_loop_that_gave_up_spinning_is_told_only_where_it_was_to_spin() {
+    fn a_loop_that_gave_up_spinning_is_reported_only_where_it_was_to_spin() {
         let percent = |wait, without| percent_without_spin(wait, Span::ms(without), Span::s(2));
         assert_eq!((percent(Wait::Hybrid, 500), percent(Wait::Epoll, 500)), (25.0, 0.0));
         assert_eq!(percent(Wait::Hybrid, 2050), 100.0, "its first window began before the interval");

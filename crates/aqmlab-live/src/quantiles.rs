@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(quantile(&histogram, 0.99), Span::ns(99));
         assert_eq!(quantile(&histogram, 1.0), Span::ns(100));
         assert_eq!(quantile(&Histogram::new(), 0.99), Span::ZERO);
-        let told = distribution(&histogram);
-        assert_eq!((told.count, told.max_ns, told.p90_ns), (100, 100, 90));
+        let found = distribution(&histogram);
+        assert_eq!((found.count, found.max_ns, found.p90_ns), (100, 100, 90));
     }
 }

@@ -163,7 +163,7 @@ fn run_live(
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let DataPlaneOutcome { router: record, report, .. } = data_plane;
-    // A capture that could not be written is told beside what was measured; it takes nothing else with it.
+    // A capture that could not be written is reported beside what was measured; it takes nothing else with it.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
     Ok(Ran { plan, seed, hosts, calibration, record, report, traffic, counters, captured, wall }.settle())
@@ -273,7 +273,7 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Who ends the run tells the others: a person, the router (a count at a queue, its own failure).
+    /// Passes on who has ended the run: a person, the router (a count at a queue, its own failure).
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();

@@ -176,7 +176,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// From now on the socket's error queue tells when all bytes of a write have been acknowledged.
+/// From now on the socket's error queue reports when all bytes of a write have been acknowledged.
 ///
 /// # Errors
 /// What the system said.

@@ -125,7 +125,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         assert_eq!(row.counts.timeouts.unwrap_or(0), 0);
     }
     for row in &rows["endless"] {
-        assert!(row.end.is_some(), "it was told to stop");
+        assert!(row.end.is_some(), "it has been stopped");
         assert_eq!(row.start, Instant::from_ns(100_000_000));
     }
     for row in &rows["cbr"] {
@@ -165,7 +165,7 @@ const SHORT: Span = Span::ms(25);
 fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     for row in &rows["endless"] {
         assert!(row.counts.delivered_bytes.unwrap() > 1_000_000, "{:?}", row.counts);
-        let end = row.end.expect("it was told to stop").as_secs_f64();
+        let end = row.end.expect("it has been stopped").as_secs_f64();
         assert!((0.6..1.0).contains(&end), "{end}");
     }
     for row in &rows["cbr"] {

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use support::capture_report::{Sink, read, total};
 use support::{Kept, datagram, frame_budget, plan};
 
-/// A disk that takes nothing until it is told to.
+/// A disk that takes nothing until it is released.
 struct Stuck(Receiver<()>, Sink);
 
 impl Write for Stuck {
@@ -48,7 +48,7 @@ fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureW
     capture::start_with(capture, SLOTS as usize, ring).unwrap()
 }
 
-/// An observer hears of a packet and its bytes from its arrival on.
+/// An observer is notified of a packet and its bytes from its arrival on.
 fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
     let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
@@ -250,11 +250,11 @@ fn the_packets_of_a_port_are_its_books() {
     for (port, row) in [(0, 0), (1, 2)] {
         let book = |column: &str| total(&record.ports.summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
-        let told = |words: &str| here.iter().filter(|packet| packet.says(words)).count() as u128;
+        let counted = |words: &str| here.iter().filter(|packet| packet.says(words)).count() as u128;
         for reason in Reason::ALL.map(Reason::name) {
             for what in ["dropped", "marked"] {
                 let column = format!("{what}_{reason}_packets");
-                assert_eq!(told(&format!("{what} {reason}")), book(&column), "port {port}: {column}");
+                assert_eq!(counted(&format!("{what} {reason}")), book(&column), "port {port}: {column}");
             }
         }
         let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();

@@ -75,7 +75,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
                    [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
     let plan = plan(&head, RED, traffic);
     let run = run(&plan, |_| false)?;
-    let live = run.recording.manifest.live.as_ref().expect("a live run tells of itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
     assert_eq!(run.recording.manifest.results_version, RESULTS_VERSION);
     // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
@@ -173,7 +173,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
-    let live = run.recording.manifest.live.expect("a live run tells of itself");
+    let live = run.recording.manifest.live.expect("a live run reports on itself");
     let ports = live.capture.expect("its ports");
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);

@@ -150,7 +150,7 @@ fn a_mark_is_in_the_octets_and_on_the_books() {
     }
     router.advance(ms(100), &mut out);
     let classes: Vec<u8> = out.0.iter().map(|(.., octets)| octets[1] & 3).collect();
-    assert_eq!(classes, [0, 3, 3, 3], "what cannot hear is not told; the fourth is lost");
+    assert_eq!(classes, [0, 3, 3, 3], "what is not ECN-capable is not marked; the fourth is lost");
     assert!(out.0.iter().all(|(.., octets)| internet_checksum(&octets[..20]) == 0));
     let record = router.finish().unwrap();
     let host = record.hosts[SERVER.number()];
@@ -259,9 +259,9 @@ enum What {
 type Note = (u64, usize, What, u8);
 
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Note>>>);
+struct Observed(Arc<Mutex<Vec<Note>>>);
 
-impl Heard {
+impl Observed {
     fn note(&mut self, now: Instant, frame: &FrameAtPort<'_>, what: What) {
         let class = parse(frame.octets).unwrap().traffic_class;
         assert!(frame.slot < 100, "slots are numbered from zero");
@@ -269,7 +269,7 @@ impl Heard {
     }
 }
 
-impl Observer<FrameAtPort<'_>> for Heard {
+impl Observer<FrameAtPort<'_>> for Observed {
     fn enqueued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
         self.note(now, frame, What::Enqueued);
     }
@@ -289,8 +289,8 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     let mut plan = droptail(BARE);
     plan.links[0].faults.mark = vec![2];
     plan.links[0].faults.drop = vec![3];
-    let (mut router, mut out, heard) = (router(&plan), Kept::default(), Heard::default());
-    router.observe_ports(Box::new(heard.clone()));
+    let (mut router, mut out, observed) = (router(&plan), Kept::default(), Observed::default());
+    router.observe_ports(Box::new(observed.clone()));
     let packet = datagram(CLIENT, Some(0), Ecn::Ect0, 1250);
     for n in 0..3 {
         router.accept(Instant::from_ns(250_000 * n), CLIENT, &packet, &mut out).unwrap();
@@ -301,7 +301,7 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     router.advance(ms(9), &mut out);
     let (drop, mark) = (What::Dropped(Reason::Injected), What::Marked(Reason::Injected));
     assert_eq!(
-        *heard.0.lock().unwrap(),
+        *observed.0.lock().unwrap(),
         [
             (0, 0, What::Enqueued, 2),
             (0, 0, What::Dequeued(0), 2),
@@ -396,7 +396,7 @@ fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     tcp_segment(CLIENT, 0, Segment { ecn: Ecn::NotEct, len: 40 + payload, payload, seq, syn })
 }
 
-/// A receiver's kernel tells what it hands over in order; the router knows what reached it, and when.
+/// A receiver's kernel reports what it hands over in order; the router knows what reached it, and when.
 #[test]
 fn payload_counts_once_and_when_it_leaves() {
     let plan = plan(

@@ -105,7 +105,7 @@ impl Receiver {
         Some(Received { packet, head: &self.bytes, len })
     }
 
-    /// Will nothing more come?
+    /// Whether nothing more will come.
     pub fn is_over(&self) -> bool {
         // In this order: what is in the ring when the other end is gone is all there will be.
         self.ring.is_abandoned() && self.ring.is_empty()

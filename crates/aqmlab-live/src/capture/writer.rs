@@ -26,8 +26,8 @@ pub struct CaptureWriter {
 impl CaptureWriter {
     pub(super) fn start(file: Capture, ring: Receiver) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (told, missed) = (stop.clone(), ring.missed.clone());
-        let body = move || write(file, ring, &told);
+        let (stopped, missed) = (stop.clone(), ring.missed.clone());
+        let body = move || write(file, ring, &stopped);
         let thread = thread::Builder::new().name("aqmlab-capture".into()).spawn(body)?;
         Ok(CaptureWriter { thread: Some(thread), stop, missed })
     }

@@ -70,7 +70,7 @@ fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What tells the time, and waits.
+/// A clock that can wait.
 pub trait Poller {
     /// The time.
     fn now(&self) -> Instant;
@@ -95,7 +95,7 @@ pub struct SystemPoller {
     epoll: OwnedFd,
 }
 
-/// Devices that are told ready at once; more are told when next asked.
+/// Devices that are reported ready at once; the others are reported when next asked.
 const AT_ONCE: usize = 32;
 
 impl SystemPoller {

@@ -1,4 +1,4 @@
-//! What other threads tell a data plane and learn of it, without locks.
+//! What passes between a data plane and other threads, without locks.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 
@@ -37,12 +37,12 @@ impl Default for DataPlaneControl {
 impl DataPlaneControl {
     // --- for those who watch --------------------------------------------------------------------------
 
-    /// Is the data plane at work?
+    /// Whether the data plane is at work.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Has it ended, whether well or not?
+    /// Whether it has ended, well or not.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -130,7 +130,7 @@ impl Ending {
 
     fn set(&self, at: Instant, why: StoppedBy) {
         let number = REASONS.iter().position(|reason| *reason == why).expect("all reasons are listed") as u8;
-        // Whoever sets the reason sets the instant, so both are of one caller.
+        // The caller that sets the reason sets the instant, so both are of one caller.
         if self.why.compare_exchange(UNSET, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.at.store(at.as_ns(), Ordering::Release);
         }

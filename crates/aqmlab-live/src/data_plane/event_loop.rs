@@ -16,7 +16,7 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Frames read from one device before others are looked at and the clock is: a sender that never pauses must not keep the
 /// router from its links.
 const READS: usize = 8;
-/// The loop comes round at least so often, so that silence is a stall and wishes are heard.
+/// The loop comes round at least so often, so that silence is a stall and requests are noticed.
 const HEARTBEAT: Span = Span::ms(4);
 /// A frame longer than any packet: what is longer than a class allows is seen to be.
 const SCRATCH: usize = 1 << 16;
@@ -33,7 +33,7 @@ pub struct EventLoop<D, P> {
     duty: Duty,
     /// When the last pass began.
     last_pass: Instant,
-    /// Does the measured interval last?
+    /// Whether the measured interval lasts.
     measuring: bool,
     sink: DeviceSink<D>,
 }
@@ -87,7 +87,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// What is to be told of the thread that runs it.
+    /// The report, for what is known of the thread that runs it.
     pub fn report_mut(&mut self) -> &mut DataPlaneReport {
         &mut self.sink.report
     }
@@ -180,7 +180,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// in meanwhile gets a wrong time of arrival, and what was due was late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // What the state was before the silence does not tell whether the measured interval has begun in it.
+        // What the state was before the silence does not say whether the measured interval has begun in it.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });

@@ -20,7 +20,7 @@ pub struct DataPlaneReport {
     pub duty: f64,
     /// Time for which it did not spin, although it was to, because it was too busy.
     pub without_spin: Span,
-    /// Did it run under SCHED_FIFO?
+    /// Whether it ran under SCHED_FIFO.
     pub realtime: bool,
     /// Could its memory be locked?
     pub locked: bool,
@@ -113,7 +113,7 @@ impl Duty {
         Duty { window: reading, may_spin: true, again: reading.now, measured: None }
     }
 
-    /// Is a window over?
+    /// Whether a window is over.
     #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
         now.saturating_since(self.window.now) >= WINDOW
@@ -130,7 +130,7 @@ impl Duty {
         length
     }
 
-    /// Was there time to spin in the last window?
+    /// Whether there was time to spin in the last window.
     #[inline]
     pub const fn may_spin(&self) -> bool {
         self.may_spin

@@ -279,7 +279,7 @@ fn a_flood_keeps_no_link_waiting() {
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
-    assert!(time.now.get() < at(1201), "and it hears that it is to end: {:?}", time.now.get());
+    assert!(time.now.get() < at(1201), "and it notices that it is to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
     // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());

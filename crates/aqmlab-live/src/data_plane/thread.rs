@@ -23,7 +23,7 @@ pub struct DataPlaneSettings {
     pub wait: Wait,
     /// For how long before a departure [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Is it to ask for real-time scheduling and locked memory? It goes on without what it is not permitted.
+    /// Whether it asks for real-time scheduling and locked memory. It goes on without what it is not permitted.
     pub realtime: bool,
 }
 
@@ -73,7 +73,7 @@ impl<D: Device> DataPlane<D> {
     /// # Errors
     /// If the machine was suspended, a device fails, or a book does not balance.
     pub fn run(mut self, control: &DataPlaneControl) -> Result<DataPlaneOutcome<D>, LiveError> {
-        // Whoever watches learns that it has ended, whatever ends it.
+        // The watching thread sees that it has ended, whatever ends it.
         let _gone = Gone(control);
         self.prepare_thread(control);
         let (router, devices, report) = self.event_loop.run(control)?;

@@ -14,7 +14,7 @@ pub struct Headers {
     pub traffic_class: u8,
     /// The protocol above IP, as far as extension headers could be followed.
     pub protocol: u8,
-    /// Is it part of a larger datagram? Then no part has ports, lest the parts go different ways.
+    /// Whether it is part of a larger datagram. Then no part has ports, lest the parts go different ways.
     pub fragment: bool,
     /// Source address.
     pub source: IpAddr,

@@ -82,7 +82,7 @@ impl LiveFrame {
         self.owner
     }
 
-    /// Has a queue of ours marked it?
+    /// Whether a queue of ours has marked it.
     pub(crate) fn is_marked(&self) -> bool {
         self.ecn() == Ecn::Ce && self.came_with & ECN_BITS != Ecn::Ce as u8
     }

@@ -41,7 +41,8 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
     let tun = open()?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
-    let object = || "the interface of a host".to_owned();
+    let addresses: Vec<IpAddr> = addresses.collect();
+    let object = || format!("the interface of {}", addresses[0]);
     let index = netlink.index_of(NAME).map_err(LiveError::io("find", object()))?;
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
@@ -56,7 +57,7 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     })?;
     // What `net.core.default_qdisc` names may be a discipline that drops and marks: a second one, in front of ours.
     ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
-    for address in addresses {
+    for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;
     }
     ask("route to", Request::add_default_route(index, ip, &stack.metrics))?;

@@ -87,7 +87,7 @@ impl Sysctl {
         Sysctl { name, value: value.to_string(), without: None }
     }
 
-    /// One whose lack is told.
+    /// One whose lack is a remark.
     pub fn wanted(name: &'static str, value: impl ToString, without: &'static str) -> Self {
         Sysctl { without: Some(without), ..Sysctl::new(name, value) }
     }

@@ -66,7 +66,7 @@ pub struct Request {
 pub struct Link {
     /// Largest packet.
     pub mtu: Option<u32>,
-    /// Packets that wait for whoever reads the device.
+    /// Packets that wait for the reader of the device.
     pub queue: Option<u32>,
     /// Segments that TCP may hand over in one piece.
     pub gso_segments: Option<u32>,
@@ -173,7 +173,7 @@ impl Request {
         bytes.extend(self.kind.to_ne_bytes());
         bytes.extend(self.flags.to_ne_bytes());
         bytes.extend(sequence.to_ne_bytes());
-        // Port 0: from us, whoever that is, to the kernel.
+        // Port 0: from this socket, whatever its number, to the kernel.
         bytes.extend(0u32.to_ne_bytes());
         bytes.extend(&self.body);
         bytes

@@ -70,7 +70,7 @@ impl Hosts {
         &self.hosts[id.number()]
     }
 
-    /// What the plan asks for and the kernel cannot be told: a sentence each, none twice.
+    /// What the plan asks for and the kernel has no setting for: a sentence each, none twice.
     pub fn remarks(&self) -> Vec<String> {
         let of_stacks = self.stacks.iter().flat_map(|stack| &stack.remarks);
         let of_hosts = self.hosts.iter().flat_map(|host| &host.applied.remarks);

@@ -1,7 +1,7 @@
-//! What a class's hosts are told: from a TCP profile to settings of a kernel's stack.
+//! How a class's hosts are set: from a TCP profile to settings of a kernel's stack.
 //!
-//! The simulator has a parameter for each decision of an endpoint; a kernel lets itself be told some of them and decides
-//! the rest itself. [`TOLD`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
+//! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some of them and decides
+//! the rest itself. [`SETTABLE`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
 //! which says what kernels do, a remark says so, and it stands beside the result.
 
 use aqmlab_params::{Origin, Settings, Value};
@@ -26,7 +26,7 @@ pub struct Stack {
     pub metrics: Metrics,
     /// What connections need; `None` for datagrams.
     pub tcp: Option<TcpSockets>,
-    /// What the plan asks for and the kernel cannot be told, a sentence each.
+    /// What the plan asks for and the kernel has no setting for, a sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -74,8 +74,8 @@ const MOST_MTU: u64 = 65_535;
 /// Sizes of packets may be exponential; one in nine million exceeds this many means, and is cut to it.
 const MOST_MEANS: u64 = 16;
 
-/// Parameters that a kernel can be told, by the names of the profile's table.
-const TOLD: &[&str] = &[
+/// Parameters that a kernel has settings for, by the names of the profile's table.
+const SETTABLE: &[&str] = &[
     "mss",
     "header",
     "max_window",
@@ -94,8 +94,8 @@ const TOLD: &[&str] = &[
     "data_retries",
 ];
 
-/// Parameters that a kernel has one setting for together with another: [`Told::variants`] says what becomes of them.
-const TOLD_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "abc_limit"];
+/// Parameters that a kernel has one setting for together with another: [`Translation::variants`] says what becomes of them.
+const SET_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "abc_limit"];
 
 /// Parameters of which it does not matter what the kernel does instead: nothing that is measured depends on them.
 const WITHOUT_EFFECT: &[&str] =
@@ -167,8 +167,8 @@ impl Stack {
                 class.name, tcp.header
             ));
         }
-        let told = Told { class, tcp, remarks: &mut remarks };
-        let (sysctls, metrics) = told.settings(timestamps);
+        let translation = Translation { class, tcp, remarks: &mut remarks };
+        let (sysctls, metrics) = translation.settings(timestamps);
         let tcp = TcpSockets {
             congestion: settings.get("congestion").map(ToString::to_string).unwrap_or_default(),
             max_segment: (tcp.mss + header < mtu).then_some(tcp.mss + options),
@@ -186,13 +186,13 @@ impl Stack {
 }
 
 /// A profile on its way to settings.
-struct Told<'a> {
+struct Translation<'a> {
     class: &'a ClassPlan,
     tcp: &'a Profile,
     remarks: &'a mut Vec<String>,
 }
 
-impl Told<'_> {
+impl Translation<'_> {
     fn settings(mut self, timestamps: bool) -> (Vec<Sysctl>, Metrics) {
         let tcp = self.tcp;
         let flag = |on: bool| u8::from(on);
@@ -231,19 +231,19 @@ impl Told<'_> {
         (sysctls, metrics)
     }
 
-    /// From Linux 6.15 on the longest timeout can be told, from 1 to 120 s.
+    /// From Linux 6.15 on the longest timeout can be set, from 1 to 120 s.
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {
             self.remark(format!("`max_rto` is {}, and kernels have 120s at most", self.tcp.max_rto));
         }
         let value = ms.clamp(1_000, 120_000);
-        // It is what kernels have that cannot be told.
+        // It is what kernels without the setting have.
         (value != 120_000)
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
 
-    /// Values of told parameters that a kernel has no equal for.
+    /// Values of settable parameters that a kernel has no equal for.
     fn variants(&mut self, timestamps: bool) {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };
@@ -314,7 +314,7 @@ fn kernels_own(class: &ClassPlan, tcp: &Profile, settings: &Settings) -> Vec<Str
         let plan = plan.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
             format!(
-                "class `{}`: `{}` is `{plan}`, and a kernel cannot be told so; as known of Linux it is `{}`",
+                "class `{}`: `{}` is `{plan}`, and a kernel has no setting for it; as known of Linux it is `{}`",
                 class.name, kernel.name, kernel.value
             )
         })
@@ -332,7 +332,7 @@ fn resolved(settings: &Settings, automatic: &[(&'static str, Value)]) -> Setting
 }
 
 fn is_kernels_own(name: &str) -> bool {
-    !TOLD.contains(&name) && !TOLD_WITH_OTHERS.contains(&name) && !WITHOUT_EFFECT.contains(&name)
+    !SETTABLE.contains(&name) && !SET_WITH_OTHERS.contains(&name) && !WITHOUT_EFFECT.contains(&name)
 }
 
 const fn tcp_header(ip: IpVersion) -> u32 {
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn each_parameter_is_told_or_the_kernels_own_or_without_effect_and_all_names_exist() {
-        let listed = [TOLD, TOLD_WITH_OTHERS, WITHOUT_EFFECT].concat();
+        let listed = [SETTABLE, SET_WITH_OTHERS, WITHOUT_EFFECT].concat();
         for name in &listed {
             assert!(PARAMS.iter().any(|param| param.name == *name), "{name}");
             assert_eq!(listed.iter().filter(|n| n == &name).count(), 1, "{name}");
@@ -420,8 +420,7 @@ mod tests {
             assert!(stack.remarks.iter().all(|r| !r.contains("cubic")), "{:?}", stack.remarks);
         }
         let own = stack("profile = \"linux\", congestion = \"cubic\", cubic_beta = 0.8");
-        let remark =
-            "class `c`: `cubic_beta` is `0.8`, and a kernel cannot be told so; as known of Linux it is `0.7`";
+        let remark = "class `c`: `cubic_beta` is `0.8`, and a kernel has no setting for it; as known of Linux it is `0.7`";
         assert!(own.remarks.iter().any(|r| r == remark), "{:?}", own.remarks);
     }
 
@@ -441,14 +440,14 @@ mod tests {
         assert_eq!(stack.metrics.min_rto_ms, Some(1000));
         assert_eq!((stack.metrics.receive_window, stack.metrics.quick_ack), (Some(32 * 960), true));
         assert!(stack.tcp.as_ref().unwrap().no_delay);
-        let told = stack.remarks.join("\n");
+        let remarks = stack.remarks.join("\n");
         for parameter in ["`increase`", "`delayed_ack`", "`recovery_exit`", "`ecn_at_one`", "`granularity`"] {
-            assert!(told.contains(parameter), "{parameter} in\n{told}");
+            assert!(remarks.contains(parameter), "{parameter} in\n{remarks}");
         }
         for parameter in
             ["`mss`", "`ecn`", "`sack_blocks`", "`min_rto` is", "`header`", "`initial_window`", "`dupthresh`"]
         {
-            assert!(!told.contains(parameter), "{parameter} in\n{told}");
+            assert!(!remarks.contains(parameter), "{parameter} in\n{remarks}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a router must know of a connection before the first of its frames comes: who has a client port from now on.
 //!
-//! Whoever opens connections announces each before its SYN leaves; the router takes in what has been announced when it sees a
+//! The opening side announces each connection before its SYN leaves; the router takes in what has been announced when it sees a
 //! SYN. Between the two is a ring without locks, so that neither ever waits for the other, and neither allocates.
 
 use aqmlab_network::{FlowPath, OwnPipe};

@@ -120,13 +120,13 @@ impl Router {
         })
     }
 
-    /// From now on `observer` hears of every frame at every port, until [`Router::take_observer`] or the router ends, with
+    /// From now on `observer` is notified of every frame at every port, until [`Router::take_observer`] or the router ends, with
     /// which it is dropped.
     pub fn observe_ports(&mut self, observer: Box<dyn FrameObserver>) {
         self.store.observer = Some(observer);
     }
 
-    /// Gives back the observer of ports, which hears of nothing from now on.
+    /// Gives back the observer of ports, which is notified of nothing from now on.
     pub fn take_observer(&mut self) -> Option<Box<dyn FrameObserver>> {
         self.store.observer.take()
     }

@@ -89,7 +89,7 @@ impl FlowTable {
         !self.classes[class].tenants.is_empty()
     }
 
-    /// Somebody else has a client port from now on. Frames of whoever had it before are stale.
+    /// Another connection has a client port from now on. Frames of the connection that had it before are stale.
     pub fn move_in(&mut self, announcement: &Announcement) {
         let Announcement { class, row, flow, .. } = *announcement;
         let tenant = &mut self.classes[usize::from(class)].tenants[row as usize];

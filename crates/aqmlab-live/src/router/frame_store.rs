@@ -47,7 +47,7 @@ pub struct FrameAtPort<'a> {
     pub octets: &'a [u8],
 }
 
-/// Hears of every frame at every port, in the order of time. It is called in the middle of the run: it must not block, and
+/// Is notified of every frame at every port, in the order of time. It is called in the middle of the run: it must not block, and
 /// whether it allocates is its own affair.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
@@ -64,7 +64,7 @@ pub struct FrameStore {
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
     /// What has left of each connection, by row and direction; empty for classes of datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
-    /// Hears of frames at ports besides.
+    /// Is notified of frames at ports besides.
     pub observer: Option<Box<dyn FrameObserver>>,
 }
 

@@ -29,7 +29,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The ways of `plan`; `None` if they have more steps than a frame tells apart.
+    /// The ways of `plan`; `None` if they have more steps than a frame has numbers for.
     pub fn new(plan: &Plan) -> Option<Self> {
         let mut routes = Routes { steps: vec![], passed: vec![], begins: vec![], pipes: vec![] };
         for class in 0..plan.classes.len() {
@@ -81,7 +81,7 @@ impl Routes {
     }
 
     /// The least time from anything that happens inside the network, a frame coming out of a queue or of a pipe that is not
-    /// its last, until that frame can leave: `own` tells the least delay of a class's n-th pipe, `link` that of a link.
+    /// its last, until that frame can leave: `own` returns the least delay of a class's n-th pipe, `link` that of a link.
     pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let mut least = Span::MAX;
         for (number, &begin) in self.begins.iter().enumerate() {

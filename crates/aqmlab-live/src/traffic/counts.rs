@@ -6,10 +6,10 @@ use aqmlab_units::{Bytes, Span};
 
 use crate::sys::TcpInfo;
 
-/// Cumulative counts of a flow, as far as kernels tell.
+/// Cumulative counts of a flow, as far as kernels report them.
 pub type KernelCounts = FlowCounts<Option<u64>>;
 
-/// The counts that a kernel may not tell of a connection.
+/// The counts that a kernel may not report of a connection.
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 

@@ -24,7 +24,7 @@ pub struct Datagrams {
     /// Code point of its packets.
     dscp: Dscp,
     /// What the socket's packets have as code point and in their ECN field.
-    told: (Dscp, Ecn),
+    marking: (Dscp, Ecn),
     sent_packets: u64,
     sent_bytes: u64,
     delivered_bytes: u64,
@@ -41,14 +41,14 @@ impl Datagrams {
         dscp: Dscp,
     ) -> Self {
         let (sent_packets, sent_bytes, delivered_bytes) = (0, 0, 0);
-        let told = (Dscp::default(), Ecn::NotEct);
+        let marking = (Dscp::default(), Ecn::NotEct);
         Datagrams {
             socket,
             source,
             sizes,
             ip,
             dscp,
-            told,
+            marking,
             sent_packets,
             sent_bytes,
             delivered_bytes,
@@ -61,17 +61,18 @@ impl Datagrams {
         if self.stopped { None } else { self.source.next_at() }
     }
 
-    /// Sends the one that is due. Did the host take it?
+    /// Sends the one that is due. Returns whether the host took it.
     pub fn emit(&mut self) -> bool {
         let (size, ecn) = self.source.emit();
         let payload = self.sizes.payload(size);
         let class = (self.dscp, ecn);
-        let told = class == self.told || set_traffic_class(&self.socket, self.ip, self.dscp, ecn).is_ok();
-        if told {
-            self.told = class;
+        let marked =
+            class == self.marking || set_traffic_class(&self.socket, self.ip, self.dscp, ecn).is_ok();
+        if marked {
+            self.marking = class;
         }
         // A packet with another ECN field than the plan's is not sent: it would be another packet.
-        let taken = told && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
+        let taken = marked && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
         if taken {
             self.sent_packets += 1;
             self.sent_bytes += payload as u64 + u64::from(self.sizes.header);

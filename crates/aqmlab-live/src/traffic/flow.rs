@@ -94,7 +94,7 @@ impl Connection {
         self.server = Some(server);
     }
 
-    /// Has the server accepted it?
+    /// Whether the server has accepted it.
     pub fn is_accepted(&self) -> bool {
         self.server.is_some()
     }
@@ -162,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// An end reads what has arrived; an application that is told that its peer has closed closes.
+    /// An end reads what has arrived; an application closes when its peer has closed.
     ///
     /// # Errors
     /// What the system said.
@@ -184,7 +184,7 @@ impl Connection {
         self.server.as_mut().map_or(Ok(()), Stream::write)
     }
 
-    /// Has the last of the data arrived?
+    /// Whether the last of the data has arrived.
     pub fn is_complete(&self) -> bool {
         match self.last {
             End::Client => self.client.peer_has_closed(),
@@ -192,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// Have both ends closed?
+    /// Whether both ends have closed.
     pub fn is_over(&self) -> bool {
         self.client.is_done() && self.server.as_ref().is_some_and(Stream::is_done)
     }

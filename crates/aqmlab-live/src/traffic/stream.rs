@@ -152,7 +152,7 @@ impl Stream {
     /// What the system said, but for "would block".
     pub fn read(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         for _ in 0..TURNS {
-            // TRUNC: the kernel throws the bytes away and tells how many they were (tcp(7)).
+            // TRUNC: the kernel throws the bytes away and returns how many they were (tcp(7)).
             match rustix::net::recv(&self.socket, &mut *scratch, RecvFlags::TRUNC) {
                 Ok((_, 0)) => {
                     self.peer_closed = true;
@@ -207,22 +207,22 @@ impl Stream {
         self.read
     }
 
-    /// Has the other side closed, and everything been read?
+    /// Whether the other side has closed, and everything has been read.
     pub fn peer_has_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// Have both sides closed, as seen from this one?
+    /// Whether both sides have closed, as seen from this one.
     pub fn is_done(&self) -> bool {
         self.closed && self.peer_closed
     }
 
-    /// Has the generator been told to wait for something at this socket?
+    /// Whether the kernel watches for something at this socket.
     pub fn is_watched(&self) -> bool {
         !self.interest.is_empty()
     }
 
-    /// What it waits for, if that is not what the generator has been told. It waits for nothing once both sides have closed.
+    /// What it waits for, if that is not what the kernel watches for. It waits for nothing once both sides have closed.
     pub fn new_interest(&mut self) -> Option<EventFlags> {
         let mut wanted = EventFlags::empty();
         if !self.peer_closed {
@@ -247,9 +247,9 @@ impl Stream {
         Sample::of(&sys::tcp_info(&self.socket).ok()?)
     }
 
-    /// Throws away whatever has not been sent, and tells the other side with a RST.
+    /// Throws away whatever has not been sent, and ends the connection with a RST.
     pub fn abort(self) {
-        // If it cannot be told so it closes in order, which takes longer.
+        // If that is refused it closes in order, which takes longer.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
     }
 
