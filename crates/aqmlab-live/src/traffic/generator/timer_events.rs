@@ -145,14 +145,15 @@ impl Generator<'_> {
         };
         let options = stack.tcp.as_ref().expect("whatever is not datagrams is a connection");
         let socket = sockets::client(host, from, options)?;
-        if matches!(session, Some(Session::Bursts(_))) {
-            sys::stamp_acknowledgments(&socket)?;
-        }
         if let Some(network) = self.network.as_mut().filter(|_| !self.populations.is_list(class)) {
             let announced = network.announcer.announce(class, row, of.user, path);
             announced.map_err(|_| io::Error::from_raw_os_error(libc::ENOBUFS))?;
         }
         sockets::connect(&socket, to)?;
+        if matches!(session, Some(Session::Bursts(_))) {
+            // Linux numbers the bytes of a connection only once it has begun to open.
+            sys::stamp_acknowledgments(&socket)?;
+        }
         Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
     }
 
