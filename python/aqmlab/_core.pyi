@@ -3,7 +3,7 @@ from os import PathLike
 from typing import Any, Final, Self, final
 
 __all__ = [
-    "RESULTS_VERSION",
+    "PARTS",
     "Sweep",
     "__version__",
     "aqm_check",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 __version__: Final[str]
-RESULTS_VERSION: Final[int]
+PARTS: Final[dict[str, int]]
 
 @final
 class Sweep:
@@ -69,4 +69,4 @@ def live_run(
 ) -> str: ...
 def live_selftest(progress: Callable[[dict[str, Any]], object] | None = None) -> str: ...
 def doctor() -> str: ...
-def run_digest(plan_digest: str, seed: int) -> str: ...
+def run_digest(plan_digest: str, seed: int, parts: dict[str, int]) -> str: ...

@@ -17,6 +17,7 @@ from aqmlab.errors import RecordingError
 from aqmlab.figures import change_text, counted, estimate_text, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
 from aqmlab.grid import Column, Grid
+from aqmlab.manifest import PROGRAM, Manifest
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.pairing import Side, match, named
 from aqmlab.plan import Plan, TrafficClass
@@ -233,10 +234,16 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:
         return "they have no seed in common"
-    versions = {run.manifest.results_version for run in (*runs, *against)}
-    if len(versions) > 1:
-        return "their runs are of different results versions, which draw differently"
+    drawn = [{*_drawing(run.manifest).items()} for run in (*runs, *against)]
+    if any(parts != drawn[0] for parts in drawn):
+        return "their runs are of different versions of what draws the traffic"
     return _other_traffic(runs[0].plan, against[0].plan)
+
+
+def _drawing(manifest: Manifest) -> dict[str, int]:
+    """The parts of a run that decide when its traffic comes, whatever the queues do."""
+    deciding = ("random", "scenario", "traffic", PROGRAM)
+    return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 
 
 def _other_traffic(plan: Plan, other: Plan) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """The ``format_version`` of recordings and experiments that this version writes; it reads all up to it."""
 SEALED_FROM = 2
 """The first ``format_version`` whose JSON files are sealed, and whose tables have digests of their files."""

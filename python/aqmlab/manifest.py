@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,11 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.integrity import FORMAT_VERSION, read_json
 from aqmlab.plan import Plan
+
+PARTS_SINCE = 4
+"""The first format version in which each part of the program has a version of its own."""
+PROGRAM = "program"
+"""The name for the whole program where one version was all."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,11 @@ class Manifest:
 
     Attributes
     ----------
-    format_version, results_version, aqmlab_version
-        Of the files, of the numbers, of the program. Early recordings have no version of results.
+    format_version, aqmlab_version
+        Of the files, of the program.
+    parts
+        The parts of the program that decided the result, each with its version. Before format 4 there was one
+        version for all: then it is that of the part :data:`PROGRAM`, or 0 in the earliest recordings.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed
@@ -74,8 +82,8 @@ class Manifest:
     t1_ns: int
     links: tuple[LinkInfo, ...]
     tables: Mapping[str, TableFacts] = field(default_factory=dict)
+    parts: Mapping[str, int] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
-    results_version: int | None = None
     aqmlab_version: str = ""
     host: str = "sim"
     stopped_by: str = "time"
@@ -84,6 +92,15 @@ class Manifest:
     wall_s: float | None = None
     live: Mapping[str, Any] | None = None
     left_behind: Mapping[str, TableFacts] = field(default_factory=dict)
+
+    @property
+    def run_digest(self) -> str | None:
+        """What names the run in a store; ``None`` before parts had versions."""
+        from aqmlab import _core
+
+        if PROGRAM in self.parts:
+            return None
+        return _core.run_digest(self.plan_digest, self.seed, dict(self.parts))
 
     @property
     def file_digests(self) -> dict[str, str | None]:
@@ -168,8 +185,8 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
         ),
         tables=_facts(content["tables"]),
         left_behind=_facts(content.get("left_behind", {})),
+        parts=_parts(content),
         format_version=content["format_version"],
-        results_version=content.get("results_version"),
         aqmlab_version=content["aqmlab_version"],
         host=content.get("host", "sim"),
         stopped_by=content.get("stopped_by", "time"),
@@ -187,8 +204,24 @@ def _facts(tables: Mapping[str, Any]) -> dict[str, TableFacts]:
     }
 
 
+def _parts(content: Mapping[str, Any]) -> dict[str, int]:
+    if content["format_version"] < PARTS_SINCE:
+        return {PROGRAM: int(content.get("results_version", 0))}
+    return {str(name): int(version) for name, version in content["parts"].items()}
+
+
+def parts_text(manifests: Iterable[Manifest]) -> str:
+    """The parts of the program that decided some results: ``network 1, qdisc 1, qdisc.red 1 and 2, ...``."""
+    versions: dict[str, set[int]] = {}
+    for manifest in manifests:
+        for name, version in manifest.parts.items():
+            versions.setdefault(name, set()).add(version)
+    numbers = {name: " and ".join(map(str, sorted(found))) for name, found in sorted(versions.items())}
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+
+
 def _words(error: Exception) -> str:
     return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
 
 
-__all__ = ["LinkInfo", "Manifest", "TableFacts", "manifest_of", "read_manifest"]
+__all__ = ["PROGRAM", "LinkInfo", "Manifest", "TableFacts", "manifest_of", "parts_text", "read_manifest"]

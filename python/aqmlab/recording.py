@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.integrity import damaged_tables
-from aqmlab.manifest import LinkInfo, Manifest, read_manifest
+from aqmlab.manifest import PROGRAM, LinkInfo, Manifest, read_manifest
 from aqmlab.plan import Plan
 from aqmlab.stopping import answered
 
@@ -296,8 +296,7 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
 
 
 def _is_early(run: Run) -> bool:
-    version = run.manifest.results_version
-    return version is None or version < _ADDED_IN
+    return run.manifest.parts.get(PROGRAM, _ADDED_IN) < _ADDED_IN
 
 
 def _first_line(error: Exception) -> str:

@@ -123,8 +123,13 @@ def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str
 
 def say_it_was_live(run: Path, *, faithful: bool = True, interrupted: bool = False) -> None:
     """Make the recording of a simulated run one of a live run, whose kernel does not tell of its timeouts."""
+    from aqmlab import _core
+
     _forget_timeouts(run / "flows.parquet")
-    reseal(run, host="live", live=live_object(faithful=faithful, interrupted=interrupted))
+    parts = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["parts"]
+    del parts["sim"]
+    live = live_object(faithful=faithful, interrupted=interrupted)
+    reseal(run, host="live", live=live, parts=parts | {"live": _core.PARTS["live"]})
 
 
 def _forget_timeouts(flows: Path) -> None:

@@ -17,7 +17,8 @@ from aqmlab.results import Results
 def manifest(**content: Any) -> Manifest:
     """A manifest with this content besides what every one has."""
     usual = {
-        "format_version": 3,
+        "format_version": 4,
+        "parts": {},
         "aqmlab_version": "0.1.0",
         "title": "Synthetic",
         "arm": "red",

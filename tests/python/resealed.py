@@ -54,11 +54,24 @@ def give_early_names(run: Path) -> None:
     file.write_text(sealed(manifest), encoding="utf-8")
 
 
+EARLY = {"format_version": 1, "results_version": 5}
+
+
 def make_old(run: Path, **changes: Any) -> None:
     """Make a recording one of format version 1: early names of columns, no digests of files."""
     give_early_names(run)
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
+    manifest.pop("parts")
     for about in (manifest, *manifest["tables"].values()):
         about.pop("file_digest")
-    file.write_text(json.dumps(manifest | {"format_version": 1} | changes, indent=1), encoding="utf-8")
+    file.write_text(json.dumps(manifest | EARLY | changes, indent=1), encoding="utf-8")
+
+
+def make_early_about(experiment: Path) -> None:
+    """Make `experiment.json` one of a time when one version was all."""
+    file = experiment / "experiment.json"
+    about = json.loads(file.read_text(encoding="utf-8"))
+    for arm in about["arms"]:
+        del arm["parts"]
+    file.write_text(sealed(about | {"format_version": 3, "results_version": 5}), encoding="utf-8")

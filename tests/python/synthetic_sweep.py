@@ -119,7 +119,6 @@ def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
         "queue": {"kind": cell.arm.lower(), "settings": {"limit": "500p"}},
     }
     found = manifest(
-        results_version=4,
         arm=cell.arm,
         seed=seed,
         t0_ns=T0_NS,

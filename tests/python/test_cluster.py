@@ -204,16 +204,17 @@ def test_a_worker_of_another_version_is_refused_by_name(scenario, undisturbed, t
     (tmp_path / "shim").mkdir()
     (tmp_path / "shim" / "sitecustomize.py").write_text(
         "from aqmlab.sweeps import remote\n"
-        "remote.versions = lambda: {'aqmlab': '0.0.9', 'results version': '3'}\n"
+        "others = remote.versions() | {'aqmlab': '0.0.9', 'qdisc.red': '99'}\n"
+        "remote.versions = lambda: others\n"
     )
-    needed = ", ".join(f"{name} {version}" for name, version in remote.versions().items())
+    needed = ", ".join(f"{name} {remote.versions()[name]}" for name in ("aqmlab", "qdisc.red"))
     with dask_cluster(tmp_path / "cluster", workers=0) as found:
         found.start_worker(environment={"PYTHONPATH": str(tmp_path / "shim")})
         found.wait_workers(1)
         with pytest.raises(aqmlab.HostError) as refused:
             swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
         assert "no worker of the scheduler" in str(refused.value)
-        assert f"it has aqmlab 0.0.9, results version 3; install what this sweep needs: {needed}" in str(
+        assert f"it has aqmlab 0.0.9, qdisc.red 99; install what this sweep needs: {needed}" in str(
             refused.value
         )
         found.start_worker()

@@ -104,7 +104,7 @@ def test_early_and_present_recordings_of_one_experiment(experiment, tmp_path):
     path = Path(shutil.copytree(experiment.path, tmp_path / "mixed"))
     for run in load(path).runs_of("DropTail"):
         give_early_names(run.path)
-        reseal(run.path, format_version=RENAMED_IN - 1)
+        reseal(run.path, format_version=RENAMED_IN - 1, results_version=5)
     assert as_read(path) == as_read(experiment.path)
     for table, _, now in EVERY_NAME:
         asked = f"SELECT arm, seed, {now} FROM {table} ORDER BY ALL"

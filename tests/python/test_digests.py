@@ -14,7 +14,7 @@ from aqmlab import integrity
 from aqmlab.errors import DamageError
 from aqmlab.paths import load
 from aqmlab.sweeps.store import Store
-from resealed import make_old
+from resealed import make_early_about, make_old
 from sweeping import tables as sweep_tables
 from sweeping import tiny
 
@@ -164,6 +164,7 @@ def test_a_recording_of_an_early_version_is_read_and_verified_by_its_content(cop
     before = everything(copied)
     for run in copied.glob("*/seed-*"):
         make_old(run)
+    make_early_about(copied)
     assert everything(copied) == before
     assert aqmlab.verify(copied).damaged == []
     file, other = (copied / "droptail" / f"seed-{seed}" / "histograms.parquet" for seed in (1, 2))

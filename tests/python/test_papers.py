@@ -25,7 +25,7 @@ from aqmlab.papers.variants import variant
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "papers" / "toy"
-MADE = making("0.0", 1, "abc1234")
+MADE = making("0.0", "abc1234")
 
 
 FOLDERS = sorted(file.parent for file in (ROOT / "papers").glob("*/paper.toml"))
@@ -80,7 +80,7 @@ def test_figures_stand_in_the_order_of_their_numbers(toy, tmp_path):
     (tmp_path / "figures").mkdir()
     for name in ("10", "9a", "B2", "7"):
         (tmp_path / "figures" / f"figure-{name}.svg").write_text("<svg/>")
-    made = {"version": "0", "results_version": "0", "commit": "0", "date": "0"}
+    made = {"version": "0", "commit": "0", "date": "0"}
     shown = re.findall(r"!\[figure-(\w+)\]", as_markdown(toy, tmp_path, made))
     assert shown == ["7", "9a", "10", "B2"]
 

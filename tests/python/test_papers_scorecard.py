@@ -17,7 +17,7 @@ from aqmlab.papers.tables import Branch, TableCell
 from aqmlab.stats import Estimate
 
 TOY = Path(__file__).parents[1] / "papers" / "toy"
-MADE = making("0.0", 1, "abc1234")
+MADE = making("0.0", "abc1234")
 
 
 @pytest.fixture(scope="module")

@@ -63,9 +63,9 @@ def test_what_is_wrong_with_a_sweep_has_a_place(swept):
     assert swept.splitlines()[problem["line"] - 1].strip().startswith('"1Mbit"')
 
 
-def test_a_runs_digest_is_that_of_plan_seed_and_results_version():
-    expected = hashlib.sha256(f"abc\n7\n{_core.RESULTS_VERSION}\n".encode()).hexdigest()
-    assert _core.run_digest("abc", 7) == expected
+def test_a_runs_digest_is_that_of_plan_seed_and_versions_of_parts():
+    expected = hashlib.sha256(b"abc\n7\nqdisc.red 2\nsim 1\n").hexdigest()
+    assert _core.run_digest("abc", 7, {"sim": 1, "qdisc.red": 2}) == expected
 
 
 def test_one_run_is_that_of_the_experiment(small, experiment, tmp_path):

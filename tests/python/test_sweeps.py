@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab import _core
 from aqmlab.answers import HEADLINE
 from aqmlab.metrics import all_metrics
 from aqmlab.paths import load
@@ -52,7 +51,8 @@ def test_every_run_is_done_once_and_named_by_its_digest(swept, store_of):
     assert {ended.digest for ended in done} == set(Store(store_of).digests())
     for ended in done:
         manifest = json.loads((Store(store_of).path_of(ended.digest) / "manifest.json").read_text())
-        named = f"{manifest['plan_digest']}\n{manifest['seed']}\n{_core.RESULTS_VERSION}\n"
+        parts = "".join(f"{name} {version}\n" for name, version in sorted(manifest["parts"].items()))
+        named = f"{manifest['plan_digest']}\n{manifest['seed']}\n{parts}"
         assert sha256(named.encode()).hexdigest() == ended.digest
         assert (manifest["arm"], manifest["seed"]) == (ended.arm, ended.seed)
     assert left_over(store_of) == []
@@ -416,7 +416,8 @@ def test_a_recording_of_another_plan_does_not_enter_the_store(tmp_path):
     assert outcome_of(executor).status == "finished"
     executor.close(now=False)
     assert outcome.status == "failed"
-    assert f"another plan of the scenario than the one that has the digest `{other.digest}`" in outcome.reason
+    assert "makes another plan of the scenario, or by other versions of its parts" in outcome.reason
+    assert outcome.reason.endswith(f"the one that has the digest `{other.digest}`")
     assert store.digests() == [other.digest]
     assert left_over(store.path) == []
 

@@ -52,13 +52,14 @@ pub mod traffic;
 
 pub use addresses::HostId;
 pub use aqmlab_network::End;
+
 #[cfg(target_os = "linux")]
 pub use calibration::Calibration;
 pub use error::LiveError;
 #[cfg(target_os = "linux")]
 pub use faithfulness::{Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
 #[cfg(target_os = "linux")]
-pub use outcome::LiveRun;
+pub use outcome::{ENGINE, LiveRun};
 pub use run::{Options, Phase, RunProgress, live, live_captured, live_with};
 #[cfg(target_os = "linux")]
 pub use selftest::{SelfTest, selftest};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_network::{End, RunFacts, flow_table};
+use aqmlab_network::{End, Engine, RunFacts, flow_table};
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::live::{
     Frames, GeneratorReport, HostCounters, LiveDrops, LiveMarks, LiveReport, Policy, RouteMetrics, Stall,
@@ -22,6 +22,9 @@ use crate::host::{Counters, Hosts, Stack};
 use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
+
+/// The live host: what is above the parts of its plans.
+pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// What a live run gives.
 #[derive(Clone, PartialEq, Debug)]
@@ -138,7 +141,7 @@ impl Ran<'_> {
 impl Ran<'_> {
     fn facts(&self, faithfulness: &Faithfulness) -> RunFacts {
         RunFacts {
-            host: Host::Live,
+            engine: ENGINE,
             seed: self.seed,
             t0: self.record.t0,
             t1: self.record.t1,

@@ -12,7 +12,7 @@ use aqmlab_live::host::Stack;
 use aqmlab_live::{LiveError, LiveRun, Options, live, live_captured};
 use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
-use aqmlab_recording::{ColumnData, RESULTS_VERSION, RecordingError, StoppedBy};
+use aqmlab_recording::{ColumnData, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use support::capture_report::{Sink, read, total};
@@ -77,7 +77,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     let run = run(&plan, |_| false)?;
     let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
-    assert_eq!(run.recording.manifest.results_version, RESULTS_VERSION);
+    assert_eq!(run.recording.manifest.parts, aqmlab_live::ENGINE.parts(&plan));
     // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
     let marks = live.marks;
     assert_eq!(marks.ce_delivered, marks.ce_received);

@@ -6,9 +6,12 @@
 //!   where a flow is a user with many connections.
 //! - [`hops`], [`FlowPath`]: the path of a class, and the pipes that a flow has on it to itself.
 //! - [`request_recorder`], [`recorded_exchange`]: what a plan asks to be recorded of requests, and what a session says.
-//! - [`RunFacts`]: the recording of a run.
+//! - [`Engine`], [`RunFacts`]: the parts of the program behind a run, and its recording.
 //!
 //! It has no clock and no loop. A host asks it what the plan says, and calls it when something has happened.
+
+/// Rises by one whenever what both hosts have in common moves a result: paths, schedule, ends of runs, counts of flows.
+pub const VERSION: u32 = 1;
 
 mod flow_counts;
 mod flow_rows;
@@ -23,7 +26,7 @@ pub use aqmlab_traffic::End;
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
 pub use path::{FlowPath, Hop, OwnPipe, hops};
-pub use recording::RunFacts;
+pub use recording::{Engine, RunFacts, all_parts, parts};
 pub use requests::{recorded_exchange, request_recorder, wants_request_rows};
 pub use schedule::{Milestone, Schedule};
 pub use stop::{Completions, queue_stop_is_reached};

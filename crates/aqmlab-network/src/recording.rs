@@ -1,15 +1,55 @@
 //! The recording of a run.
 
 use aqmlab_recording::live::LiveReport;
-use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, RESULTS_VERSION, Recording, StoppedBy, Table};
-use aqmlab_scenario::{LinkPlan, Plan};
+use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedBy, Table};
+use aqmlab_scenario::{LinkPlan, Parts, Plan};
 use aqmlab_units::Instant;
+
+/// A host of disciplines with the version of what only it has: its engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Engine {
+    /// Which host.
+    pub host: Host,
+    /// Rises by one whenever the engine moves a result.
+    pub version: u32,
+}
+
+impl Engine {
+    /// The parts of the program that decide what a run of `plan` on this host records, each with its version.
+    pub fn parts(self, plan: &Plan) -> Parts {
+        let mut parts = parts(plan);
+        parts.insert(self.host.name().to_owned(), self.version);
+        parts
+    }
+}
+
+/// The same without the host.
+pub fn parts(plan: &Plan) -> Parts {
+    let mut parts = plan.parts();
+    parts.extend(between());
+    parts
+}
+
+/// All parts that there are, with these hosts.
+pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
+    let mut parts = aqmlab_scenario::all_parts();
+    parts.extend(between());
+    parts.extend(hosts.map(|engine| (engine.host.name().to_owned(), engine.version)));
+    parts
+}
+
+/// What lies between plans and hosts.
+fn between() -> Parts {
+    [("network", crate::VERSION), ("recording", aqmlab_recording::VERSION)]
+        .map(|(name, version)| (name.to_owned(), version))
+        .into()
+}
 
 /// What a host says of a run beside its tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunFacts {
-    /// Which host ran it.
-    pub host: Host,
+    /// What ran it.
+    pub engine: Engine,
     /// The seed.
     pub seed: u64,
     /// The begin of the measured interval.
@@ -47,9 +87,9 @@ impl RunFacts {
     fn manifest(self, plan: &Plan) -> Manifest {
         let link = |link: &LinkPlan| LinkInfo::new(&link.name, link.rate, link.delay);
         Manifest {
-            results_version: RESULTS_VERSION,
+            parts: self.engine.parts(plan),
             aqmlab_version: env!("CARGO_PKG_VERSION").to_owned(),
-            host: self.host,
+            host: self.engine.host,
             title: plan.title.clone(),
             arm: plan.arm.clone(),
             seed: self.seed,

@@ -46,6 +46,7 @@ fn heading(info: &Info) -> Value {
         "name": info.name,
         "title": info.title,
         "summary": info.summary,
+        "version": info.version,
         "maturity": info.maturity.name(),
         "decides": info.decides.name(),
     })

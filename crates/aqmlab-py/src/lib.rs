@@ -43,6 +43,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("RESULTS_VERSION", aqmlab_recording::RESULTS_VERSION)
+        let engines = [Some(aqmlab_sim::ENGINE), live::ENGINE];
+        module.add("PARTS", aqmlab_network::all_parts(engines.into_iter().flatten()))
     }
 }

@@ -18,6 +18,8 @@ use serde_json::json;
 use crate::errors::{HostError, PythonRunError, RecordingError, UsageError};
 use crate::runs::{captured_links, check_arms, one_case};
 
+pub(crate) const ENGINE: Option<aqmlab_network::Engine> = Some(aqmlab_live::ENGINE);
+
 /// One live run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet. Returns what
 /// it took and the verdict, as JSON text. An interrupted run leaves a recording that says so.
 #[pyfunction]

@@ -7,6 +7,9 @@ use pyo3::prelude::*;
 
 use crate::errors::HostError;
 
+/// There is none.
+pub(crate) const ENGINE: Option<aqmlab_network::Engine> = None;
+
 fn refusal() -> PyErr {
     HostError::new_err("live runs need Linux: they are made of its network namespaces and TUN interfaces")
 }

@@ -1,6 +1,6 @@
 //! Scenarios: parsed, checked, told with the origin of every value.
 
-use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Plan, PlanJson, Sweep};
+use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, PlanJson, Sweep};
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
@@ -150,6 +150,7 @@ pub(crate) struct Arm<'p> {
     name: &'p str,
     slug: String,
     digest: String,
+    parts: Parts,
     plan: PlanJson,
     end_ns: u64,
     memory_bytes: u64,
@@ -191,6 +192,7 @@ fn arm(slug: String, plan: &Plan) -> Arm<'_> {
         name: &plan.arm,
         slug,
         digest,
+        parts: aqmlab_network::parts(plan),
         plan: json,
         end_ns: plan.stop.at.as_ns(),
         memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),

@@ -1,6 +1,6 @@
 //! Sweeps from Python: a file read once, its cases one at a time.
 
-use aqmlab_scenario::Sweep as Cases;
+use aqmlab_scenario::{Parts, Sweep as Cases};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -82,9 +82,13 @@ impl Sweep {
     }
 }
 
-/// What names a run: SHA-256, in hexadecimal, of its plan's digest, its seed and the results version, a line each.
+/// What names a run: SHA-256, in hexadecimal, of its plan's digest, its seed and the parts that decide its result with their
+/// versions, in the order of their names, a line each.
 #[pyfunction]
-pub(crate) fn run_digest(plan_digest: &str, seed: u64) -> String {
-    let text = format!("{plan_digest}\n{seed}\n{}\n", aqmlab_recording::RESULTS_VERSION);
+pub(crate) fn run_digest(plan_digest: &str, seed: u64, parts: Parts) -> String {
+    let mut text = format!("{plan_digest}\n{seed}\n");
+    for (name, version) in parts {
+        text += &format!("{name} {version}\n");
+    }
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

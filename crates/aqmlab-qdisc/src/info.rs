@@ -86,6 +86,10 @@ pub struct Info {
     pub title: &'static str,
     /// What it does, one line.
     pub summary: &'static str,
+    /// Rises by one whenever the same parameters, packets and draws meet other fates than before.
+    pub version: u32,
+    /// The other disciplines of the catalogue whose law it applies: what moves their results moves its own.
+    pub applies: &'static [&'static str],
     /// How far it can be trusted.
     pub maturity: Maturity,
     /// Where it decides.

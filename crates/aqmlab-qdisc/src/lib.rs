@@ -102,6 +102,10 @@
 #![no_std]
 extern crate alloc;
 
+/// The version of what all disciplines share: ports and their books, buffer limits, the queue that asks a law, delay stages
+/// and pipes. Rises by one whenever that moves a result. Each discipline has [a version of its own](Info::version).
+pub const VERSION: u32 = 1;
+
 pub mod books;
 mod context;
 pub mod contract;

@@ -54,6 +54,8 @@ fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
             name,
             title: "Coin",
             summary: "a coin for every arrival",
+            version: 1,
+            applies: &[],
             maturity: Maturity::Experimental,
             decides: Decides::Enqueue,
             params: NO_PARAMS,

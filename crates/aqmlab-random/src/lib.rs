@@ -12,6 +12,9 @@
 
 use core::fmt::{self, Display, Write};
 
+/// Rises by one whenever the same seed, name and number give another draw.
+pub const VERSION: u32 = 1;
+
 mod philox;
 
 pub use philox::philox2x64;

@@ -36,7 +36,7 @@ pub use digest::Digest;
 pub use directory::{Staged, StreamedFile};
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};
-pub use manifest::{FORMAT_VERSION, Host, LinkInfo, Manifest, RESULTS_VERSION, StoppedBy, manifest_schema};
+pub use manifest::{FORMAT_VERSION, Host, LinkInfo, Manifest, StoppedBy, VERSION, manifest_schema};
 pub use port_tables::{PortRecord, PortTables, samples_in};
 pub use recording::Recording;
 pub use requests::{Ending, Exchange, RequestRecord, RequestRecorder, RequestSettings, SizeBands};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_scenario::PlanJson;
+use aqmlab_scenario::{Parts, PlanJson};
 use aqmlab_units::{Instant, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -15,18 +15,18 @@ use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. From 2 on there are digests of the files; with 3 some
 /// columns got other names (`docs/recording.md` lists them), and plans have whole numbers with their units in the names.
-pub const FORMAT_VERSION: u32 = 3;
+/// From 4 on a manifest has a version for each part of the program, and not one for all.
+pub const FORMAT_VERSION: u32 = 4;
 
-/// Raised by one whenever the same plan and seed give other numbers than before. Live runs have the same one: what their
-/// traffic asks for and their disciplines draw is the simulator's, though what they measure differs from run to run.
-pub const RESULTS_VERSION: u32 = 5;
+/// Rises by one whenever the tables say something else of the same run.
+pub const VERSION: u32 = 1;
 
 /// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, rows and digests of
 /// each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
-    /// Rises when the same plan and seed give other numbers.
-    pub results_version: u32,
+    /// The parts of the program that decided the result, each with its version.
+    pub parts: Parts,
     /// The version of the program.
     pub aqmlab_version: String,
     /// Which host ran it.
@@ -63,6 +63,16 @@ pub enum Host {
     Sim,
     /// the router between real TCP stacks
     Live,
+}
+
+impl Host {
+    /// The word in manifests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Host::Sim => "sim",
+            Host::Live => "live",
+        }
+    }
 }
 
 /// A link as readers of a recording need it.
@@ -103,8 +113,8 @@ pub enum StoppedBy {
 struct ManifestFile<'m> {
     /// The version of the directory's layout.
     format_version: u32,
-    /// Rises when the same plan and seed give other numbers.
-    results_version: u32,
+    /// The parts of the program that decide the result, each with its version.
+    parts: &'m Parts,
     /// The version of the program.
     aqmlab_version: &'m str,
     /// Which host ran it.
@@ -176,7 +186,7 @@ impl Manifest {
     pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
         ManifestFile {
             format_version: FORMAT_VERSION,
-            results_version: self.results_version,
+            parts: &self.parts,
             aqmlab_version: &self.aqmlab_version,
             host: self.host,
             title: &self.title,

@@ -96,7 +96,7 @@ fn scratch(test: &str) -> PathBuf {
 
 fn recording() -> Recording {
     let manifest = Manifest {
-        results_version: 1,
+        parts: Default::default(),
         aqmlab_version: "0.1.0".into(),
         host: Host::Sim,
         title: "t".into(),

@@ -40,7 +40,7 @@ fn law(values: &[f64]) -> Table {
 
 fn recording(tables: Vec<Table>) -> Recording {
     let manifest = Manifest {
-        results_version: 1,
+        parts: Default::default(),
         aqmlab_version: "0.1.0".into(),
         host: Host::Sim,
         title: "a \"quoted\" title".into(),

@@ -338,7 +338,7 @@ fn a_disk_that_becomes_full_is_told_with_its_file_and_rows_are_held_no_longer() 
 
 fn manifest() -> Manifest {
     Manifest {
-        results_version: 1,
+        parts: Default::default(),
         aqmlab_version: "0.1.0".into(),
         host: Host::Sim,
         title: "t".into(),

@@ -14,6 +14,9 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::plan::{Access, ClassPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
+/// Rises by one whenever a seed makes something else of the same plan: of starts, delays, losses, sources.
+pub(crate) const VERSION: u32 = 1;
+
 /// What a flow does from its start on.
 #[derive(Clone, Debug)]
 pub enum FlowSource {

@@ -36,4 +36,4 @@ pub use capture::captured_ports;
 pub use control::{Control, RunError, RunFiles};
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
-pub use run::{run, run_into, run_plain, run_with};
+pub use run::{ENGINE, run, run_into, run_plain, run_with};

@@ -2,7 +2,7 @@
 
 use std::time::Instant as WallClock;
 
-use aqmlab_network::RunFacts;
+use aqmlab_network::{Engine, RunFacts};
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::{Ending, Host, Recording, StoppedBy, run_table};
 use aqmlab_scenario::Plan;
@@ -14,6 +14,9 @@ use crate::network;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::World;
+
+/// The simulator: what is above the parts of its plans, the order of events among it.
+pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 
 /// Runs `plan` with `seed` on the built-in disciplines.
 ///
@@ -125,7 +128,7 @@ fn finish<Q: EventQueue>(
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let more = world.watch.into_iter().flat_map(|watch| watch.finish());
     let facts = RunFacts {
-        host: Host::Sim,
+        engine: ENGINE,
         seed,
         t0,
         t1,

@@ -9,6 +9,10 @@
 #![no_std]
 extern crate alloc;
 
+/// The version of distributions and of what populations and sessions share; each kind of them has its own. Rises by one
+/// whenever that moves a result.
+pub const VERSION: u32 = 1;
+
 mod distribution;
 mod end;
 mod on_off;

@@ -31,6 +31,9 @@ pub struct OnOff {
 }
 
 impl OnOff {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// The share of time that a source is on, in the long run.
     pub fn duty(&self) -> f64 {
         let (on, off) = (self.on.mean().as_secs_f64(), self.off.mean().as_secs_f64());

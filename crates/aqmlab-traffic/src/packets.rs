@@ -62,6 +62,9 @@ struct Bursts {
 }
 
 impl PacketSource {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// A source whose first packet leaves at `start`, or one exponential gap after it (Poisson).
     ///
     /// # Panics

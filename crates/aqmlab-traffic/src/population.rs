@@ -179,6 +179,9 @@ impl Gaps {
 }
 
 impl Arrivals {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// A process that begins at `start`: the first arrival is one gap after it.
     pub fn new(gaps: Gaps, start: Instant, mut draws: Stream) -> Self {
         let next_at = start + gaps.draw(&mut draws);
@@ -219,6 +222,9 @@ struct User {
 }
 
 impl Users {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// Users whose first connections start so (latest first, one for each); times to think are draws of the user's member
     /// of the family `draws`.
     pub fn new(starts: Vec<(Instant, u32)>, think: Arc<Distribution>, draws: Stream) -> Self {

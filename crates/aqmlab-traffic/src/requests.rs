@@ -26,6 +26,11 @@ pub struct ExchangePlan {
     pub server_delay: Distribution,
 }
 
+impl ExchangePlan {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+}
+
 /// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks
 /// again. The server closes behind its last response, and the client when it has got that.
 ///

@@ -46,6 +46,11 @@ pub struct Bursty {
     pub begins_off: bool,
 }
 
+impl Bursty {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+}
+
 /// See [`Session::Bursts`].
 #[derive(Clone, Debug)]
 pub struct ByteBursts {
@@ -74,6 +79,9 @@ pub struct SingleExchange {
 }
 
 impl SingleExchange {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// Not begun yet.
     pub const fn new(request: Bytes, response: Bytes) -> Self {
         SingleExchange { request, response, began: Instant::ZERO, answered: false, done: false }

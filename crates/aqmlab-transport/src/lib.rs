@@ -30,6 +30,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+/// The version of all but congestion control, of which each algorithm has [its own](Congestion::version). Rises by one
+/// whenever that moves a result.
+pub const VERSION: u32 = 1;
+
 mod bits;
 mod congestion;
 mod connection;

@@ -60,7 +60,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from aqmlab import _core
 
-        typer.echo(f"aqmlab {_core.__version__} (results version {_core.RESULTS_VERSION})")
+        typer.echo(f"aqmlab {_core.__version__}")
         raise typer.Exit
 
 

@@ -277,7 +277,7 @@ def _made(paper: Paper) -> dict[str, str]:
     from aqmlab import _core
     from aqmlab.papers.scorecard import making
 
-    return making(_core.__version__, _core.RESULTS_VERSION, _commit(paper.path))
+    return making(_core.__version__, _commit(paper.path))
 
 
 def _commit(folder: Path) -> str:

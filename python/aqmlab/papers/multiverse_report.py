@@ -42,8 +42,8 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
         "",
         f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each a choice of what the paper"
         " does not state. The scored reading is the first, fixed before scoring; the others tell how much its"
-        f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']} (results version"
-        f" {made['results_version']}, commit {made['commit']}) with {_thinned(paper)}.",
+        f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']}"
+        f" (commit {made['commit']}) with {_thinned(paper)}.",
         "",
         f"Firm findings that hold: {table.held(table.universes[0])} of {firm} in the fixed reading,"
         f" {table.held(best)} in the best one ({best.label}), which was found by looking and is not a score.",

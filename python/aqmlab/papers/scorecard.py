@@ -29,7 +29,7 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     folder
         Where to; figures are looked for in ``figures`` within it.
     made
-        What is said of the making: ``version``, ``results_version``, ``commit``, ``date``.
+        What is said of the making: ``version``, ``commit``, ``date``.
     """
     markdown, html = folder / "scorecard.md", folder / "scorecard.html"
     save(markdown, as_markdown(done, folder, made))
@@ -90,8 +90,8 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         "",
         headline(done),
         "",
-        f"Made on {made['date']} by aqmlab {made['version']} (results version {made['results_version']},"
-        f" commit {made['commit']}) with `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
+        f"Made on {made['date']} by aqmlab {made['version']} (commit {made['commit']}) with"
+        f" `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
         f" {_HOW_SCORED}{_thresholds(done)} All comparisons are in `scorecard.json`.",
         "",
         "| finding | score | strength | what the paper says | threshold | what was measured |",
@@ -297,11 +297,10 @@ def _figure_context(file: Path) -> dict[str, str]:
     return {"name": file.stem.replace("-", " "), "source": f"data:image/svg+xml;base64,{data}"}
 
 
-def making(version: str, results_version: int, commit: str, today: date | None = None) -> dict[str, str]:
+def making(version: str, commit: str, today: date | None = None) -> dict[str, str]:
     """What a scorecard says of its making."""
     return {
         "version": version,
-        "results_version": str(results_version),
         "commit": commit or "unknown",
         "date": (today or date.today()).isoformat(),
     }

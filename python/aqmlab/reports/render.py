@@ -10,6 +10,7 @@ from aqmlab.answers import answer as answer_of
 from aqmlab.both import LIVE, SIMULATED, Both
 from aqmlab.faithfulness import Faithfulness, verdicts
 from aqmlab.figures import counted, estimate_text, listed, time_text
+from aqmlab.manifest import parts_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
 from aqmlab.recording import Run
 from aqmlab.reports.answer import best_arm, in_words
@@ -66,7 +67,7 @@ def render(
     data = payload(answer, compared, charts=charts, courses=courses.pop("data"))
     context = {
         "version": results.version,
-        "results_version": ", ".join(sorted({str(run.manifest.results_version or "") for run in runs})),
+        "parts": parts_text(run.manifest for run in runs),
         "kicker": _kicker(answer, runs, both),
         "title": results.title,
         "question": results.question,

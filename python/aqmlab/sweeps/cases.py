@@ -18,7 +18,7 @@ from aqmlab.files import slug
 from aqmlab.plan import Plan
 from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
-from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task, run_digest
+from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task
 
 MOST_RUNS = 1_000_000
 """Runs of a sweep, as in the scenario language."""
@@ -67,7 +67,9 @@ class PlannedCell:
     arm, slug
         The arm's name, and that of its directory in an experiment.
     plan_digest
-        Of all that decides the result but the seed.
+        Of all that decides the result but the seed and the program.
+    parts
+        The parts of the program that decide the result, each with its version.
     memory_bytes
         What each of its runs needs at least.
     end_ns
@@ -81,6 +83,7 @@ class PlannedCell:
     arm: str
     slug: str
     plan_digest: str
+    parts: dict[str, int]
     memory_bytes: int
     end_ns: int
     weight: float
@@ -150,7 +153,6 @@ class Cases:
         self._check_count()
         swept.check(self.file_name, self.about["arms"], host == SIMULATOR, list(capture.ports))
         self.host, self.capture = host, capture
-        self.results_version: int = _core.RESULTS_VERSION
         cells = []
         networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
         self._texts: list[bytes] = []
@@ -164,7 +166,7 @@ class Cases:
             # Texts of the cases of one sweep are long and alike.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts.append(zlib.compress(text.encode()))
-            cells += [cell for cell in _cells(case) if cell.arm in self.about["arms"]]
+            cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
         self._check_claims(networks.values())
         self.cells = tuple(cells)
 
@@ -187,7 +189,9 @@ class Cases:
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
         """The name of a run in a store."""
-        return run_digest(cell.plan_digest, seed, self.host)
+        from aqmlab import _core
+
+        return _core.run_digest(cell.plan_digest, seed, cell.parts)
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
         """Cell, seed and digest of each run: cell by cell, and in each the seeds, unless they are live."""
@@ -289,8 +293,11 @@ def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
     )
 
 
-def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
+def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
+    from aqmlab import _core
+
     labels = tuple(str(label) for _, label in case["settings"])
+    engine = {host: _core.PARTS[host]}
     for arm in case["arms"]:
         rates = (link["rate_bps"] for link in arm["plan"]["links"])
         yield PlannedCell(
@@ -299,6 +306,7 @@ def _cells(case: dict[str, Any]) -> Iterable[PlannedCell]:
             arm=str(arm["name"]),
             slug=str(arm["slug"]),
             plan_digest=str(arm["digest"]),
+            parts=arm["parts"] | engine,
             memory_bytes=int(arm["memory_bytes"]),
             end_ns=int(arm["end_ns"]),
             weight=sum(rates) * int(arm["end_ns"]) / 1e9,

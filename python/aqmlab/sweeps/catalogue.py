@@ -11,12 +11,11 @@ from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
 from aqmlab.integrity import damaged_tables
 from aqmlab.loading import load_recording
-from aqmlab.manifest import Manifest, read_manifest
+from aqmlab.manifest import PROGRAM, Manifest, read_manifest
 from aqmlab.plan import Plan
 from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
-from aqmlab.sweeps.task import run_digest
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,11 @@ class Catalogue:
     def mixed(self) -> bool:
         """Whether the recordings are of several versions, whose tables may differ in their columns."""
         manifests = (entry.manifest for entry in self.entries)
-        return len({(m.aqmlab_version, m.results_version, m.format_version) for m in manifests}) > 1
+        versions = {
+            (m.aqmlab_version, m.format_version, m.parts.get(PROGRAM), m.parts.get("recording"))
+            for m in manifests
+        }
+        return len(versions) > 1
 
     def files(self, table: str) -> list[tuple[TableFile, str]]:
         """The files of a table, each with the digest of its run; what is not as it was written is skipped."""
@@ -133,16 +136,9 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
     known: dict[str, Cell] = {}
     for _, cell, _, digest in found.cells:
         known.setdefault(digest, cell)
-    from aqmlab import _core
-
     for digest in [digest for digest in known if store.has(digest)] if only else store.digests():
         _add(found, store.path_of(digest), known.get(digest), digest)
-    of_another = [
-        entry
-        for entry in found.entries
-        if entry.manifest.results_version == _core.RESULTS_VERSION
-        and run_digest(entry.manifest.plan_digest, entry.seed, entry.manifest.host) != entry.digest
-    ]
+    of_another = [entry for entry in found.entries if entry.manifest.run_digest not in (None, entry.digest)]
     found.skipped += [f"`{entry.path}` is the recording of another run" for entry in of_another]
     found.entries = [entry for entry in found.entries if entry not in of_another]
     return found

@@ -26,7 +26,7 @@ from aqmlab.sweeps.named_files import named_files
 from aqmlab.sweeps.parcel import SUMMARIES, Bring, unpack
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import UnderWay
-from aqmlab.sweeps.task import Task, run_digest
+from aqmlab.sweeps.task import Task
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -254,7 +254,7 @@ class DaskExecutor:
                 unpack(files, staged)
             run = load_run(staged)
             wrong = "; ".join(run.damage())
-            if run_digest(run.manifest.plan_digest, run.seed, task.host) != task.digest:
+            if run.manifest.run_digest != task.digest:
                 wrong = "it is of another run"
         except (RecordingError, ValueError) as error:
             wrong = str(error)

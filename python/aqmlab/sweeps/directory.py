@@ -45,7 +45,6 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
     """
     about = {
         "format_version": FORMAT_VERSION,
-        "results_version": cases.results_version,
         **{key: cases.about[key] for key in _ABOUT},
         "seeds": cases.seeds,
         "cells": [

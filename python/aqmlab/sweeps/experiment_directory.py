@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import DamageError, HostError, UsageError
 from aqmlab.files import save
 from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
+from aqmlab.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.task import LIVE
 
@@ -70,18 +71,23 @@ class ExperimentDirectory(Place):
         return list(self._asked)
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the arm, plan, seed and results version that were asked for."""
+        """Whether a recording is of the arm, plan, seed and versions that were asked for."""
         of = run.manifest
-        return self._asked.get(name) == (of.arm, of.seed, of.plan_digest, of.results_version)
+        return self._asked.get(name) == (of.arm, of.seed, of.plan_digest, of.parts)
 
     @cached_property
     def _asked(self) -> dict[str, tuple[Any, ...]]:
-        """By name, arm, seed, digest of the plan and results version of each run."""
+        """By name, arm, seed, digest of the plan and versions of parts of each run."""
         about = read_json(self.path / EXPERIMENT_FILE)
         try:
-            version = about.get("results_version")
+            early = {PROGRAM: about.get("results_version", 0)}
             return {
-                self.name_of(arm["slug"], seed, ""): (arm["name"], seed, arm["digest"], version)
+                self.name_of(arm["slug"], seed, ""): (
+                    arm["name"],
+                    seed,
+                    arm["digest"],
+                    arm.get("parts", early),
+                )
                 for arm in about["arms"]
                 for seed in about["seeds"]
             }
@@ -205,10 +211,9 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
     same = {
-        "results_version": "it is of another version of the results",
-        "arms": "its arms are others, or have other values",
-        "seeds": "its seeds are others",
         "host": "its runs are of another host",
+        "arms": "its arms are others, or have other values or versions",
+        "seeds": "its seeds are others",
     }
     return next((words for key, words in same.items() if about.get(key) != wanted.get(key)), None)
 
@@ -219,17 +224,17 @@ def describe_experiment(cases: Cases) -> dict[str, Any]:
 
     plan = json.loads(_core.plan(cases.text, cases.file_name))
     chosen = [arm for arm in plan["arms"] if arm["name"] in cases.about["arms"]]
+    engine = {cases.host: _core.PARTS[cases.host]}
     kept = ("name", "slug", "digest", "parameters")
     about = {
         "format_version": FORMAT_VERSION,
         "aqmlab_version": _core.__version__,
-        "results_version": cases.results_version,
         "title": plan["title"],
         "question": plan["question"],
         "metrics": plan["metrics"],
         "claims": plan["claims"],
         "scenario_file": cases.file_name,
-        "arms": [{key: arm[key] for key in kept} for arm in chosen],
+        "arms": [{key: arm[key] for key in kept} | {"parts": arm["parts"] | engine} for arm in chosen],
         "all_arms": cases.all_arms,
         "seeds": cases.seeds,
         "warnings": plan["warnings"],

@@ -18,6 +18,7 @@ from aqmlab.errors import UsageError
 from aqmlab.figures import counted, left_out
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
 from aqmlab.grid import Grid
+from aqmlab.manifest import parts_text
 from aqmlab.recording import damage
 from aqmlab.stopping import answered
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
@@ -217,7 +218,7 @@ def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
             "title": ("VARCHAR", [m.title for m in manifests]),
             "host": ("VARCHAR", [m.host for m in manifests]),
             "plan_digest": ("VARCHAR", [m.plan_digest for m in manifests]),
-            "results_version": ("BIGINT", [m.results_version for m in manifests]),
+            "parts": ("VARCHAR", [parts_text([m]) for m in manifests]),
             "t0_ns": ("BIGINT", [m.t0_ns for m in manifests]),
             "t1_ns": ("BIGINT", [m.t1_ns for m in manifests]),
             "stopped_by": ("VARCHAR", [m.stopped_by for m in manifests]),

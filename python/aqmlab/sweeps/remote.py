@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
     """What must be the same here and where the request comes from."""
     from aqmlab import _core
 
-    return {"aqmlab": _core.__version__, "results version": str(_core.RESULTS_VERSION)}
+    return {"aqmlab": _core.__version__} | {name: str(version) for name, version in _core.PARTS.items()}
 
 
 def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
@@ -90,11 +90,12 @@ def _unable(reason: str, address: str) -> dict[str, Any]:
 def _differences(needed: Mapping[str, str]) -> str:
     """In what this worker differs from what is needed; empty if in nothing."""
     own = versions()
-    other = [f"{name} {own.get(name, 'unknown')}" for name in needed if own.get(name) != needed[name]]
+    other = [name for name in needed if own.get(name) != needed[name]]
     if not other:
         return ""
-    right = ", ".join(f"{name} {version}" for name, version in needed.items())
-    return f"it has {', '.join(other)}; install what this sweep needs: {right}"
+    has = ", ".join(f"{name} {own.get(name, 'unknown')}" for name in other)
+    right = ", ".join(f"{name} {needed[name]}" for name in other)
+    return f"it has {has}; install what this sweep needs: {right}"
 
 
 def _is_shared(place: Path, token: Mapping[str, str]) -> bool:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from aqmlab.errors import HostError, RecordingError, UsageError
 from aqmlab.files import write_whole
 from aqmlab.sweeps.place import Place
-from aqmlab.sweeps.task import run_digest
 
 if TYPE_CHECKING:
     from aqmlab.recording import Run
@@ -101,12 +100,8 @@ class Store(Place):
         return self.path / "runs" / name[:2] / name
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the run of that digest; of another results version nobody can say."""
-        from aqmlab import _core
-
-        of = run.manifest
-        known = of.results_version == _core.RESULTS_VERSION
-        return not known or run_digest(of.plan_digest, run.seed, of.host) == name
+        """Whether a recording is of the run of that digest; it cannot be told before parts had versions."""
+        return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
         """What an interrupt leaves, and how to go on."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from aqmlab.arguments import names, whole
@@ -67,7 +66,7 @@ class Task:
     Attributes
     ----------
     digest
-        Of the run: of its plan, its seed, its host and the version of results.
+        Of the run: of its plan, its seed and the versions of the parts that decide its result, its host too.
     name
         What the place of its recording calls it; in a store the digest.
     arm, seed
@@ -108,12 +107,4 @@ class Task:
         return Task(**{**content, "pcap": tuple(content["pcap"])})
 
 
-def run_digest(plan_digest: str, seed: int, host: str) -> str:
-    """The name of a run: a digest of its plan, seed, results version and, unless it is simulated, host."""
-    from aqmlab import _core
-
-    simulated = _core.run_digest(plan_digest, seed)
-    return sha256(f"{simulated}\n{host}\n".encode()).hexdigest() if host == LIVE else simulated
-
-
-__all__ = ["LIVE", "NO_CAPTURE", "SIMULATOR", "Capture", "Task", "run_digest"]
+__all__ = ["LIVE", "NO_CAPTURE", "SIMULATOR", "Capture", "Task"]

@@ -24,7 +24,7 @@ from aqmlab.sweeps.experiment_directory import EXPERIMENT_FILE, ExperimentDirect
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
-from aqmlab.sweeps.task import Task, run_digest
+from aqmlab.sweeps.task import Task
 
 _DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of prctl(2)."""
@@ -148,12 +148,12 @@ def _do(
         pcap=task.pcap,
         pcap_bytes=task.pcap_bytes,
     )
-    plan_digest = read_json(staged / "manifest.json")["plan_digest"]
-    if run_digest(plan_digest, task.seed, task.host) != task.digest:
+    made = read_json(staged / "manifest.json")
+    if _core.run_digest(made["plan_digest"], task.seed, made["parts"]) != task.digest:
         shutil.rmtree(staged)
         raise RunError(
-            "this machine makes another plan of the scenario than the one that has the digest"
-            f" `{task.digest}`"
+            "this machine makes another plan of the scenario, or by other versions of its parts, than the one"
+            f" that has the digest `{task.digest}`"
         )
     place.put(staged, task.name, replace=replace)
     return {"status": "finished", **json.loads(took)}

@@ -124,6 +124,8 @@ pub(crate) const BLUE_INFO: Info = Info {
     name: "blue",
     title: "BLUE",
     summary: "one probability of dropping or marking, raised by lost packets and lowered by an idle link",
+    version: 1,
+    applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: BlueControl::DECIDES,
     params: BLUE,

@@ -63,6 +63,8 @@ pub(crate) const CODEL_INFO: Info = Info {
     name: "codel",
     title: "CoDel",
     summary: "Controlled Delay: drops or marks at departure, ever more often while packets wait longer than target",
+    version: 1,
+    applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: CodelControl::DECIDES,
     params: CODEL,

@@ -75,6 +75,8 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     name: "droptail",
     title: "DropTail",
     summary: "one first-in first-out queue; the packet that finds it full is lost",
+    version: 1,
+    applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
     params: PARAMS,

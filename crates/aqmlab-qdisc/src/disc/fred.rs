@@ -174,6 +174,8 @@ pub(crate) const FRED_INFO: Info = Info {
     name: "fred",
     title: "FRED",
     summary: "Flow Random Early Drop: RED that spares flows with few waiting packets and cuts off those with too many",
+    version: 1,
+    applies: &[],
     maturity: Maturity::Experimental,
     decides: Decides::Enqueue,
     params: FRED,

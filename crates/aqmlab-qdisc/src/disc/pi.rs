@@ -61,6 +61,8 @@ pub(crate) const PI_INFO: Info = Info {
     name: "pi",
     title: "PI",
     summary: "proportional-integral controller: turns a drop or mark probability until the queue stands at q_ref",
+    version: 1,
+    applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: PiControl::DECIDES,
     params: PI,

@@ -100,6 +100,8 @@ pub(crate) const fn policer_info(resolve: Resolve) -> Info {
         name: "policer",
         title: "Policer",
         summary: "a token bucket in front of a queue: what exceeds its rate and burst is dropped or re-marked",
+        version: 1,
+        applies: &[],
         maturity: Maturity::Experimental,
         decides: Decides::Enqueue,
         params: POLICER,

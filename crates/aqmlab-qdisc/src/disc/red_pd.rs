@@ -145,6 +145,8 @@ pub(crate) const RED_PD_INFO: Info = Info {
     name: "redpd",
     title: "RED-PD",
     summary: "RED behind a filter that drops of the flows which RED's own drops show to be large",
+    version: 1,
+    applies: &["red"],
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
     params: RED_PD,

@@ -87,6 +87,8 @@ pub(crate) const REM_INFO: Info = Info {
     name: "rem",
     title: "REM",
     summary: "Random Exponential Marking: a price that rises with queue and input sets the drop or mark probability",
+    version: 1,
+    applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: RemControl::DECIDES,
     params: REM,

@@ -66,6 +66,9 @@ pub struct Scheduled {
 }
 
 impl Schedule {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// Reads `file`.
     ///
     /// # Errors

@@ -5,6 +5,8 @@ use aqmlab_units::Instant;
 use super::window::{self, Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
+pub(super) const VERSION: u32 = 1;
+
 /// What CUBIC remembers, in segments and seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(crate) struct Cubic {

@@ -42,6 +42,19 @@ impl Memory {
     }
 }
 
+impl Congestion {
+    /// All of them.
+    pub const ALL: [Congestion; 2] = [Congestion::Reno, Congestion::Cubic];
+
+    /// Rises by one whenever the algorithm moves a result.
+    pub const fn version(self) -> u32 {
+        match self {
+            Congestion::Reno => reno::VERSION,
+            Congestion::Cubic => cubic::VERSION,
+        }
+    }
+}
+
 /// The control that a profile names, with its memory.
 pub(crate) enum Algorithm<'m> {
     Reno(Reno),

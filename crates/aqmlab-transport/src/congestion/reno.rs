@@ -3,6 +3,8 @@
 use super::window::{Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
+pub(super) const VERSION: u32 = 1;
+
 /// It needs no memory but the window's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reno;

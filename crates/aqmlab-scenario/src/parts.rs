@@ -1,0 +1,224 @@
+//! The parts of the program that decide a plan's result, each with its version.
+//!
+//! A version stands beside its part and rises by one when the part gives other results than before. A plan has the parts
+//! that it uses, so a correction of one of them is none of the plans without it. What is below all of them (units,
+//! parameters) has no version: a change there that moves results is one of the parts that it moves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aqmlab_params::{Settings, Value};
+use aqmlab_qdisc::registry::{catalogue, info};
+use aqmlab_traffic::{Arrivals, Bursty, ExchangePlan, OnOff, PacketSource, SingleExchange, Users};
+use aqmlab_transport::Congestion;
+
+use crate::draws;
+use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
+use crate::trace::Schedule;
+
+/// Versions by the names of parts: a crate, or what is within it, such as `qdisc.red`.
+pub type Parts = BTreeMap<String, u32>;
+
+const ON_OFF: &str = "traffic.on_off";
+const BURSTS: &str = "traffic.bursts";
+const EXCHANGE: &str = "traffic.exchange";
+const REQUESTS: &str = "traffic.requests";
+const PACKETS: &str = "traffic.packets";
+const SCHEDULE: &str = "scenario.schedule";
+const ARRIVALS: &str = "traffic.arrivals";
+const USERS: &str = "traffic.users";
+
+/// All parts below the hosts.
+pub fn all_parts() -> Parts {
+    let kinds = [
+        ("random", aqmlab_random::VERSION),
+        ("qdisc", aqmlab_qdisc::VERSION),
+        ("traffic", aqmlab_traffic::VERSION),
+        ("scenario", draws::VERSION),
+        ("transport", aqmlab_transport::VERSION),
+        (ON_OFF, OnOff::VERSION),
+        (BURSTS, Bursty::VERSION),
+        (EXCHANGE, SingleExchange::VERSION),
+        (REQUESTS, ExchangePlan::VERSION),
+        (PACKETS, PacketSource::VERSION),
+        (SCHEDULE, Schedule::VERSION),
+        (ARRIVALS, Arrivals::VERSION),
+        (USERS, Users::VERSION),
+    ];
+    let disciplines = catalogue().iter().map(|info| (discipline(info.name), info.version));
+    let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
+    kinds
+        .map(|(name, version)| (name.to_owned(), version))
+        .into_iter()
+        .chain(disciplines)
+        .chain(controls)
+        .collect()
+}
+
+impl Plan {
+    /// The parts that the plan uses below its host.
+    pub fn parts(&self) -> Parts {
+        let mut names: BTreeSet<String> =
+            ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
+        for link in &self.links {
+            add_discipline(&mut names, link.queue.kind);
+            add_inner(&mut names, &link.queue.settings);
+        }
+        for class in &self.classes {
+            names.extend(
+                workload(&class.workload)
+                    .iter()
+                    .chain(population(&class.population))
+                    .map(|name| (*name).to_owned()),
+            );
+            if let Some(tcp) = class.workload.tcp() {
+                names.insert("transport".to_owned());
+                // One that only kernels have has no version here.
+                names.extend(tcp.congestion.map(control));
+            }
+        }
+        let mut all = all_parts();
+        all.retain(|name, _| names.contains(name));
+        all
+    }
+}
+
+fn discipline(name: &str) -> String {
+    format!("qdisc.{name}")
+}
+
+fn control(of: Congestion) -> String {
+    format!("transport.{}", of.word())
+}
+
+/// The discipline and those whose law it applies. One that a host has registered itself has no version.
+fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
+    names.insert(discipline(name));
+    for applied in info(name).map_or(&[][..], |info| info.applies) {
+        add_discipline(names, applied);
+    }
+}
+
+/// The disciplines within settings, at any depth.
+fn add_inner(names: &mut BTreeSet<String>, settings: &Settings) {
+    settings.iter().for_each(|setting| add_inner_of(names, &setting.value));
+}
+
+fn add_inner_of(names: &mut BTreeSet<String>, value: &Value) {
+    match value {
+        Value::Discipline { kind, settings } => {
+            add_discipline(names, kind);
+            add_inner(names, settings);
+        }
+        Value::Table(settings) => add_inner(names, settings),
+        Value::List(items) => items.iter().for_each(|item| add_inner_of(names, item)),
+        _ => {}
+    }
+}
+
+/// The kinds of traffic that a workload uses. A transfer of one size is a list of starts and no more.
+fn workload(workload: &Workload) -> &'static [&'static str] {
+    match workload {
+        Workload::Bulk { .. } => &[],
+        Workload::Sessions { sessions: Sessions::Greedy(_), .. } => &[ON_OFF],
+        Workload::Sessions { sessions: Sessions::Bursts(_), .. } => &[BURSTS],
+        Workload::Sessions { sessions: Sessions::Trace(_), .. } => &[EXCHANGE],
+        Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],
+        Workload::OnOff { .. } => &[ON_OFF, PACKETS],
+        Workload::Packets { .. } => &[PACKETS],
+        Workload::Schedule(_) => &[SCHEDULE],
+    }
+}
+
+fn population(population: &PopulationPlan) -> &'static [&'static str] {
+    match population {
+        PopulationPlan::List => &[],
+        PopulationPlan::Arrivals(_) => &[ARRIVALS],
+        PopulationPlan::Users(_) => &[USERS],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    const TRAFFIC: &str = "[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 2\nrtt = \"30ms\"\n";
+
+    /// The plan of a dumbbell with this queue and these classes.
+    fn plan(queue: &str, traffic: &str) -> Plan {
+        let text = format!(
+            "duration = \"2s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"2Mbit\"\ndelay = \"5ms\"\naccess_rate = \"20Mbit\"\n\
+             queue = {queue}\n{traffic}"
+        );
+        parse(&text, "parts.toml").expect(queue).arms.remove(0)
+    }
+
+    fn names(parts: &Parts, group: &str) -> Vec<String> {
+        parts.keys().filter_map(|name| name.strip_prefix(group)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_plan_has_the_disciplines_of_its_queues_at_any_depth_and_those_whose_law_they_apply() {
+        let classes = "{ kind = \"classes\", class = [{ name = \"a\", traffic = [\"ftp\"], queue = { kind = \"policer\", \
+                       rate = \"1Mbit\", \
+                       burst = \"10kB\", queue = { kind = \"ared\" } } }, { name = \"rest\", queue = \"codel\" }] }";
+        for (queue, expected) in [
+            ("\"pi\"", vec!["droptail", "pi"]),
+            ("\"red\"", vec!["droptail", "red"]),
+            ("\"redpd\"", vec!["droptail", "red", "redpd"]),
+            (classes, vec!["ared", "classes", "codel", "droptail", "policer", "red"]),
+        ] {
+            assert_eq!(names(&plan(queue, TRAFFIC).parts(), "qdisc."), expected, "{queue}");
+        }
+    }
+
+    #[test]
+    fn a_plan_has_red_if_its_queue_applies_the_law_of_red() {
+        for info in catalogue() {
+            let queue = match info.name {
+                "classes" => {
+                    "{ kind = \"classes\", class = [{ name = \"all\", queue = \"red\" }] }".to_owned()
+                }
+                "policer" => {
+                    "{ kind = \"policer\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned()
+                }
+                name => format!("{name:?}"),
+            };
+            let parts = plan(&queue, TRAFFIC).parts();
+            assert_eq!(parts.get(&discipline(info.name)), Some(&info.version));
+            let has_red = matches!(info.name, "red" | "ared" | "scred" | "redpd" | "classes");
+            assert_eq!(parts.contains_key("qdisc.red"), has_red, "{queue}");
+        }
+    }
+
+    #[test]
+    fn every_law_that_a_discipline_applies_is_in_the_catalogue() {
+        for applying in catalogue() {
+            assert!(applying.version > 0);
+            for name in applying.applies {
+                assert!(info(name).is_some_and(|applied| applied.name != applying.name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_has_the_traffic_and_the_congestion_controls_of_its_classes() {
+        let of = |traffic: &str| {
+            let parts = plan("\"pi\"", traffic).parts();
+            (names(&parts, "traffic."), names(&parts, "transport."))
+        };
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let cubic =
+            "[[traffic]]\nkind = \"bulk\"\ncount = 1\nrtt = \"30ms\"\ntcp = { congestion = \"cubic\" }\n";
+        assert_eq!(of(TRAFFIC), (owned(&[]), owned(&["reno"])));
+        assert_eq!(of(cubic), (owned(&[]), owned(&["cubic"])));
+        assert_eq!(of(&format!("{TRAFFIC}{cubic}")).1, ["cubic", "reno"]);
+        let cbr =
+            "[[traffic]]\nkind = \"cbr\"\ncount = 1\nrate = \"100kbit\"\nsize = \"500B\"\nrtt = \"30ms\"\n";
+        assert_eq!(of(cbr), (owned(&["packets"]), owned(&[])));
+        assert!(!plan("\"pi\"", cbr).parts().contains_key("transport"));
+        let users = "[[traffic]]\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"300B\"\nresponse = \"20kB\"\n\
+                     rtt = \"30ms\"\n";
+        assert_eq!(of(users).0, ["requests", "users"]);
+    }
+}
