@@ -169,6 +169,7 @@ class Cases:
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
         self._check_claims(networks.values())
         self.cells = tuple(cells)
+        self._digests: dict[tuple[int, str], tuple[str, ...]] = {}
 
     def _check_count(self) -> None:
         count = self.case_count * len(self.about["arms"]) * len(self.seeds)
@@ -193,6 +194,13 @@ class Cases:
 
         return _core.run_digest(cell.plan_digest, seed, cell.parts)
 
+    def digests(self, cell: PlannedCell) -> tuple[str, ...]:
+        """The names of the runs of a cell, in the order of the seeds; each is computed once."""
+        key = cell.case, cell.arm
+        if key not in self._digests:
+            self._digests[key] = tuple(self.digest(cell, seed) for seed in self.seeds)
+        return self._digests[key]
+
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
         """Cell, seed and digest of each run: cell by cell, and in each the seeds, unless they are live."""
         return self.runs()
@@ -205,11 +213,11 @@ class Cases:
         """
         cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
         if self.host == LIVE:
-            pairs = ((cell, seed) for seed in self.seeds for cell in cells)
+            pairs = ((cell, i) for i in range(len(self.seeds)) for cell in cells)
         else:
-            pairs = ((cell, seed) for cell in cells for seed in self.seeds)
-        for cell, seed in pairs:
-            yield cell, seed, self.digest(cell, seed)
+            pairs = ((cell, i) for cell in cells for i in range(len(self.seeds)))
+        for cell, i in pairs:
+            yield cell, self.seeds[i], self.digests(cell)[i]
 
     def __len__(self) -> int:
         return len(self.cells) * len(self.seeds)

@@ -52,7 +52,10 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
                 "labels": list(cell.labels),
                 "arm": cell.arm,
                 "plan_digest": cell.plan_digest,
-                "runs": [place.name_of(cell.slug, seed, cases.digest(cell, seed)) for seed in cases.seeds],
+                "runs": [
+                    place.name_of(cell.slug, seed, digest)
+                    for seed, digest in zip(cases.seeds, cases.digests(cell), strict=True)
+                ],
             }
             for cell in cases.cells
         ],

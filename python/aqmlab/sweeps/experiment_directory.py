@@ -56,9 +56,9 @@ class ExperimentDirectory(Place):
         """The directory of the run."""
         return f"{slug}/seed-{seed}"
 
-    def path_of(self, name: str) -> Path:
-        """Where the recording of a run is, or would be."""
-        return self.path / name
+    def below(self, name: str) -> str:
+        """The name is the path from the experiment's directory."""
+        return name
 
     def names(self) -> list[str]:
         """The names of the runs that were asked for.

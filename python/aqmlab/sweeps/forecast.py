@@ -101,7 +101,8 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     path = store_path(store)
     there = Store(path) if path.exists() else None
     asked = {digest: cell for cell, _, digest in cases if part is None or part.has(digest)}
-    todo = [cell for digest, cell in asked.items() if there is None or not there.has(digest)]
+    present = set() if there is None else there.present(asked)
+    todo = [cell for digest, cell in asked.items() if digest not in present]
     wall_s: float | None = None
     size: int | None = None
     how = "nothing is to be done"
@@ -124,7 +125,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         seeds=len(cases.seeds),
         host=host,
         runs=len(asked),
-        present=len(asked) - len(todo),
+        present=len(present),
         wall_s=wall_s,
         bytes=size,
         memory_bytes=memory,

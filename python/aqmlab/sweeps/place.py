@@ -13,7 +13,7 @@ import os
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -62,7 +62,7 @@ def _lacking(run: Run, needs: Needs) -> Iterator[str]:
 
 
 class Place(ABC):
-    """Where recordings are kept, each under a name that is a path below the place."""
+    """Where recordings are kept, each under a name of its own."""
 
     path: Path
     called: str
@@ -73,8 +73,8 @@ class Place(ABC):
         """The name of a run: of the arm with this directory's name, with this seed, of this digest."""
 
     @abstractmethod
-    def path_of(self, name: str) -> Path:
-        """Where the recording of a run is, or would be."""
+    def below(self, name: str) -> str:
+        """Where the recording of a run is, or would be, from the place's directory."""
 
     @abstractmethod
     def is_of(self, run: Run, name: str) -> bool:
@@ -89,9 +89,26 @@ class Place(ABC):
     def _unfinished(self) -> Path:
         """The directory of what is not whole yet."""
 
+    def path_of(self, name: str) -> Path:
+        """Where the recording of a run is, or would be."""
+        return self.path / self.below(name)
+
     def has(self, name: str) -> bool:
         """Whether the run is there, whole: the manifest appears with all the rest."""
         return (self.path_of(name) / "manifest.json").is_file()
+
+    def present(self, names: Iterable[str]) -> set[str]:
+        """Those of some runs that are there, whole; a directory is listed once, for a million runs too."""
+        entries: dict[str, set[str]] = {}
+        found = set()
+        for name in names:
+            parent, _, last = self.below(name).rpartition("/")
+            if parent not in entries:
+                with suppress(OSError):
+                    entries[parent] = {entry.name for entry in os.scandir(self.path / parent)}
+            if last in entries.setdefault(parent, set()) and self.has(name):
+                found.add(name)
+        return found
 
     def damage(self, name: str) -> tuple[str, ...]:
         """A sentence for each file of a run that is not as it was written.

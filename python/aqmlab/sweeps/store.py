@@ -95,9 +95,9 @@ class Store(Place):
         """The digest of the run."""
         return digest
 
-    def path_of(self, name: str) -> Path:
-        """Where the recording of a run is, or would be."""
-        return self.path / "runs" / name[:2] / name
+    def below(self, name: str) -> str:
+        """Where the recording of a run is, or would be, from the store's directory."""
+        return f"runs/{name[:2]}/{name}"
 
     def is_of(self, run: Run, name: str) -> bool:
         """Whether a recording is of the run of that digest; it cannot be told before parts had versions."""

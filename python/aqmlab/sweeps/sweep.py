@@ -97,8 +97,9 @@ class Sweep:
             if shard is None or shard.has(digest):
                 cells.setdefault(place.name_of(cell.slug, seed, digest), (cell, seed))
         needs = Needs(whole=self._bring == RECORDINGS, capture=cases.capture, ended=True)
-        self.damaged = {} if force else _insufficient(place, cells, needs)
-        todo = dict.fromkeys(name for name in cells if force or name in self.damaged or not place.has(name))
+        there = set() if force else place.present(cells)
+        self.damaged = _insufficient(place, [name for name in cells if name in there], needs)
+        todo = dict.fromkeys(name for name in cells if name in self.damaged or name not in there)
         self.workers = max(min(jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
         directory.update(todo, {})
@@ -337,10 +338,9 @@ def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str,
     """The runs that are there and not as they were written, or lack what they need."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
-        if place.has(name):
-            with suppress(RecordingError):
-                # What cannot be read, or is of a later format, is an error where it is read.
-                found[name] = place.short_of(name, needs)
+        with suppress(RecordingError):
+            # What cannot be read, or is of a later format, is an error where it is read.
+            found[name] = place.short_of(name, needs)
     return {name: reasons for name, reasons in found.items() if reasons}
 
 

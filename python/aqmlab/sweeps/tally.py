@@ -136,7 +136,7 @@ class Tally:
         """How far it is."""
         with self._changed:
             elapsed = time.monotonic() - self._begun if self._elapsed_s is None else self._elapsed_s
-            under_way = {name: run for name, run in self.under_way.items() if name in self.todo - self._there}
+            under_way = {name: run for name, run in self.under_way.items() if name not in self._there}
             done = self._weight + sum(
                 self.cells[name][0].weight * run.share for name, run in under_way.items()
             )
