@@ -19,7 +19,6 @@ mod path;
 mod recording;
 mod requests;
 mod schedule;
-mod stop;
 mod user_rows;
 
 pub use aqmlab_traffic::End;
@@ -28,6 +27,5 @@ pub use flow_rows::{FlowRow, flow_table};
 pub use path::{FlowPath, Hop, OwnPipe, hops};
 pub use recording::{Engine, RunFacts, all_parts, parts};
 pub use requests::{recorded_exchange, request_recorder, wants_request_rows};
-pub use schedule::{Milestone, Schedule};
-pub use stop::{Completions, queue_stop_is_reached};
+pub use schedule::{Completions, Milestone, Schedule, queue_stop_is_reached};
 pub use user_rows::UserRows;

@@ -8,9 +8,8 @@ use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
-use crate::access::{AccessLinks, Serialisers};
+use crate::access::{AccessLinks, Impairments, Serialisers};
 use crate::event::{EventQueue, FlowRef, Notice, Turns};
-use crate::impairments::Impairments;
 use crate::packet::{Begin, Place, PortPacket, SimPacket};
 use crate::scheduler::{FlowObject, Scheduler};
 

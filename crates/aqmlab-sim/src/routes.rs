@@ -3,7 +3,7 @@
 use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
 
-use crate::impairments::AccessLink;
+use crate::access::AccessLink;
 use crate::network::{has_edges, is_watched};
 use crate::packet::Place;
 

@@ -5,9 +5,8 @@ use aqmlab_qdisc::Packet;
 use aqmlab_recording::Tally;
 use aqmlab_units::Instant;
 
-use crate::access::{AccessLinks, Serialisers};
+use crate::access::{AccessLink, AccessLinks, Serialisers};
 use crate::event::{EventQueue, FlowRef, Key, Notice, Rank};
-use crate::impairments::AccessLink;
 use crate::packet::SimPacket;
 
 /// Events to come.

@@ -2,7 +2,7 @@
 //!
 //! Time is cut into slots of a power of two nanoseconds. Events of the near future hang in their slot,
 //! unsorted; when a slot comes up, its few events are sorted by key. Timers that are not due soon wait in a coarser
-//! ring ([`crate::later`]); what lies beyond both horizons waits in a heap. Either joins its slot when that comes
+//! ring ([`crate::timer_ring`]); what lies beyond both horizons waits in a heap. Either joins its slot when that comes
 //! up. Pushing is constant work, popping nearly so, and the order is the heap's, by key to the last bit:
 //! [`crate::event::HeapQueue`] is the twin that says so.
 //!

@@ -14,7 +14,6 @@ extern crate alloc;
 pub const VERSION: u32 = 1;
 
 mod distribution;
-mod end;
 mod on_off;
 mod packets;
 pub mod packmime;
@@ -26,7 +25,6 @@ mod session;
 mod step;
 
 pub use distribution::Distribution;
-pub use end::End;
 pub use on_off::{Begin, OnOff};
 pub use packets::{PacketSizes, PacketSource, Spacing};
 pub use pareto::Pareto;
@@ -34,4 +32,4 @@ pub use population::{Arrivals, ConnectionEvent, Gaps, Identity, Opening, Populat
 pub use quantity::{Count, Probability, Quantity};
 pub use requests::{ExchangePlan, Requests};
 pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
-pub use step::{Act, ExchangeDone, Step, StreamPosition};
+pub use step::{Act, End, ExchangeDone, Step, StreamPosition};

@@ -6,10 +6,9 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
-use crate::end::End;
 use crate::population::Identity;
 use crate::quantity::Count;
-use crate::step::{Act, ExchangeDone, Step};
+use crate::step::{Act, End, ExchangeDone, Step};
 
 /// What the connections of a class ask for and get.
 #[derive(Clone, PartialEq, Debug)]

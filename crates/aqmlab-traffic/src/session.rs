@@ -1,16 +1,14 @@
 //! What the applications at both ends of a connection do: write, pause, answer, close.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
-use crate::end::End;
 use crate::on_off::{OnOff, Period, Periods};
 use crate::requests::Requests;
-use crate::step::{Act, ExchangeDone, Step, StreamPosition};
+use crate::step::{Act, End, ExchangeDone, Step, StreamPosition};
 
 /// The applications at both ends of one connection. Each call says what they do then.
 ///
@@ -19,9 +17,9 @@ use crate::step::{Act, ExchangeDone, Step, StreamPosition};
 #[derive(Clone, Debug)]
 pub enum Session {
     /// Greedy while on; what has not left when an off period begins is withdrawn.
-    Greedy(Box<Greedy>),
+    Greedy(Greedy),
     /// One burst of bytes after the other, with an off period after each has been acknowledged.
-    Bursts(Box<ByteBursts>),
+    Bursts(ByteBursts),
     /// One request, one response.
     Single(SingleExchange),
     /// Any number of exchanges, one after the other.
@@ -91,13 +89,13 @@ impl SingleExchange {
 impl Session {
     /// A greedy sender with these periods.
     pub fn greedy(times: Arc<OnOff>, on_draws: Stream, off_draws: Stream) -> Self {
-        Session::Greedy(Box::new(Greedy { periods: Periods::new(times, on_draws, off_draws), on: false }))
+        Session::Greedy(Greedy { periods: Periods::new(times, on_draws, off_draws), on: false })
     }
 
     /// Bursts of bytes as `plan` has them.
     pub fn bursts(plan: Arc<Bursty>, size_draws: Stream, off_draws: Stream) -> Self {
         let (offs, bursts, written, on) = (0, 0, 0, false);
-        Session::Bursts(Box::new(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on }))
+        Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
     }
 
     /// The connection is about to be opened.

@@ -10,11 +10,10 @@ use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
 use super::World;
-use crate::access::AccessLinks;
+use crate::access::{AccessLink, AccessLinks};
 use crate::connection::{Applications, Connection};
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Datagrams, Flow};
-use crate::impairments::AccessLink;
 use crate::network;
 use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;

@@ -1,7 +1,6 @@
 //! The simulation loop: takes the next event, lets it happen, schedules what follows.
 
 mod flows;
-mod links;
 mod packets;
 mod service;
 

@@ -8,11 +8,10 @@ use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
-use crate::access::{AccessLinks, Serialisers};
+use crate::access::{AccessLink, AccessLinks, Serialisers};
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Flow};
-use crate::impairments::AccessLink;
 use crate::network::{Class, Opener};
 use crate::options::OptionTable;
 use crate::packet::{Begin, FlowId, SimPacket, Toward};
