@@ -56,6 +56,16 @@ impl AccessLinks {
         }
     }
 
+    /// The delay of each.
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// What delay stages add to the round-trip time.
+    pub fn stages(&self) -> Span {
+        self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
+    }
+
     /// Where nothing is lost, a packet's arrival can be foreseen: no packet is pending yet. Elsewhere too many always
     /// are.
     pub fn pending(&self) -> Pending {
@@ -155,7 +165,7 @@ impl Impairments {
     }
 
     /// What the stages add to the round-trip time.
-    pub fn delay(&self) -> Span {
+    fn delay(&self) -> Span {
         self.stages.iter().flatten().fold(Span::ZERO, |sum, pipe| sum + pipe.delay())
     }
 

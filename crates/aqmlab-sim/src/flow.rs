@@ -26,8 +26,6 @@ pub struct Flow {
     pub start: Instant,
     /// When its receiver had got everything; far future before.
     pub completed: Instant,
-    /// Twice the propagation delay of path and access links.
-    pub base_rtt: Span,
     /// What lies between its hosts and the network, if anything: dedicated access links, delay stages.
     pub access: Option<AccessLinks>,
     /// What sends.

@@ -3,7 +3,7 @@
 use aqmlab_network::FlowPath;
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
 use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -33,6 +33,8 @@ pub struct Class {
     pub serialisers: Serialisers,
     /// Propagation delay of both paths together.
     pub propagation: Span,
+    /// How many access links each of its flows has.
+    access_links: u64,
     /// Until when nobody from outside stops what its flows do; the end of the run at most.
     pub unattended_until: Instant,
     /// Until when its hosts are served ahead of time at the moment.
@@ -84,6 +86,13 @@ impl Opener {
 }
 
 impl Class {
+    /// Twice the propagation delay of the path of one of its flows, and of what lies between the hosts and the network. It is
+    /// worked out when a flow has ended: to keep it would take eight bytes of each.
+    pub fn base_rtt(&self, access: Option<&AccessLinks>) -> Span {
+        let links = access.map(|access| (access.delay(), self.access_links));
+        base_rtt(self.propagation, links, access.map_or(Span::ZERO, AccessLinks::stages))
+    }
+
     /// The parameters of its connections.
     ///
     /// # Panics
@@ -138,6 +147,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 begins: begins.map(|place| Begin::new(place, class.dscp)),
                 serialisers: [Serialiser::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation: plan.propagation(number),
+                access_links: class.access_links(),
                 unattended_until,
                 served_until: unattended_until,
                 opener: Opener {
@@ -171,21 +181,12 @@ fn unattended_until(class: &ClassPlan) -> Instant {
     }
 }
 
-/// A flow's base round-trip time and its access links; `number` is its class's.
-pub fn access(
-    plan: &Plan,
-    number: usize,
-    propagation: Span,
-    of: Identity,
-    seed: u64,
-) -> (Span, Option<AccessLinks>) {
-    let path = FlowPath::new(plan, number, propagation, Some(of), seed);
-    if !has_edges(plan, number) {
-        return (path.base_rtt(Span::ZERO), None);
-    }
-    let impairments = Impairments::new(&path);
-    let stages = impairments.as_ref().map_or(Span::ZERO, Impairments::delay);
-    (path.base_rtt(stages), Some(AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), impairments)))
+/// What lies between a flow's hosts and the network, if anything does; `number` is its class's.
+pub fn access(plan: &Plan, number: usize, propagation: Span, of: Identity, seed: u64) -> Option<AccessLinks> {
+    has_edges(plan, number).then(|| {
+        let path = FlowPath::new(plan, number, propagation, Some(of), seed);
+        AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(&path))
+    })
 }
 
 /// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.

@@ -7,7 +7,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::flow::Flow;
 use crate::flow_table::FlowTable;
-use crate::network::Link;
+use crate::network::{Class, Link};
 
 /// What a run puts into its recording.
 pub struct Recorder {
@@ -68,14 +68,14 @@ impl Recorder {
     }
 
     /// A flow has ended, or a user's connection, or the run has.
-    pub fn flow_ended(&mut self, flow: &Flow) {
+    pub fn flow_ended(&mut self, flow: &Flow, class: &Class) {
         let row = FlowRow {
             number: flow.id.number,
             class: flow.id.class,
             index: flow.index,
             start: flow.start,
             end: Some(flow.completed).filter(|&at| at != Instant::FAR_FUTURE),
-            base_rtt: flow.base_rtt,
+            base_rtt: class.base_rtt(flow.access.as_ref()),
             counts: flow.counts(),
             at_warmup: flow.counts_at_warmup(),
         };

@@ -117,7 +117,7 @@ fn finish<Q: EventQueue>(
     world.check_options().map_err(RunError::OptionBooks)?;
     let (mut recorder, mut requests) = (world.recorder, world.requests);
     for flow in world.in_transit.flows.drain() {
-        recorder.flow_ended(&flow);
+        recorder.flow_ended(&flow, &world.classes[usize::from(flow.id.class)]);
         if let Body::Tcp(connection) = &flow.body {
             connection.cut_off_request(flow.id.class, Ending::Censored, t1, &mut requests);
         }

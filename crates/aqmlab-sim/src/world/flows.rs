@@ -31,7 +31,7 @@ impl<Q: EventQueue> World<'_, Q> {
             self.opened
         };
         let plan = &self.plan.classes[class as usize];
-        let (base_rtt, access) = network::access(self.plan, class as usize, c.propagation, open, self.seed);
+        let access = network::access(self.plan, class as usize, c.propagation, open, self.seed);
         let body = self.body(plan, open);
         let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
@@ -41,7 +41,6 @@ impl<Q: EventQueue> World<'_, Q> {
             pending: access.as_ref().map(AccessLinks::pending).unwrap_or_default(),
             start: self.now,
             completed: Instant::FAR_FUTURE,
-            base_rtt,
             access,
             body,
             snapshots: None,

@@ -39,7 +39,8 @@ pub struct World<'a, Q: EventQueue> {
     pub links: Vec<Link>,
     /// Flows, their packets, and what becomes of them.
     pub in_transit: InTransit,
-    classes: Vec<Class>,
+    /// Classes of flows, in the plan's order.
+    pub classes: Vec<Class>,
     /// What goes into the recording.
     pub recorder: Recorder,
     /// What becomes of requests, if a class makes some.

@@ -195,7 +195,7 @@ impl<Q: EventQueue> World<'_, Q> {
     #[cold]
     fn record_finished(&mut self) {
         while let Some(gone) = self.in_transit.flows.reap() {
-            self.recorder.flow_ended(&gone);
+            self.recorder.flow_ended(&gone, &self.classes[usize::from(gone.id.class)]);
             if let Some(watch) = &mut self.watch {
                 watch.flow_ended(&gone);
             }
