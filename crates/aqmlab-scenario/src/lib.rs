@@ -12,6 +12,7 @@
 
 mod arms;
 mod changes;
+mod crossing;
 mod delay;
 mod distribution;
 mod drawn;
@@ -47,6 +48,7 @@ mod topology;
 mod trace;
 mod traffic;
 mod tree;
+mod values;
 mod warnings;
 
 pub use draws::{DatagramSource, FlowSource, base_rtt};

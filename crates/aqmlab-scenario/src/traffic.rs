@@ -12,7 +12,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, PopulationPlan, Sessions, Workload};
+use crate::plan::{Access, ClassPlan, PopulationPlan, Workload};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -444,27 +444,7 @@ impl ClassPlan {
         }
     }
 
-    /// Size of the packets that its receivers send back, if they send any: acknowledgments, or responses.
-    pub fn answer_packet(&self) -> Option<Bytes> {
-        let tcp = self.workload.tcp()?;
-        if self.answers() {
-            return Some(self.data_packet());
-        }
-        Some(Bytes::new(u64::from(tcp.header.max(1))))
-    }
-
-    /// Do its receivers send data themselves?
-    pub fn answers(&self) -> bool {
-        match &self.workload {
-            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => {
-                trace.connections.iter().any(|c| !c.response.is_zero())
-            }
-            Workload::Sessions { sessions: Sessions::Requests(_), .. } => true,
-            _ => false,
-        }
-    }
-
-    /// Do its packets say that they may be marked?
+    /// Whether its packets say that they may be marked.
     pub fn ecn_capable(&self) -> bool {
         match &self.workload {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => tcp.ecn,

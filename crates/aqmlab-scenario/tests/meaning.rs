@@ -308,3 +308,26 @@ fn starts_may_be_written_for_each_seed() {
     let shifted = parse(&text(written).replace("seed = 7", "seed = 8"), "t.toml").unwrap().arms.remove(0);
     assert_ne!(plan.digest(), shifted.digest(), "and so are those for other seeds");
 }
+
+/// Responses are data: a link that they cross counts their flows and their packets, also where other data crosses it the
+/// other way round.
+#[test]
+fn automatic_parameters_count_data_whichever_way_it_flows() {
+    let plan = only(
+        "duration = \"10s\"\n\
+         [topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"10ms\"\n\
+         queue = { kind = \"pi\", limit = \"100p\", gains = \"auto\" }\n\
+         [[traffic]]\nname = \"users\"\nkind = \"requests\"\nfrom = \"right\"\nto = \"left\"\nusers = 12\n\
+         think = \"1s\"\nrequest = \"400B\"\nresponse = \"20kB\"\n\
+         [[traffic]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"left\"\nto = \"right\"\ncount = 4\n\
+         tcp = { mss = \"500B\" }\n",
+    );
+    let queue = &plan.links[0].queue;
+    let [users, bulk] = [0, 1].map(|class: usize| plan.classes[class].data_packet().get());
+    assert_eq!(queue.link.flows, Some(16), "12 of responses, 4 of bulk data");
+    assert_eq!(queue.link.mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
+    assert_eq!(queue.settings.integer("flows"), Ok(16));
+    // The other way: requests are data as well, and the acknowledgments of bulk data are none.
+    let back = &plan.links[1].queue.link;
+    assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
+}

@@ -1,0 +1,100 @@
+//! Who crosses a link: what a queue's automatic parameters are computed from.
+
+use std::collections::BTreeMap;
+
+use aqmlab_units::{Bytes, Span};
+
+use crate::delay;
+use crate::plan::{ClassPlan, DelayPlan};
+use crate::topology::Network;
+
+/// Who crosses a link: those whose data does, else those whose acknowledgments do, else everybody.
+pub(crate) struct Crossing<'c> {
+    classes: Vec<&'c ClassPlan>,
+    crosses: Crosses,
+    /// The numbers of all of whom anything crosses it, data or acknowledgments.
+    pub(crate) all: Vec<usize>,
+}
+
+/// What of them crosses it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Crosses {
+    Data,
+    Acks,
+    Nothing,
+}
+
+impl<'c> Crossing<'c> {
+    pub(crate) fn of(link: usize, classes: &'c [ClassPlan]) -> Self {
+        let data = |c: &ClassPlan| c.ways_of_data().any(|way| way.contains(&link));
+        let acks = |c: &ClassPlan| {
+            c.workload.tcp().is_some() && (c.path.contains(&link) || c.return_path.contains(&link))
+        };
+        let all = classes.iter().enumerate().filter(|(_, c)| data(c) || acks(c)).map(|(i, _)| i).collect();
+        for (crosses, has) in [(Crosses::Data, &data as &dyn Fn(&ClassPlan) -> bool), (Crosses::Acks, &acks)]
+        {
+            let classes: Vec<_> = classes.iter().filter(|c| has(c)).collect();
+            if !classes.is_empty() {
+                return Crossing { classes, crosses, all };
+            }
+        }
+        Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing, all }
+    }
+
+    /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.
+    pub(crate) fn rtt(&self, rtts: &BTreeMap<&str, Span>) -> Option<Span> {
+        let responsive: Vec<_> =
+            self.classes.iter().copied().filter(|c| c.workload.tcp().is_some()).collect();
+        let classes = if responsive.is_empty() { &self.classes } else { &responsive };
+        let mean = mean(classes, |c| rtts[c.name.as_str()].as_ns());
+        (mean > 0).then_some(Span::ns(mean))
+    }
+
+    /// TCP flows whose data crosses; `None` if there are none.
+    pub(crate) fn flows(&self) -> Option<u64> {
+        if self.crosses != Crosses::Data {
+            return None;
+        }
+        let responsive = self.classes.iter().filter(|c| c.workload.tcp().is_some());
+        let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.count));
+        (flows > 0).then_some(flows)
+    }
+
+    pub(crate) fn mean_packet(&self) -> Bytes {
+        Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
+    }
+
+    /// The largest packet of a fixed size.
+    pub(crate) fn largest_packet(&self) -> Bytes {
+        self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
+    }
+
+    fn packet(&self, class: &ClassPlan) -> Bytes {
+        match class.workload.tcp() {
+            Some(tcp) if self.crosses == Crosses::Acks => Bytes::new(u64::from(tcp.header.max(1))),
+            _ => class.data_packet(),
+        }
+    }
+}
+
+/// The mean base round-trip time of a class: what its path takes, or what `rtt` says, and its delay stages.
+pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {
+    let links = |way: &[usize]| way.iter().fold(Span::ZERO, |sum, &l| sum + network.links[l].delay);
+    let own = match &class.access {
+        Some(access) => access.rtt.mean(),
+        None => links(&class.path) + links(&class.return_path),
+    };
+    let ends = |way: &[usize]| match way {
+        [first, .., last] => [network.links[*first].from, network.links[*last].to],
+        [only] => [network.links[*only].from, network.links[*only].to],
+        [] => unreachable!("a path has links"),
+    };
+    own + delay::mean_of(delays, [ends(&class.path), ends(&class.return_path)], index)
+}
+
+/// The mean over flows, rounded to the nearest.
+fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
+    let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
+    let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();
+    ((sum + flows / 2) / flows.max(1)) as u64
+}
