@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use aqmlab_params::{ParamError, Settings};
 use aqmlab_random::Stream;
-use aqmlab_units::{Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{self, Blue, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
 use crate::info::Info;
@@ -154,6 +154,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     fn backlog(&self) -> Backlog {
         each!(self, d => d.backlog())
     }
+    fn next_len(&mut self) -> Option<Bytes> {
+        each!(self, d => d.next_len())
+    }
     fn settles_at_enqueue(&self) -> bool {
         each!(self, d => d.settles_at_enqueue())
     }
@@ -184,6 +187,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn backlog(&self) -> Backlog {
         (**self).backlog()
+    }
+    fn next_len(&mut self) -> Option<Bytes> {
+        (**self).next_len()
     }
     fn settles_at_enqueue(&self) -> bool {
         (**self).settles_at_enqueue()

@@ -207,7 +207,12 @@ pub trait Qdisc<P: Packet> {
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// What is queued now.
     fn backlog(&self) -> Backlog;
-    /// Is everything settled at arrival? Then what `enqueue` has kept leaves in the order of arrival and as it is,
+    /// The length of the packet that leaves next, unless it is lost on leaving; `None` if nothing waits, or the queue cannot
+    /// say. It may settle whose turn it is, and no more.
+    fn next_len(&mut self) -> Option<Bytes> {
+        None
+    }
+    /// Whether everything is settled at arrival. Then what `enqueue` has kept leaves in the order of arrival and as it is,
     /// one packet at each `dequeue` while any wait, nothing is reported from `dequeue`, and a port can tell at
     /// arrival when a packet will have been sent ([`crate::Port::arrive_ahead`]). [`crate::contract`] checks it of
     /// whatever says so.

@@ -5,7 +5,7 @@ use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_qdisc::contract::{LINK, presets};
 use aqmlab_qdisc::{Cause, Departure, Ecn, Port, Qdisc, Reason, Registry, Stamped, registry};
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
 mod support;
 use support::{Fates, Pkt, bytes, packets, settings};
@@ -121,6 +121,41 @@ fn weights_of_three_to_one_share_the_link_three_to_one() {
         let all = LINK.rate.bytes_per_s() * 60.0;
         assert!(((sent[0] + sent[1]) as f64 / all - 1.0).abs() < 0.001, "the link is never idle: {sent:?}");
     }
+}
+
+/// One class fills the buffer that both share: arrivals of either are then refused before they come to their queues, and each
+/// queue's own limit holds as well.
+#[test]
+fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
+    let classes = Value::List(vec![
+        class("long", &[("traffic", traffic(&[0])), ("queue", fifo(100))]),
+        class("short", &[("traffic", traffic(&[1])), ("queue", fifo(5))]),
+    ]);
+    let values = [("scheduler", Value::Choice("strict")), ("limit", packets(30)), ("class", classes)];
+    let (mut port, mut fates) = (port("classes", &values), Fates::default());
+    // One in transmission, 30 waiting; then six of the other class, after ten have left.
+    for class in [0; 40].into_iter().chain([1]) {
+        port.arrive(Instant::ZERO, pkt(class, 1500), &mut fates);
+    }
+    assert_eq!(port.backlog().packets, Packets::new(30));
+    assert_eq!(fates.dropped.len(), 10);
+    assert!(fates.dropped.iter().all(|(.., at)| *at == Cause::of(Reason::Overflow)), "in no inner queue");
+    let mut now = Instant::ZERO;
+    for _ in 0..10 {
+        now = port.next_event().unwrap();
+        port.link_free(now, &mut fates);
+    }
+    for _ in 0..6 {
+        port.arrive(now, pkt(1, 1500), &mut fates);
+    }
+    assert_eq!(fates.dropped.len(), 11);
+    assert_eq!(fates.dropped[10].2, Cause { reason: Reason::Overflow, inner: 2 }, "its own limit is 5");
+    port.settle(now);
+    port.check_books().unwrap();
+    let total = port.books().total();
+    let arrived: u64 = port.books().inner().iter().map(|inner| inner.books.total().arrived.packets).sum();
+    assert_eq!((total.arrived.packets, total.dropped_total().packets), (47, 11));
+    assert_eq!(arrived, 47 - 10, "what is refused for want of a shared buffer comes to no class");
 }
 
 /// What one class does not need goes to the other.

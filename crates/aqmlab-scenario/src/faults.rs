@@ -4,7 +4,7 @@
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason, Registry};
 use aqmlab_random::Stream;
-use aqmlab_units::{Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::plan::{Faults, LinkPlan};
 
@@ -78,6 +78,10 @@ impl<P: Arrived> Qdisc<P> for FaultInjector<P> {
 
     fn backlog(&self) -> Backlog {
         self.inner.backlog()
+    }
+
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.inner.next_len()
     }
 
     fn settles_at_enqueue(&self) -> bool {

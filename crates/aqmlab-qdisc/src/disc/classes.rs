@@ -4,10 +4,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use aqmlab_units::{Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::law::RoundRobin;
-use crate::{Arrived, Backlog, Cause, LawSamples, Observer, Packet, Qdisc};
+use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// By what packets are told apart, and to which class each belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,9 +25,9 @@ pub enum Classifier {
 pub enum Scheduler {
     /// The first one that has something to send.
     Strict,
-    /// By turns, so many packets a round.
+    /// By turns, this many packets a round.
     WeightedRoundRobin(RoundRobin),
-    /// By turns, so many bytes a round.
+    /// By turns, this many bytes a round, and what was saved of the rounds before.
     DeficitRoundRobin(RoundRobin),
 }
 
@@ -60,6 +60,8 @@ pub struct Classes<P, Q> {
     /// The class of what the classifier does not know.
     rest: u16,
     scheduler: Scheduler,
+    /// The buffer that all classes share, beside their own limits.
+    limit: Option<Limit>,
     /// Over all classes.
     backlog: Backlog,
     /// Classes that have something to send, a bit each.
@@ -74,11 +76,17 @@ pub struct Classes<P, Q> {
 pub const MOST_CLASSES: usize = 64;
 
 impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
-    /// Empty queues. `rest` is the class of packets that the classifier does not know.
+    /// Empty queues. `rest` is the class of packets that the classifier does not know. An arrival for which a shared `limit` has
+    /// no room is refused before it comes to its class, whichever class fills the buffer.
     ///
     /// # Panics
     /// If there are no classes, or more than [`MOST_CLASSES`].
-    pub fn new(classes: Vec<ClassQueue<Q>>, classifier: Classifier, rest: u16, scheduler: Scheduler) -> Self {
+    pub fn new(
+        classes: Vec<ClassQueue<Q>>,
+        (classifier, rest): (Classifier, u16),
+        scheduler: Scheduler,
+        limit: Option<Limit>,
+    ) -> Self {
         assert!(
             (1..=MOST_CLASSES).contains(&classes.len()),
             "a port has between 1 and {MOST_CLASSES} classes"
@@ -94,6 +102,7 @@ impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
             classifier,
             rest,
             scheduler,
+            limit,
             backlog: Backlog::default(),
             waiting: 0,
             busy: 0,
@@ -159,9 +168,13 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
 
     /// The class that sends next.
     fn next(&mut self) -> Option<usize> {
+        let classes = &mut self.classes;
         match &mut self.scheduler {
             Scheduler::Strict => (self.waiting != 0).then(|| self.waiting.trailing_zeros() as usize),
-            Scheduler::WeightedRoundRobin(robin) | Scheduler::DeficitRoundRobin(robin) => robin.turn(),
+            Scheduler::WeightedRoundRobin(robin) => robin.turn(|_| Some(1)),
+            Scheduler::DeficitRoundRobin(robin) => {
+                robin.turn(|index| classes[index].class.queue.next_len().map(Bytes::get))
+            }
         }
     }
 
@@ -209,6 +222,9 @@ impl<P> Observer<P> for InnerObserver<'_, P> {
 
 impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        if self.limit.is_some_and(|limit| !limit.admits(self.backlog, pkt.wire_len())) {
+            return obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+        }
         let index = usize::from(self.classifier.class_of(&pkt).unwrap_or(self.rest));
         let was_empty = self.waiting & 1 << index == 0;
         obs.entered(now, &pkt, self.classes[index].number);
@@ -252,6 +268,11 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+
+    fn next_len(&mut self) -> Option<Bytes> {
+        let index = self.next()?;
+        self.classes[index].class.queue.next_len()
     }
 
     fn reserve(&mut self, packets: usize, flows: usize) {

@@ -86,6 +86,17 @@ static CLASSES: &[Param] = &[
         "those of `queue` hold for all",
         "thresholds by class, in place of those of `queue`: weighted RED",
     ),
+    Param {
+        source: "ours",
+        ..optional(
+            "limit",
+            Kind::Size { min: Packets::new(1) },
+            "the classes have theirs, and share none",
+            "buffer that all classes share, beside the limits of their queues: an arrival that finds no room in it is refused, of \
+             whichever class it is, before it comes to its queue",
+        )
+    },
+    resolve::LIMIT_RULE,
     required("class", Kind::List(&Kind::Table(CLASS)), "the classes, for `strict` the first one first"),
 ];
 
@@ -257,6 +268,10 @@ pub(crate) fn resolve_classes(
     find: Find,
 ) -> Result<Settings, ParamError> {
     let mut all = resolve::completed(CLASSES, given);
+    if !matches!(all.get("limit"), None | Some(Value::Nothing)) {
+        resolve::absolute_size(&mut all, "limit", link)?;
+        resolve::check_buffer(&all, link.mean_packet)?;
+    }
     needs(&all, "class", "at least one table with a `name` and a `queue`")?;
     let classes: Vec<Settings> =
         all.tables("class")?.into_iter().map(|table| resolve::completed(CLASS, table)).collect();
@@ -471,7 +486,7 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
         let queue = build(kind, inner, &link, Stream::new(draws.at(0), name))?;
         classes.push(ClassQueue { name: name.clone(), queue, share });
     }
-    let (classifier, rest) = classifier(&tables, by)?;
+    let classifier = classifier(&tables, by)?;
     let weight = |table: &Settings| table.integer("weight");
     let scheduler = match Order::read(s, "scheduler")? {
         Order::Strict => Scheduler::Strict,
@@ -486,7 +501,11 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
             Scheduler::DeficitRoundRobin(RoundRobin::new(quanta?))
         }
     };
-    Ok(Classes::new(classes, classifier, rest, scheduler))
+    let limit = match s.get("limit") {
+        None | Some(Value::Nothing) => None,
+        Some(_) => Some(resolve::limit(s)?),
+    };
+    Ok(Classes::new(classes, classifier, scheduler, limit))
 }
 
 /// How packets are told apart, and the class of all others: the one that names nothing, else the last.

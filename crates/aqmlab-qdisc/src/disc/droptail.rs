@@ -2,7 +2,7 @@
 
 use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
 use aqmlab_random::Stream;
-use aqmlab_units::{Instant, Packets, Rate};
+use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use super::table::ns2_in;
 use crate::registry::{Decides, Info, Maturity};
@@ -56,6 +56,10 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
+    }
+
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.queue.head().map(P::wire_len)
     }
 
     fn settles_at_enqueue(&self) -> bool {

@@ -271,6 +271,10 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         self.fifo.backlog()
     }
 
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.fifo.head().map(P::wire_len)
+    }
+
     fn settles_at_enqueue(&self) -> bool {
         !self.law.decides().at_departure() && !self.law.evicts()
     }

@@ -145,6 +145,10 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
         self.fifo.backlog()
     }
 
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.fifo.head().map(Packet::wire_len)
+    }
+
     fn settles_at_enqueue(&self) -> bool {
         true
     }

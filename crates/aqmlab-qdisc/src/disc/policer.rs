@@ -69,6 +69,10 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.backlog()
     }
 
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.queue.next_len()
+    }
+
     /// Not where it re-marks: of a port that looks ahead the host keeps the packet as it came.
     fn settles_at_enqueue(&self) -> bool {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()

@@ -5,7 +5,7 @@ use core::cell::{Ref, RefCell};
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::Red;
 use super::red_resolve::{Resolver, build_red};
@@ -118,6 +118,10 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.red.backlog()
+    }
+
+    fn next_len(&mut self) -> Option<Bytes> {
+        self.red.next_len()
     }
 
     fn settles_at_enqueue(&self) -> bool {

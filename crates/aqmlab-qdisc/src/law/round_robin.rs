@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 
 /// Round robin among the queues that have something to send, each with a quantum of credit a round.
 ///
-/// With the bytes of a packet as its cost this is deficit round robin, with one for each packet weighted round robin.
-// DEVIATES from Shreedhar and Varghese 1996: a queue sends while it has credit left, and what its last packet takes
-// beyond that is missing in its next round (surplus round robin: Adiseshan, Parulkar and Varghese 1996), because a
-// discipline that decides at departure cannot be asked for the size of a packet before it is taken. Shares in the long
-// run and the bound on what a queue may be ahead, one packet and one quantum, are the same.
+/// With the bytes of a packet as its cost this is deficit round robin (Shreedhar and Varghese 1995), with one for each packet
+/// weighted round robin: a packet is sent if the credit that its queue has saved, its deficit, covers it.
+// DEVIATES from Shreedhar and Varghese where the head of a queue is lost on leaving, as laws that decide at departures have
+// it: the packet behind it is sent in its place, and what that takes beyond the credit is missing in the next round. A queue
+// that cannot say how long its next packet is sends while it has credit left, with the same debt.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
@@ -21,7 +21,7 @@ pub struct RoundRobin {
 struct Credit {
     /// What it gets each round.
     quantum: i64,
-    /// What it has left of it; below zero what its last packet took beyond.
+    /// What it has left of it and of rounds before; below zero what its last packet took beyond.
     left: i64,
 }
 
@@ -40,13 +40,14 @@ impl RoundRobin {
         self.active.push_back(queue as u16);
     }
 
-    /// The queue whose turn it is; `None` if all are empty. Rounds in which nobody has credit are gone through here: at most
-    /// the largest cost over the smallest quantum.
-    pub fn turn(&mut self) -> Option<usize> {
+    /// The queue whose turn it is; `None` if all are empty. `cost` gives what the next packet of a queue takes, if that is known.
+    /// Rounds in which no credit covers a packet are gone through here: at most the largest cost over the smallest quantum.
+    pub fn turn(&mut self, mut cost: impl FnMut(usize) -> Option<u64>) -> Option<usize> {
         loop {
             let first = usize::from(*self.active.front()?);
+            let needed = cost(first).map_or(1, |cost| i64::try_from(cost).unwrap_or(i64::MAX));
             let credit = &mut self.queues[first];
-            if credit.left > 0 {
+            if credit.left >= needed {
                 return Some(first);
             }
             credit.left += credit.quantum;
@@ -63,7 +64,11 @@ impl RoundRobin {
     pub fn deactivate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left = credit.left.min(0);
-        debug_assert_eq!(self.active.front(), Some(&(queue as u16)), "only who has its turn can run empty");
+        debug_assert_eq!(
+            self.active.front(),
+            Some(&(queue as u16)),
+            "only a queue that has its turn can run empty"
+        );
         self.active.pop_front();
     }
 }
@@ -78,7 +83,7 @@ mod tests {
         (0..quanta.len()).for_each(|queue| robin.activate(queue));
         let mut sent = alloc::vec![0; quanta.len()];
         while sent.iter().sum::<u64>() < total {
-            let queue = robin.turn().unwrap();
+            let queue = robin.turn(|queue| Some(sizes[queue])).unwrap();
             robin.charge(queue, sizes[queue]);
             sent[queue] += sizes[queue];
         }
@@ -106,27 +111,51 @@ mod tests {
         }
     }
 
+    /// The example of Shreedhar and Varghese 1995, figures 2 and 3, with a quantum of 500: the first queue sends 200 and keeps
+    /// 300, which are too few for its packet of 750, so that it may send 800 in the next round.
+    #[test]
+    fn a_packet_is_sent_only_if_the_deficit_covers_it() {
+        let mut waiting: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];
+        let mut robin = RoundRobin::new([500; 4]);
+        (0..4).for_each(|queue| robin.activate(queue));
+        let mut order = Vec::new();
+        while let Some(queue) = robin.turn(|queue| waiting[queue].first().copied()) {
+            let (size, behind) = (waiting[queue][0], &waiting[queue][1..]);
+            waiting[queue] = behind;
+            robin.charge(queue, size);
+            order.push((queue, size));
+            if waiting[queue].is_empty() {
+                robin.deactivate(queue);
+            }
+        }
+        let first_round = [(0, 200), (1, 500), (2, 100), (3, 180)];
+        let second = [(0, 750), (0, 20), (1, 500), (2, 600), (2, 200), (3, 700), (3, 50)];
+        assert_eq!(order, [&first_round[..], &second].concat());
+    }
+
+    /// A queue that cannot say how long its next packet is, or that sends another, owes what was not covered.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);
+        let unknown = |_| None;
         robin.activate(0);
-        assert_eq!(robin.turn(), Some(0));
+        assert_eq!(robin.turn(unknown), Some(0));
         robin.charge(0, 2500);
         robin.deactivate(0);
-        assert_eq!(robin.turn(), None);
+        assert_eq!(robin.turn(unknown), None);
         robin.activate(0);
         robin.activate(1);
         // Queue 0 owes 500 after its new quantum.
-        assert_eq!(robin.turn(), Some(1));
+        assert_eq!(robin.turn(unknown), Some(1));
         robin.charge(1, 100);
         robin.deactivate(1);
-        assert_eq!(robin.turn(), Some(0), "a round later it has 500");
+        assert_eq!(robin.turn(unknown), Some(0), "a round later it has 500");
         robin.charge(0, 1);
         robin.activate(1);
-        assert_eq!(robin.turn(), Some(0));
+        assert_eq!(robin.turn(unknown), Some(0));
         robin.charge(0, 498);
-        assert_eq!(robin.turn(), Some(0), "one is left");
+        assert_eq!(robin.turn(unknown), Some(0), "one is left");
         robin.charge(0, 1);
-        assert_eq!(robin.turn(), Some(1), "900 saved by queue 1 were lost, its new quantum counts");
+        assert_eq!(robin.turn(unknown), Some(1), "900 saved by queue 1 were lost, its new quantum counts");
     }
 }
