@@ -7,6 +7,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::plan::{Faults, LinkPlan};
+use crate::ports;
 
 impl LinkPlan {
     /// The link's discipline with its accidents, its draws from the stream that the link and the discipline name.
@@ -21,7 +22,8 @@ impl LinkPlan {
     ) -> Result<Discipline<P>, ParamError> {
         let queue = &self.queue;
         let draws = Stream::new(seed, format_args!("{}/{}", self.name, queue.kind));
-        let discipline = registry.build(queue.kind, &queue.settings, &queue.link, draws)?;
+        let settings = ports::by_traffic_class(&queue.settings, &queue.class_ports);
+        let discipline = registry.build(queue.kind, &settings, &queue.link, draws)?;
         if self.faults.drop.is_empty() && self.faults.mark.is_empty() {
             return Ok(discipline);
         }

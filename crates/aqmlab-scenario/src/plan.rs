@@ -147,6 +147,8 @@ pub struct QueuePlan {
     pub kind: &'static str,
     /// Effective parameters, nothing automatic left.
     pub settings: Settings,
+    /// The port of each traffic class, in the order of [`Plan::classes`].
+    pub class_ports: Vec<u16>,
     /// What the parameters were resolved against.
     pub link: aqmlab_qdisc::LinkContext,
 }
@@ -185,6 +187,8 @@ pub struct ClassPlan {
     pub access_loss: f64,
     /// The code point of differentiated services of each packet, both ways.
     pub dscp: Dscp,
+    /// The port of the server's end of its flows.
+    pub port: u16,
     /// What flows do.
     pub workload: Workload,
     /// Why only a kernel can be its host, if so.
@@ -203,6 +207,9 @@ pub enum PopulationPlan {
 }
 
 impl ClassPlan {
+    /// The port of servers where none is written.
+    pub const PORT: u16 = 5001;
+
     /// The links on which it has data, in order, one list for each direction in which it has any: of traces and requests
     /// the servers may send too, and of traces the clients need not.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {

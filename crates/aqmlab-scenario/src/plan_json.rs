@@ -159,6 +159,9 @@ pub struct ClassJson {
     /// The code point of each packet, if it is not best effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
+    /// The port of the server's end of each flow, if it is not 5001.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// What flows do.
     pub workload: WorkloadJson,
 }
@@ -586,6 +589,7 @@ impl Plan {
             access: class.access.as_ref().map(access_json),
             loss: class.access_loss,
             dscp: Some(class.dscp.0).filter(|dscp| *dscp != 0),
+            port: Some(class.port).filter(|port| *port != ClassPlan::PORT),
             workload: workload_json(&class.workload, &class.population),
         }
     }

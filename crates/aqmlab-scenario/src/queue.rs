@@ -13,6 +13,7 @@ use crate::field::OURS;
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
 use crate::plan::{ClassPlan, DelayPlan, LinkPlan, QueuePlan};
+use crate::ports;
 use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{Node, Table, Tree};
@@ -93,7 +94,8 @@ impl Pass<'_, '_> {
         }
         self.enter_settings(path, info.params, &settings);
         self.enter_context(path, &context);
-        Some(QueuePlan { kind: info.name, settings, link: context })
+        let class_ports = classes.iter().map(|class| class.port).collect();
+        Some(QueuePlan { kind: info.name, settings, class_ports, link: context })
     }
 
     /// Looks at queues whose links or traffic are wrong, as far as that goes.
@@ -193,20 +195,13 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         return None;
     }
     let tables = settings.tables("class").ok()?;
-    if let Some(class) = tables.iter().position(|table| table.get("port") != Some(&Value::Nothing)) {
-        let message = "the flows of a scenario have ports only in a live run, and no say in them; write `traffic` or `dscp`";
-        return Some(ParamError::new("port", message).under("class", Some(class)));
+    let ports: Vec<u16> = classes.iter().map(|class| class.port).collect();
+    if let Some(error) = unknown_port(&tables, &ports) {
+        return Some(error);
     }
-    let named = |table: &Settings| -> Vec<usize> {
-        let number = |value: &Value| match value {
-            Value::TrafficClass { number, .. } => Some(*number),
-            _ => None,
-        };
-        table.list("traffic").map_or_else(|_| Vec::new(), |list| list.iter().filter_map(number).collect())
-    };
-    let all: Vec<Vec<usize>> = tables.iter().map(|table| named(table)).collect();
+    let all: Vec<Vec<usize>> = tables.iter().map(|table| ports::taken_by(table, &ports)).collect();
     let takes_the_rest =
-        |i: usize| ["traffic", "dscp"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
+        |i: usize| ["traffic", "dscp", "port"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
     let by_traffic = all.iter().any(|names| !names.is_empty());
     let rest = (0..tables.len()).find(|i| takes_the_rest(*i));
     let lost =
@@ -229,6 +224,24 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
             coming.to_vec()
         };
         untaken(kind, inner, &coming, classes).map(|e| e.under("queue", None).under("class", Some(i)))
+    })
+}
+
+/// A port in a classifier that no traffic class has.
+fn unknown_port(tables: &[&Settings], ports: &[u16]) -> Option<ParamError> {
+    let unknown = |value: &&Value| !matches!(value, Value::Integer(n) if ports.iter().any(|port| u64::from(*port) == *n));
+    tables.iter().enumerate().find_map(|(i, table)| {
+        let value = table.list("port").ok()?.iter().find(unknown)?;
+        let mut known: Vec<u16> = ports.to_vec();
+        known.sort_unstable();
+        known.dedup();
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "no traffic has the port `{value}`; the ports of the traffic here: {}. Write one of them, or `port = {value}` \
+             in a `[[traffic]]`",
+            known.join(", ")
+        );
+        Some(ParamError::new("port", message).under("class", Some(i)))
     })
 }
 

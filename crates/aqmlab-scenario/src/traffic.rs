@@ -101,6 +101,7 @@ impl Pass<'_, '_> {
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
         let dscp = Dscp(self.integer(&section, "dscp").unwrap_or_default() as u8);
+        let port = self.integer(&section, "port").map_or(ClassPlan::PORT, |port| port as u16);
         let ways = self.ways(&section, network);
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
 
@@ -134,6 +135,7 @@ impl Pass<'_, '_> {
             access: access?,
             access_loss: access_loss?,
             dscp,
+            port,
             workload,
             only_live,
         };

@@ -331,3 +331,33 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     let back = &plan.links[1].queue.link;
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
+
+/// A class of a port with classes names ports; a traffic class has one.
+#[test]
+fn a_classifier_by_port_takes_the_traffic_with_that_port() {
+    let text = |ports: &str| {
+        format!(
+            "duration = \"10s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"10ms\"\n\
+             [topology.queue]\nkind = \"classes\"\nqueue = {{ kind = \"droptail\", limit = \"50p\" }}\n\
+             class = [{{ name = \"web\", port = {ports} }}, {{ name = \"rest\" }}]\n\
+             [[traffic]]\nname = \"web\"\nkind = \"bulk\"\nport = 80\n\
+             [[traffic]]\nname = \"secure\"\nkind = \"bulk\"\nport = 443\n\
+             [[traffic]]\nname = \"other\"\nkind = \"bulk\"\n"
+        )
+    };
+    let plan = only(&text("[443, 80]"));
+    assert_eq!([0, 1, 2].map(|class: usize| plan.classes[class].port), [80, 443, 5001]);
+    let json = plan.to_json();
+    assert_eq!([0, 1, 2].map(|class: usize| json.classes[class].port), [Some(80), Some(443), None]);
+    let error = parse(&text("[80, 81]"), "ports.toml").unwrap_err().to_string();
+    assert!(
+        error.contains("no traffic has the port `81`; the ports of the traffic here: 80, 443, 5001"),
+        "{error}"
+    );
+    assert!(error.starts_with("ports.toml:9:"), "{error}");
+    for wrong in ["0", "65536", "\"http\""] {
+        let text = text("[80]").replace("port = 443", &format!("port = {wrong}"));
+        let error = parse(&text, "ports.toml").unwrap_err().to_string();
+        assert!(error.contains("traffic.secure.port"), "{error}");
+    }
+}

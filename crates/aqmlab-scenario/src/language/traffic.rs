@@ -81,6 +81,12 @@ const CLASS: &[Field] = &[
         "0, best effort",
         "code point of differentiated services in each packet, to the receiver and to the sender",
     ),
+    ruled(
+        "port",
+        Form::One(Kind::Integer { min: 1, max: 65_535 }),
+        "5001",
+        "port of the server's end of each flow, by which a port with classes may tell what to do with its packets",
+    ),
     default(
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),
