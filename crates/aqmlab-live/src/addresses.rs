@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use aqmlab_network::End;
-use aqmlab_scenario::IpVersion;
+use aqmlab_scenario::{ClassPlan, IpVersion};
 
 /// The host of one traffic class at one end of its path, where its frames enter the network and leave it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -37,8 +37,8 @@ impl HostId {
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The port of all servers.
-pub const SERVER_PORT: u16 = 5001;
+/// The port of servers where the plan writes none.
+pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Ports of one address.
 const PER_ADDRESS: u32 = (u16::MAX - FIRST_CLIENT_PORT) as u32 + 1;
@@ -87,9 +87,9 @@ impl Addresses {
         (0..count).map(move |number| self.nth(host, number as u8))
     }
 
-    /// Where the server of a class is reached.
-    pub fn server(self, class: usize) -> SocketAddr {
-        SocketAddr::new(self.of(HostId { class, side: End::Server }), SERVER_PORT)
+    /// Where the server of a class is reached that listens at `port`.
+    pub fn server(self, class: usize, port: u16) -> SocketAddr {
+        SocketAddr::new(self.of(HostId { class, side: End::Server }), port)
     }
 
     /// The address and port that client port `number` of a class is.

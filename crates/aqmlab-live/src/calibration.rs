@@ -14,7 +14,7 @@ use aqmlab_scenario::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags};
 
-use crate::addresses::HostId;
+use crate::addresses::{HostId, SERVER_PORT};
 use crate::capacity::{self, Capacity};
 use crate::data_plane::Clock;
 use crate::error::LiveError;
@@ -83,7 +83,7 @@ fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError
 
 fn ping_all(hosts: &Hosts) -> Result<Histogram, LiveError> {
     let failed = |operation| LiveError::io(operation, "a socket");
-    let (from, to) = (hosts.addresses.client(0, 0), hosts.addresses.server(0));
+    let (from, to) = (hosts.addresses.client(0, 0), hosts.addresses.server(0, SERVER_PORT));
     let host = |side| hosts.of(HostId { class: 0, side });
     let client = sockets::datagram_client(host(End::Client), from, to).map_err(failed("open"))?;
     let server = sockets::datagram_server(host(End::Server), to).map_err(failed("open"))?;

@@ -27,6 +27,8 @@ pub struct CaptureLog {
     file: Option<Capture>,
     /// The number in the run of each class's first flow.
     first_numbers: Vec<u32>,
+    /// For each class, where its servers listen.
+    server_ports: Vec<u16>,
     /// For each port, the packets that wait and have been marked there, with why, in the order in which they were marked.
     /// Most disciplines send them in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
@@ -44,7 +46,8 @@ impl CaptureLog {
             number += class.count as u32;
         }
         let marked = vec![VecDeque::new(); file.ports()];
-        CaptureLog { file: Some(file), first_numbers, marked, image: Vec::new() }
+        let server_ports = plan.classes.iter().map(|class| class.port).collect();
+        CaptureLog { file: Some(file), first_numbers, server_ports, marked, image: Vec::new() }
     }
 
     /// Whether writing has failed.
@@ -77,7 +80,8 @@ impl CaptureLog {
         let (waited, packet) = (at.saturating_since(packet.arrived), &packet.packet);
         let flow = packet.flow();
         let index = flow.number - self.first_numbers[usize::from(flow.class)];
-        let len = headers::write(&mut self.image, packet, options.of(packet), index, file.snap()) as u32;
+        let flow = (index, self.server_ports[usize::from(flow.class)]);
+        let len = headers::write(&mut self.image, packet, options.of(packet), flow, file.snap()) as u32;
         let wire_len = packet.wire_len();
         let event = PacketAtPort { port: port as u32, at, waited, marked, dropped, wire_len };
         file.note(&event, Frame { head: &self.image, len });

@@ -32,7 +32,6 @@ const SACK: u8 = 5;
 
 const CLIENT_NET: u8 = 18;
 const SERVER_NET: u8 = 19;
-const SERVER_PORT: u32 = 5001;
 const FIRST_CLIENT_PORT: u32 = 1024;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 
@@ -46,11 +45,11 @@ struct Addresses {
 impl Addresses {
     /// Those of flow `index` of a class. Where the third octet is too small for the class, the fourth counts on; where
     /// the client has no more ports, the server's count on.
-    fn of(class: u16, index: u32, toward: Toward) -> Self {
+    fn of((class, port): (u16, u16), index: u32, toward: Toward) -> Self {
         let [high, low] = class.to_be_bytes();
         let host = |net| [198, net, low, 1 + high % 254];
         let client = (host(CLIENT_NET), (FIRST_CLIENT_PORT + index % CLIENT_PORTS) as u16);
-        let server = (host(SERVER_NET), (SERVER_PORT + index / CLIENT_PORTS) as u16);
+        let server = (host(SERVER_NET), (u32::from(port) + index / CLIENT_PORTS) as u16);
         match toward {
             Toward::Receiver => Addresses { from: client, to: server },
             Toward::Sender => Addresses { from: server, to: client },
@@ -58,16 +57,16 @@ impl Addresses {
     }
 }
 
-/// Writes the first `limit` bytes of a packet of flow `index` of its class into `out`, in place of what is there.
+/// Writes the first `limit` bytes of a packet of flow `index` of its class, whose servers listen at `server_port`, into `out`, in place of what is there.
 /// Returns how many bytes the packet has in all.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,
     options: Option<&Options>,
-    index: u32,
+    (index, server_port): (u32, u16),
     limit: usize,
 ) -> usize {
-    let addresses = Addresses::of(packet.flow().class, index, packet.toward());
+    let addresses = Addresses::of((packet.flow().class, server_port), index, packet.toward());
     let wire_len = packet.wire_len().get() as usize;
     out.clear();
     let payload = match packet.segment() {

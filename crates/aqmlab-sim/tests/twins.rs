@@ -412,3 +412,49 @@ fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     assert!((630..=640).contains(&arrivals("sorted/rest")), "{}", arrivals("sorted/rest"));
     assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
 }
+
+/// What goes by the ports of traffic classes goes by the classes: the same packets, drops and waiting times, data and
+/// acknowledgments alike.
+#[test]
+fn classes_by_port_are_those_by_traffic() {
+    let plan = |web: &str| {
+        support::plan(&format!(
+            r#"
+            duration = "10s"
+            [topology]
+            kind = "dumbbell"
+            rate = "5Mbit"
+            delay = "5ms"
+            reverse_queue = {{ kind = "classes", queue = {{ kind = "droptail", limit = "50p" }}, class = [
+                {{ name = "web", {web} }}, {{ name = "rest" }} ] }}
+            [topology.queue]
+            kind = "classes"
+            queue = {{ kind = "red", limit = "40p", min_th = "5p" }}
+            limit = "60p"
+            class = [{{ name = "web", weight = 3, {web} }}, {{ name = "rest" }}]
+            [[traffic]]
+            name = "web"
+            kind = "bulk"
+            count = 4
+            port = 80
+            [[traffic]]
+            name = "more web"
+            kind = "cbr"
+            rate = "200kbit"
+            port = 8080
+            [[traffic]]
+            name = "other"
+            kind = "bulk"
+            count = 4
+            "#
+        ))
+    };
+    let (by_port, by_traffic) = (plan("port = [8080, 80]"), plan(r#"traffic = ["web", "more web"]"#));
+    assert_twins(&by_port, 3, "classes by port");
+    let [ports, traffic] = [&by_port, &by_traffic].map(|plan| run(plan, 3, &Control::default()).unwrap());
+    assert_eq!(digests(&ports), digests(&traffic), "{:?}", differences(&ports, &traffic));
+    for queue in ["bottleneck/web", "bottleneck/rest", "reverse/web", "reverse/rest"] {
+        let arrivals = support::summary(&ports, queue, "*", "arrivals_packets");
+        assert!(arrivals > 500, "{queue}: {arrivals}");
+    }
+}

@@ -8,7 +8,7 @@ use aqmlab_units::Span;
 
 use super::announcements::Announcement;
 use super::routes::Routes;
-use crate::addresses::{HostId, SERVER_PORT, client_port};
+use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
 
 /// The rows of all classes: one for each client port, and one behind them for packets that are of the class but of no
@@ -20,6 +20,8 @@ pub struct FlowTable {
 struct ClassRows {
     /// Client ports, and so the number of the row of no connection.
     rows: u32,
+    /// Where its server listens.
+    server_port: u16,
     /// Flows of the class, and so the number of the books of no flow.
     flows: u32,
     /// The number of the first flow in the run.
@@ -59,6 +61,7 @@ impl FlowTable {
             let flows = u32::try_from(class.count).ok()?;
             let mut of_class = ClassRows {
                 rows: rows[number],
+                server_port: class.port,
                 flows,
                 first_number,
                 pipes: Vec::new(),
@@ -172,7 +175,7 @@ impl ClassRows {
             End::Client => (headers.source, from, to),
             End::Server => (headers.destination, to, from),
         };
-        client_port(address, client).filter(|&row| row < self.rows && server == SERVER_PORT)
+        client_port(address, client).filter(|&row| row < self.rows && server == self.server_port)
     }
 
     /// Who has a client port; `None` as long as nobody has had it.

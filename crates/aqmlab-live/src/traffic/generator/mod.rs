@@ -134,7 +134,7 @@ impl<'a> Generator<'a> {
     fn open_server(&mut self, class: usize) -> Result<(), LiveError> {
         let (plan, stack) = (&self.plan.classes[class], &self.hosts.stacks[class]);
         let host = self.hosts.of(HostId { class, side: End::Server });
-        let at = self.hosts.addresses.server(class);
+        let at = self.hosts.addresses.server(class, plan.port);
         let server = match &stack.tcp {
             Some(options) => sockets::listener(host, at, options),
             None => sockets::datagram_server(host, at),

@@ -131,7 +131,8 @@ impl Generator<'_> {
     ) -> io::Result<Body> {
         let (addresses, stack) = (self.hosts.addresses, &self.hosts.stacks[class]);
         let host = self.hosts.of(HostId { class, side: End::Client });
-        let (from, to) = (addresses.client(class, row), addresses.server(class));
+        let port = self.plan.classes[class].port;
+        let (from, to) = (addresses.client(class, row), addresses.server(class, port));
         let session = match self.plan.classes[class].source(of, at, self.seed) {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
