@@ -174,6 +174,11 @@ def test_a_sweep_names_runs_whose_courses_cannot_be_read(tmp_path):
     page = html.unescape(aqmlab.report(results.path).read_text(encoding="utf-8"))
     assert [run["cell"] for run in data_of(page)["courses"]["runs"]] == [0, 2, 3]
     assert str(file) in page.split('<h2 id="courses">')[1]
+    for run in results.runs:
+        (run.path / "flow_series.parquet").write_bytes(b"PAR1")
+    page = html.unescape(aqmlab.report(results.path).read_text(encoding="utf-8"))
+    assert data_of(page)["courses"] is None
+    assert page.split('<h2 id="courses">')[1].count("flow_series.parquet") >= 4
 
 
 def test_a_live_sweep_has_the_sections_of_live_runs(tmp_path):

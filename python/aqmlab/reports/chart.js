@@ -257,7 +257,7 @@ window.aqmlab = (function () {
     return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];
   }
 
-  // The one tooltip of the page; screen readers are told its text.
+  // The one tooltip of the page, which screen readers read out.
   function tip(text, x = 0, y = 0) {
     let box = document.getElementById("tip");
     if (box === null) {

@@ -96,7 +96,7 @@
     }
     figure.body.append(...drawn.map((chart) => chart.svg));
     follow(drawn);
-    figure.note(`${[name, caseText(at), `seed ${seed}`].filter(Boolean).join(", ")}. Drag over a chart to look closer.`);
+    figure.note([name, caseText(at), `seed ${seed}`].filter(Boolean).join(", "));
     return rows;
   }
 

@@ -97,10 +97,11 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
         if any(tables.values()):
             stalls = [list(stall) for stall in of_run.stalls]
             drawn.append({"cell": i, "seed": of_run.run.seed, "tables": tables, "stalls": stalls})
-    if not drawn:
+    if not drawn and not lacking:
         return {"data": None}
     cells = [row.cell for row in answer.rows]
-    first = next((run["cell"] for run in drawn if cells[run["cell"]].arm == first_arm), drawn[0]["cell"])
+    shown = [run["cell"] for run in drawn]
+    first = next((i for i in shown if cells[i].arm == first_arm), next(iter(runs)))
     data = {
         "charts": CHARTS,
         "runs": drawn,
@@ -110,7 +111,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
         "packed": packed.text(),
     }
     return {
-        "data": data,
+        "data": data if drawn else None,
         "bin_text": _bin_text(list(series.values())),
         "flows_text": _flows_text(list(runs.values())),
         "stalls": any(of_run.stalls for of_run in series.values()),
