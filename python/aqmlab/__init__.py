@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         score_claims,
         show,
     )
+    from aqmlab.cells import Axis, Cell
     from aqmlab.comparison import Comparison
     from aqmlab.disciplines import aqm_list, aqm_show
     from aqmlab.experiment import run, run_both, run_live
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from aqmlab.live.doctor import doctor
     from aqmlab.paths import compare, load
     from aqmlab.recording import Run
-    from aqmlab.results import Axis, Cell, Results
+    from aqmlab.results import Results
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.connection import Cluster
     from aqmlab.sweeps.forecast import forecast
@@ -102,7 +103,8 @@ _NAMES = {
     "aqmlab.experiment": ("run", "run_both", "run_live"),
     "aqmlab.faithfulness": ("verdicts",),
     "aqmlab.recording": ("Run",),
-    "aqmlab.results": ("Axis", "Cell", "Results"),
+    "aqmlab.cells": ("Axis", "Cell"),
+    "aqmlab.results": ("Results",),
     "aqmlab.paths": ("compare", "load"),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.connection": ("Cluster",),

@@ -18,7 +18,8 @@ from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
 
 if TYPE_CHECKING:
-    from aqmlab.results import Cell, Results
+    from aqmlab.cells import Cell
+    from aqmlab.results import Results
 
 HEADLINE = (
     "goodput_bps",

@@ -13,6 +13,7 @@ from typing import Any
 
 from aqmlab.answers import HEADLINE
 from aqmlab.arguments import names as given_names
+from aqmlab.cells import Cell
 from aqmlab.errors import RecordingError
 from aqmlab.figures import change_text, counted, estimate_text, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
@@ -21,7 +22,7 @@ from aqmlab.manifest import PROGRAM, Manifest
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.pairing import Side, match, named
 from aqmlab.plan import Plan, TrafficClass
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
 from aqmlab.stats.differences import Difference, Values, difference, unpaired_difference
 from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons

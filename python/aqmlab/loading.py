@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from aqmlab.cells import Cell
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.integrity import FORMAT_VERSION, read_json
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run
-from aqmlab.results import NOT_RUN, Cell, Missing, Results
+from aqmlab.results import NOT_RUN, Missing, Results
 
 
 def load_recording(path: Path | str) -> Results:

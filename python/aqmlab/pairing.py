@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aqmlab.cells import Cell
 from aqmlab.errors import UsageError, unknown
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 
 ARM = "arm"
 

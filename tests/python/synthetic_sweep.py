@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
+from aqmlab.cells import Axis, Cell
 from aqmlab.metrics import EVERY_CLASS, FlowTotals, Histogram, Measured, QueueTotals
 from aqmlab.recording import Run
-from aqmlab.results import Axis, Cell, Missing, Results
+from aqmlab.results import Missing, Results
 from manifests import manifest
 
 QUEUE = "bottleneck"

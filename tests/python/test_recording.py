@@ -13,9 +13,10 @@ import jsonschema
 import pytest
 
 import aqmlab
+from aqmlab.cells import Cell
 from aqmlab.metrics import Window, find
 from aqmlab.paths import load
-from aqmlab.results import Cell, Missing
+from aqmlab.results import Missing
 from resealed import make_old
 
 

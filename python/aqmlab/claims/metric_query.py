@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from aqmlab.cells import Cell
 from aqmlab.claims.names import ARM, CLASS, FROM, QUEUE, UNTIL, WINDOW, Bindings, Names, seconds, window_of
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Call, Choice, For, Matcher, MetricOf, Node, Test, children
@@ -14,7 +15,6 @@ from aqmlab.claims.units import PURE, quantity, unit_of_metric
 from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS, Metric, Window, find
-from aqmlab.results import Cell
 
 T = TypeVar("T")
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from aqmlab.cells import Axis, axis_named
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Choice, Every, Label, Pick, label
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics import Window
 from aqmlab.plan import Plan
-from aqmlab.results import Axis, Results, axis_named
+from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 FROM, UNTIL = "from", "until"

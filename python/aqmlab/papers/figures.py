@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.loading import of_runs
@@ -18,7 +19,7 @@ from aqmlab.papers.paper import PaperFigure
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.recording import Run
-from aqmlab.results import Cell, Results, axis_named
+from aqmlab.results import Results
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:

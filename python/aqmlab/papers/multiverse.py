@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab.cells import Cell
 from aqmlab.errors import AqmlabError, RecordingError, RunError
 from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Finding, Paper, Thinned
@@ -21,7 +22,6 @@ from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
 from aqmlab.papers.variants import Reading, axis_names, changes
-from aqmlab.results import Cell
 from aqmlab.sweeps.store import store_path
 from aqmlab.sweeps.sweep import LOCAL
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aqmlab.cells import Axis
 from aqmlab.claims import Names
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.plan import Plan
-from aqmlab.results import Axis
 
 AS_IT_STANDS = Thinned()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 
+from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
@@ -14,7 +15,6 @@ from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.paper import PaperFigure, PublishedTable
 from aqmlab.papers.tables import cell_expression
-from aqmlab.results import Cell, axis_named
 
 
 @dataclass(frozen=True)

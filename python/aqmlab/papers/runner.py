@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqmlab.cells import Cell
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.store import Store

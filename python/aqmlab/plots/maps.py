@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
 from aqmlab.figures import display_value
 from aqmlab.plots.appearance import (
@@ -13,7 +14,7 @@ from aqmlab.plots.appearance import (
 from aqmlab.plots.panel_grid import Panel, PanelGrid, columns_of, empty_plots, label_x, panel_grid, titled
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.answers import Answer, answer
+from aqmlab.cells import Axis, Cell
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Metric, find
@@ -19,7 +20,7 @@ from aqmlab.plots.appearance import (
     width_asked,
 )
 from aqmlab.plots.view import View
-from aqmlab.results import Axis, Cell, Results
+from aqmlab.results import Results
 from aqmlab.stats import Estimate, estimate
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
 from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
 from aqmlab.plots.view import FigureKind, View
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 
 
 def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from aqmlab.answers import Answer
+from aqmlab.cells import Cell
 from aqmlab.figures import counted, display_unit, estimate_text, listed, number
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Differences, differences
-from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 from aqmlab.stats.sentence import spoken
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from aqmlab.answers import Answer
+from aqmlab.cells import Cell
 from aqmlab.metrics import Metric
-from aqmlab.results import Cell
 from aqmlab.stats import CONFIDENCE, Difference
 from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
 
+from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
 
 _MOST_POINTS = 300

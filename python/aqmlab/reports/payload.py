@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aqmlab.answers import Answer
+from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Contrast, Differences
 from aqmlab.reports.distributions import DelayCdf, delay_cdf
 from aqmlab.reports.looks import UNIT_MARKS, color, dash_lengths, marker
-from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 from aqmlab.stats.ellipse import covariance_ellipse
 

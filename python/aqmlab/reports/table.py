@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from aqmlab.answers import Answer
+from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.answer import best_arms
-from aqmlab.results import Cell
 from aqmlab.stats import Estimate
 
 

@@ -11,8 +11,9 @@ from aqmlab.plan import Link
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
+    from aqmlab.cells import Cell
     from aqmlab.metrics import Measured
-    from aqmlab.results import Cell, Results
+    from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
 """A link that is busy less than this is named (ours): it is not what holds greedy flows back."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from aqmlab.figures import listed
 
 if TYPE_CHECKING:
-    from aqmlab.results import Cell, Results
+    from aqmlab.cells import Cell
+    from aqmlab.results import Results
 
 Severity = Literal["serious", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "note")

@@ -13,7 +13,8 @@ from aqmlab.recording import Run, Tables
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.results import Cell, Results
+    from aqmlab.cells import Cell
+    from aqmlab.results import Results
 
 POINTS = 500
 """Steps at most in which a run is looked at: MSER-5 finds the end of its beginning to a hundredth of it."""

@@ -14,8 +14,9 @@ from aqmlab.stats.student import quantile
 from aqmlab.stats.verdict import LEAST_SEEDS
 
 if TYPE_CHECKING:
+    from aqmlab.cells import Cell
     from aqmlab.metrics import Measured
-    from aqmlab.results import Cell, Results
+    from aqmlab.results import Results
 
 PLENTY = 10
 """Seeds with which the width of few is compared; by then t is within a seventh of the normal quantile."""

@@ -14,7 +14,8 @@ from aqmlab.stats.intervals import estimate
 from aqmlab.stats.warmup import mser
 
 if TYPE_CHECKING:
-    from aqmlab.results import Cell, Results
+    from aqmlab.cells import Cell
+    from aqmlab.results import Results
 
 SETTLING_RTTS = 10
 """Round trips that a flow is granted after its start before it should be measured (ours)."""

@@ -12,11 +12,11 @@ from typing import Any
 
 from aqmlab.arguments import names as all_names
 from aqmlab.arguments import whole
+from aqmlab.cells import Axis, Cell
 from aqmlab.errors import UsageError
 from aqmlab.figures import counted
 from aqmlab.files import slug
 from aqmlab.plan import Plan
-from aqmlab.results import Axis, Cell
 from aqmlab.scenario import Scenario, read
 from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aqmlab.cells import Cell, short_names
 from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
 from aqmlab.integrity import damaged_tables
 from aqmlab.loading import load_recording
 from aqmlab.manifest import PROGRAM, Manifest, read_manifest
 from aqmlab.plan import Plan
-from aqmlab.results import Cell, short_names
 from aqmlab.sweeps.directory import SweepFile, store_of
 from aqmlab.sweeps.store import SWEEP_FILE, Store
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from aqmlab.cells import Cell
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import write_whole
 from aqmlab.integrity import read_json, sealed
 from aqmlab.plan import Plan
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run
-from aqmlab.results import NOT_RUN, Cell, Missing, Results
+from aqmlab.results import NOT_RUN, Missing, Results
 from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.cases import Cases, axes_of
 from aqmlab.sweeps.conclusion import Conclusion, conclude

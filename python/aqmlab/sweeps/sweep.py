@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from aqmlab import errors
+from aqmlab.cells import Cell
 from aqmlab.errors import AqmlabError, MemoryCapError, RecordingError, RunError, UsageError, unknown
 from aqmlab.figures import counted
 from aqmlab.machine import job_count, memory_cap
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 from aqmlab.scenario import Scenario
 from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab.answers import HEADLINE, Answer, answer
+from aqmlab.cells import Cell
 from aqmlab.classes import classes_of
 from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
-from aqmlab.results import Cell, Results
+from aqmlab.results import Results
 from aqmlab.stats import Estimate
 
 RESULTS_FILE = "results.csv"

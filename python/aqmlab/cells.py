@@ -1,0 +1,94 @@
+"""Axes and cells: the combinations of swept values, each under one arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab.errors import UsageError, unknown
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One swept dimension.
+
+    Attributes
+    ----------
+    name
+        As the scenario has it; of a plain key the full path: ``topology.rate``.
+    short
+        The shortest tail of the name that no other axis has: ``rate``.
+    keys
+        What it sets.
+    labels
+        Its values as texts, in the order of the scenario.
+    """
+
+    name: str
+    short: str
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of swept values under one arm.
+
+    Attributes
+    ----------
+    settings
+        Name of the axis and label, in the order of the axes; empty without a sweep.
+    arm
+        The arm's name.
+    """
+
+    settings: tuple[tuple[str, str], ...]
+    arm: str
+
+    def label(self, axis: str) -> str:
+        """The value of an axis, which may be named by any tail that is its own: ``rate``, ``queue.limit``."""
+        names = [name for name, _ in self.settings]
+        return self.settings[_named(names, axis, names)][1]
+
+    def __str__(self) -> str:
+        shorts = short_names([name for name, _ in self.settings])
+        parts = [f"{short} {label}" for short, (_, label) in zip(shorts, self.settings, strict=True)]
+        return ", ".join([self.arm, *parts])
+
+
+def axis_named(axes: Sequence[Axis], name: str) -> Axis:
+    """An axis by its name, or by any tail of it that no other axis has.
+
+    Raises
+    ------
+    UsageError
+        If there is none, with the nearest name, or more than one.
+    """
+    return axes[_named([axis.name for axis in axes], name, [axis.short for axis in axes])]
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Of each dotted name the shortest tail that is no tail of another."""
+    return [_short(name, [other for other in names if other != name]) for name in names]
+
+
+def _short(name: str, others: Sequence[str]) -> str:
+    parts = name.split(".")
+    tails = (".".join(parts[i:]) for i in range(len(parts) - 1, 0, -1))
+    return next((t for t in tails if not any(f".{other}".endswith(f".{t}") for other in others)), name)
+
+
+def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
+    """Index of the axis that a name, or a tail of one, means."""
+    if given in names:
+        return names.index(given)
+    found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
+    if len(found) > 1:
+        meant = ", ".join(f"`{names[i]}`" for i in found)
+        raise UsageError(f"the axis `{given}` may be {meant}: write more of its name")
+    if not found:
+        raise unknown("axis", given, dict.fromkeys([*names, *shorts]))
+    return found[0]
+
+
+__all__ = ["Axis", "Cell", "axis_named", "short_names"]
