@@ -1,12 +1,14 @@
-//! The nearest right word for a wrong one.
+//! The nearest right word for a wrong one, by edits: insert, delete, replace, swap of neighbours.
+
+use strsim::osa_distance;
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant. Case, `_` and `-` do not count.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let wanted = plain(word);
-    let tolerance = (wanted.len() / 3).clamp(1, 3);
+    let tolerance = (wanted.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
-        .map(|c| (distance(&wanted, &plain(c)), c))
+        .map(|c| (osa_distance(&wanted, &plain(c)), c))
         .filter(|(d, _)| *d <= tolerance)
         .min_by_key(|(d, _)| *d)
         .map(|(_, c)| c)
@@ -16,7 +18,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
 pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let wanted = plain(word);
     let mut all: Vec<&str> = candidates.into_iter().collect();
-    all.sort_by_cached_key(|candidate| distance(&wanted, &plain(candidate)));
+    all.sort_by_cached_key(|candidate| osa_distance(&wanted, &plain(candidate)));
     all
 }
 
@@ -49,26 +51,8 @@ pub(crate) fn no_such<'c>(
 }
 
 /// The letters that count. Longer than any word of ours is cut: the distance costs length squared.
-fn plain(word: &str) -> Vec<char> {
+fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).take(64).collect()
-}
-
-/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`: the optimal string alignment distance.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before = vec![0; b.len() + 1];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replace = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replace.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
 }
 
 #[cfg(test)]
@@ -93,9 +77,7 @@ mod tests {
 
     #[test]
     fn a_swap_is_one_edit() {
-        let chars = |s: &str| s.chars().collect::<Vec<_>>();
-        assert_eq!(distance(&chars("abcd"), &chars("abdc")), 1);
-        assert_eq!(distance(&chars("kitten"), &chars("sitting")), 3);
-        assert_eq!(distance(&[], &chars("ab")), 2);
+        assert_eq!(nearest("abdc", ["abcd"]), Some("abcd"));
+        assert_eq!(nearest("badc", ["abcd"]), None);
     }
 }
