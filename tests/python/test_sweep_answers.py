@@ -107,6 +107,23 @@ def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
     assert not contrast.stands
 
 
+def test_a_difference_that_is_seen_alone_may_not_stand_among_ten_pairs_of_arms():
+    cells = answer_of(
+        synthetic(arms=["DropTail", "RED", "PI", "BLUE", "REM"], axes={}, seeds=10), ["goodput_bps"]
+    )
+    apart = 0.85 + np.array([-1.0, 1.0] * 5)
+    # The last arm differs from the other four, which are the same.
+    same = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
+    values = dict.fromkeys(cells.values, same)
+    values[cells.rows[-1]] = {"goodput_bps": dict(enumerate(1.0 + apart))}
+    found = differences(replace(cells, values=values), cells.metrics[0])
+    seen = [contrast for (contrast,) in found.contrasts if contrast.found.seen]
+    assert [contrast.cell.arm for contrast in seen] == ["REM"] * 4
+    p_value = scipy_stats.ttest_1samp(apart, 0).pvalue
+    assert 0.05 / 7 < p_value < 0.05
+    assert [contrast.stands for contrast in seen] == [False] * 4
+
+
 def test_the_distribution_is_the_mean_of_the_seeds_with_its_interval(grid):
     cell = grid.cells[5]
     found = delay_cdf(grid, cell)
