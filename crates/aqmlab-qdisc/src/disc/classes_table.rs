@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Packets, Span};
+use aqmlab_units::{Bytes, Packets, Rate, Span};
 
 use super::classes::share_of;
 use super::table::PROBABILITY;
@@ -182,7 +182,7 @@ fn samples() -> Vec<(&'static str, Settings)> {
             class(
                 "odd",
                 &[("port", rest), number(3)],
-                Value::Discipline { kind: "policer", settings: super::policer::sample(quick_red(), None) }
+                Value::Discipline { kind: "policer", settings: policed(quick_red(), None) }
             ),
             class("even", &[number(2)], queue("blue", core::slice::from_ref(&limit))),
         ],
@@ -195,7 +195,7 @@ fn samples() -> Vec<(&'static str, Settings)> {
             class("rest", &[], queue("fred", core::slice::from_ref(&limit))),
         ],
     );
-    let remarked = super::policer::sample(queue("classes", &by_dscp), Some(8));
+    let remarked = policed(queue("classes", &by_dscp), Some(8));
     let outer = port(
         "drr",
         alloc::vec![
@@ -214,6 +214,19 @@ fn samples() -> Vec<(&'static str, Settings)> {
         ("three levels", &outer[..]),
     ];
     all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
+}
+
+/// What a policer is given that about half of the packets of a script exceed, which are re-marked if there is a code point for
+/// them.
+pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
+    let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
+    let mut settings =
+        resolve::given(&[("rate", Value::Rate(Rate::mbit(8))), ("burst", burst), ("queue", queue)]);
+    if let Some(dscp) = remarked {
+        settings.set("exceed", Value::Choice("remark"), Origin::Given);
+        settings.set("dscp", Value::Integer(dscp), Origin::Given);
+    }
+    settings
 }
 
 /// A RED queue that reacts within a few hundred packets.

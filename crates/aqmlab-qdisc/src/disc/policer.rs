@@ -3,13 +3,12 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
+use aqmlab_params::{Default, Kind, Param, ParamError, Settings, Value, words};
 use aqmlab_random::Stream;
-use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::classes_table::{
-    A_QUEUE, Find, needs, optional, queue_of, quick_red, replace, required, resolve_inner,
+    A_QUEUE, Find, needs, optional, policed, queue_of, quick_red, replace, required, resolve_inner,
 };
 use crate::info::{Decides, Info, Maturity, Resolve};
 use crate::law::TokenBucket;
@@ -111,7 +110,7 @@ pub(crate) const fn policer_info(resolve: Resolve) -> Info {
         params: POLICER,
         presets: &[],
         resolve,
-        samples: || alloc::vec![("", sample(quick_red(), Some(8)))],
+        samples: || alloc::vec![("", policed(quick_red(), Some(8)))],
     }
 }
 
@@ -141,18 +140,6 @@ static POLICER: &[Param] = &[
     ),
     required("queue", Kind::Discipline, "the queue behind it: any discipline"),
 ];
-
-/// A policer that about half of the packets of a script exceed, which are re-marked if there is a code point for them.
-pub(super) fn sample(queue: Value, remarked: Option<u64>) -> Settings {
-    let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
-    let mut settings =
-        resolve::given(&[("rate", Value::Rate(Rate::mbit(8))), ("burst", burst), ("queue", queue)]);
-    if let Some(dscp) = remarked {
-        settings.set("exceed", Value::Choice(Exceeding::Remark.word()), Origin::Given);
-        settings.set("dscp", Value::Integer(dscp), Origin::Given);
-    }
-    settings
-}
 
 /// From what is given of a policer to effective parameters.
 pub(crate) fn resolve_policer(
