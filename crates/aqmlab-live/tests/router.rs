@@ -468,7 +468,7 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
 
 // --- client ports that connections have in turn -------------------------------------------------------------------
 
-/// One user after the other on a link of 10 Mbit/s, 5 ms long. Users have access links of their own at their end: the first
+/// Two users on a link of 10 Mbit/s, 5 ms long. Users have access links of their own at their end: the first
 /// 10 ms away from the network, the second 20 ms, in the mean 15 ms.
 fn users() -> Plan {
     plan(
@@ -512,33 +512,34 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
     };
     // Nobody has the port yet.
     router.accept(ms(0), CLIENT, &of_client(5, true), &mut out).unwrap();
-    announce(0);
+    announce(1);
     router.accept(ms(100), CLIENT, &of_client(5, true), &mut out).unwrap();
     router.accept(ms(101), CLIENT, &of_client(6, false), &mut out).unwrap();
     // The next one is announced, and its SYN has not come: the port is still the first one's.
-    announce(1);
+    announce(0);
     router.accept(ms(200), CLIENT, &of_client(966, false), &mut out).unwrap();
     // A segment of the first is on the link when the second's SYN comes, and what comes after that is the second's.
     router.accept(ms(300), CLIENT, &of_client(1926, false), &mut out).unwrap();
-    router.accept(ms(300), CLIENT, &of_client(1_000_000, true), &mut out).unwrap();
-    router.accept(ms(302), CLIENT, &of_client(1_000_001, false), &mut out).unwrap();
+    router.accept(ms(300), CLIENT, &of_client(1000, true), &mut out).unwrap();
+    router.accept(ms(308), CLIENT, &of_client(1001, false), &mut out).unwrap();
     router.advance(ms(900), &mut out);
     // A whole packet takes 800 us at the link and 8 us beyond it.
     let (syn, data) = (Span::us(32) + Span::ns(320), Span::us(808));
     let gone = |at: u64, delay: u64| ms(at + 5 + delay);
     let expected = [
         (gone(0, 15) + syn, None),
-        (gone(100, 10) + syn, Some(0)),
-        (gone(101, 10) + data, Some(0)),
-        (gone(200, 10) + data, Some(0)),
-        (gone(300, 15) + data, Some(0)),
-        (gone(300, 20) + Span::us(800) + syn, Some(1)),
-        (gone(302, 20) + data, Some(1)),
+        (gone(100, 20) + syn, Some(1)),
+        (gone(101, 20) + data, Some(1)),
+        (gone(200, 20) + data, Some(1)),
+        (gone(300, 10) + Span::us(800) + syn, Some(0)),
+        // By then the second's SYN has left.
+        (gone(300, 15) + data, Some(1)),
+        (gone(308, 10) + data, Some(0)),
     ];
     let left: Vec<_> = out.0.iter().map(|&(at, _, flow, _)| (at, flow)).collect();
     assert_eq!(left, expected);
     let record = router.finish().unwrap();
-    let [first, second] = [0, 1].map(|user| record.flows[user].all[0]);
+    let [second, first] = [0, 1].map(|user| record.flows[user].all[0]);
     assert_eq!((first.sent.packets, first.delivered.packets, first.received_bytes), (4, 4, 2 * 960));
     assert_eq!((second.sent.packets, second.delivered.packets, second.received_bytes), (2, 2, 960));
     assert_eq!(record.hosts[0].of_no_flow, 1);
