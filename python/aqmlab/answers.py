@@ -327,13 +327,13 @@ class Answer(Framed):
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data: what ``--json`` prints."""
-        of_class = {} if self.by_class else {"crossed_by": list(self.crossed_by), "class": self.class_name}
         return {
             "format_version": 2,
             "title": self.results.title,
             "path": str(self.results.path),
             "queues": list(self.queues),
-            **of_class,
+            "crossed_by": list(self.crossed_by),
+            "class": self.class_name,
             "confidence": CONFIDENCE,
             "metrics": [
                 {"name": m.name, "unit": m.unit, "definition": m.definition, "source": m.source}
