@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 BULK = "bulk"
 TRACE = "trace"
 REQUESTS = "requests"
-OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, TRACE})
+PACKMIME = "packmime"
+OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, PACKMIME, TRACE})
+ANSWERED = frozenset({REQUESTS, PACKMIME, TRACE})
+"""Kinds of traffic whose servers send data too."""
 """The kinds of traffic that react to congestion."""
 
 Drawn: TypeAlias = float | Mapping[str, Any]
@@ -127,7 +130,7 @@ class TrafficClass:
     @property
     def route(self) -> tuple[str, ...]:
         """The queues that its data cross, in their order: there, and back too where servers answer."""
-        return (*self.path, *self.return_path) if self.kind in {REQUESTS, TRACE} else self.path
+        return (*self.path, *self.return_path) if self.kind in ANSWERED else self.path
 
     @property
     def rtt(self) -> str | None:
@@ -157,6 +160,8 @@ class TrafficClass:
         workload = self.workload
         if self.kind == TRACE:
             return f", connections of {workload['file']}"
+        if self.kind == PACKMIME:
+            return f", PackMime-HTTP, {workload['rate_per_s']:g} connections a second"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (
@@ -336,8 +341,10 @@ def _toml(value: Any, key: str, unit: str) -> str:  # noqa: ANN401 (a number, or
 
 
 __all__ = [
+    "ANSWERED",
     "BULK",
     "OVER_TCP",
+    "PACKMIME",
     "REQUESTS",
     "TRACE",
     "Access",

@@ -6,6 +6,7 @@
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, base_rtt};
 use aqmlab_traffic::Identity;
+use aqmlab_traffic::packmime::Carried;
 use aqmlab_units::{Bytes, Span};
 
 /// A pipe of a flow's own, in a direction (0: to the server) at an edge of the network. A packet enters the network at the
@@ -70,6 +71,14 @@ impl<'a> FlowPath<'a> {
             None => class.mean_access_delay(propagation),
         };
         FlowPath { plan, number, propagation, of, seed, access_delay }
+    }
+
+    /// The same of a connection that has this from its cloud.
+    pub fn carrying(mut self, carried: Option<&Carried>) -> Self {
+        if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
+            self.access_delay = Some(delay);
+        }
+        self
     }
 
     /// Its class.

@@ -130,7 +130,8 @@ impl Pass<'_, '_> {
         ];
         for (key, _) in spread.into_iter().filter(|(_, spread)| *spread) {
             let endless = |class: &(usize, &&ClassPlan)| {
-                matching(class) && matches!(class.1.population, PopulationPlan::Arrivals(_))
+                matching(class)
+                    && matches!(class.1.population, PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_))
             };
             if let Some((_, class)) = classes.iter().enumerate().find(endless) {
                 let message = format!(

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
+use aqmlab_traffic::packmime::{Carried, PackMime};
 use aqmlab_traffic::{
-    Arrivals, Identity, PacketSource, Population, Requests, Session, SingleExchange, Starts, Users,
+    Arrivals, Cloud, Identity, PacketSource, Population, Requests, Session, SingleExchange, Starts, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
-use crate::plan::{Access, ClassPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
 /// Rises by one whenever a seed makes something else of the same plan: of starts, delays, losses, sources.
@@ -26,6 +27,13 @@ pub enum FlowSource {
     Session(Session),
     /// Datagrams.
     Packets(DatagramSource),
+}
+
+impl FlowSource {
+    /// What a connection does that has this from its cloud.
+    pub fn carried(carried: Carried) -> Self {
+        FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
+    }
 }
 
 /// A flow's datagrams.
@@ -118,6 +126,11 @@ impl ClassPlan {
             PopulationPlan::Users(think) => {
                 Population::Users(Users::new(starts, think.clone(), draws("think")))
             }
+            PopulationPlan::Cloud(cloud) => {
+                let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
+                let model = PackMime::new(cloud.per_s, cloud.pauses, &draws("packmime"));
+                Population::Cloud(Box::new(Cloud::new(model, start)))
+            }
         }
     }
 
@@ -131,7 +144,7 @@ impl ClassPlan {
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
             PopulationPlan::List | PopulationPlan::Users(_) => of.user as u64,
-            PopulationPlan::Arrivals(_) => of.serial as u64,
+            PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => of.serial as u64,
         }
     }
 
@@ -148,6 +161,9 @@ impl ClassPlan {
     }
 
     /// What a flow or connection does, which starts at `now`.
+    ///
+    /// # Panics
+    /// If its class is a cloud: see [`FlowSource::carried`].
     pub fn source(&self, of: Identity, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
@@ -170,6 +186,7 @@ impl ClassPlan {
                     let row = trace.connections[index as usize];
                     Session::Single(SingleExchange::new(row.request, row.response))
                 }
+                Sessions::Web => unreachable!("a cloud says what its connections carry"),
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
                     let (draws, numbers) = (family("exchange"), family("exchanges"));
@@ -197,6 +214,14 @@ pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) ->
 }
 
 impl ClassPlan {
+    /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
+    /// such links, or its delays are the class's.
+    pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
+        let PopulationPlan::Cloud(CloudPlan { own_delays: true, .. }) = &self.population else { return None };
+        let there_and_back = (carried.client_delay + carried.server_delay) * 2;
+        Some(there_and_back.div(self.access.as_ref()?.links()))
+    }
+
     /// The delay of each of the access links of the host `index` ([`ClassPlan::host_index`]), where path and return path have this `propagation` delay
     /// together; `None` if it has no such links.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {

@@ -27,6 +27,9 @@ impl Field {
     }
 }
 
+/// What a number of things a second looks like, for messages and the reference.
+pub(crate) const PER_SECOND: &str = "a number a second such as \"100/s\", from 0.000001/s to 1000000000/s";
+
 /// What a key may hold.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::registry::{catalogue, info};
+use aqmlab_traffic::packmime::PackMime;
 use aqmlab_traffic::{Arrivals, Bursty, ExchangePlan, OnOff, PacketSource, SingleExchange, Users};
 use aqmlab_transport::Congestion;
 
@@ -26,6 +27,7 @@ const PACKETS: &str = "traffic.packets";
 const SCHEDULE: &str = "scenario.schedule";
 const ARRIVALS: &str = "traffic.arrivals";
 const USERS: &str = "traffic.users";
+const PACKMIME: &str = "traffic.packmime";
 
 /// All parts below the hosts.
 pub fn all_parts() -> Parts {
@@ -43,6 +45,7 @@ pub fn all_parts() -> Parts {
         (SCHEDULE, Schedule::VERSION),
         (ARRIVALS, Arrivals::VERSION),
         (USERS, Users::VERSION),
+        (PACKMIME, PackMime::VERSION),
     ];
     let disciplines = catalogue().iter().map(|info| (discipline(info.name), info.version));
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
@@ -123,6 +126,7 @@ fn workload(workload: &Workload) -> &'static [&'static str] {
         Workload::Sessions { sessions: Sessions::Bursts(_), .. } => &[BURSTS],
         Workload::Sessions { sessions: Sessions::Trace(_), .. } => &[EXCHANGE],
         Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],
+        Workload::Sessions { sessions: Sessions::Web, .. } => &[PACKMIME, REQUESTS],
         Workload::OnOff { .. } => &[ON_OFF, PACKETS],
         Workload::Packets { .. } => &[PACKETS],
         Workload::Schedule(_) => &[SCHEDULE],
@@ -134,6 +138,7 @@ fn population(population: &PopulationPlan) -> &'static [&'static str] {
         PopulationPlan::List => &[],
         PopulationPlan::Arrivals(_) => &[ARRIVALS],
         PopulationPlan::Users(_) => &[USERS],
+        PopulationPlan::Cloud(_) => &[PACKMIME],
     }
 }
 

@@ -63,7 +63,7 @@ impl<'n> Section<'n> {
         self.field(key).help
     }
 
-    fn field(&self, key: &str) -> &'static Field {
+    pub(crate) fn field(&self, key: &str) -> &'static Field {
         self.fields.iter().find(|f| f.name == key).expect("sections are read by the keys of their own table")
     }
 
@@ -235,6 +235,7 @@ impl Pass<'_, '_> {
                 let kind = variants.first().map_or("", |v| v.kind);
                 format!("add [{}] with a `kind` such as \"{kind}\"", field.name)
             }
+            Form::PerSecond => format!("write {}", crate::field::PER_SECOND),
             _ => "write a name".to_string(),
         };
         self.error(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::{Dscp, Ecn};
+use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{
     Bursty, Distribution, ExchangePlan, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
 };
@@ -204,6 +205,19 @@ pub enum PopulationPlan {
     Arrivals(Gaps),
     /// Each flow is a user, who has one connection at a time and thinks so long before he opens the next.
     Users(Arc<Distribution>),
+    /// Connections open as PackMime-HTTP has it; all count as one flow.
+    Cloud(CloudPlan),
+}
+
+/// A cloud of web users: see [`PackMime`](aqmlab_traffic::packmime::PackMime).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CloudPlan {
+    /// Connections a second.
+    pub per_s: f64,
+    /// For what pauses on persistent connections are drawn.
+    pub pauses: PausesOf,
+    /// Whether each connection has its own delays, which the model draws; else the class's `rtt` holds.
+    pub own_delays: bool,
 }
 
 impl ClassPlan {
@@ -218,7 +232,7 @@ impl ClassPlan {
                 trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
                 trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
             ),
-            Workload::Sessions { sessions: Sessions::Requests(_), .. } => (true, true),
+            Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => (true, true),
             _ => (true, false),
         };
         let there = there.then_some(self.path.as_slice());
@@ -320,6 +334,8 @@ pub enum Sessions {
     Trace(Arc<Trace>),
     /// Any number of exchanges on each connection.
     Requests(Arc<ExchangePlan>),
+    /// The exchanges that their cloud gives them.
+    Web,
 }
 
 impl Plan {
@@ -336,7 +352,7 @@ impl Workload {
             Workload::Sessions { sessions: Sessions::Trace(trace), .. } => {
                 trace.connections.iter().any(|connection| !connection.response.is_zero())
             }
-            Workload::Sessions { sessions: Sessions::Requests(_), .. } => true,
+            Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => true,
             _ => false,
         }
     }

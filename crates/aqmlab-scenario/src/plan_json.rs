@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use aqmlab_qdisc::Ecn;
+use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{Begin, Distribution, Gaps, OnOff, PacketSizes, Spacing};
 use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -241,6 +242,16 @@ pub enum DistributionJson<T> {
     },
 }
 
+/// For what location and spread of the pauses on persistent connections are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PausesJson {
+    /// for each connection
+    Connection,
+    /// once for the cloud
+    Cloud,
+}
+
 /// What the flows of a class do.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -286,6 +297,17 @@ pub enum WorkloadJson {
         pause_ns: DistributionJson<u64>,
         /// at the server, from a request to its response
         server_delay_ns: DistributionJson<u64>,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// TCP connections of web users, as PackMime-HTTP has them
+    Packmime {
+        /// how many connections open in a second
+        rate_per_s: f64,
+        /// for what pauses on persistent connections are drawn
+        pauses: PausesJson,
+        /// whether each connection draws delays of its own, instead of the class's round-trip time
+        own_delays: bool,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -713,7 +735,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
         },
         Sessions::Requests(exchanges) => {
             let (rate_per_s, think_ns) = match population {
-                PopulationPlan::List => (None, None),
+                PopulationPlan::List | PopulationPlan::Cloud(_) => (None, None),
                 PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => (Some(*per_s), None),
                 PopulationPlan::Users(think) => (None, Some(distribution(think, Span::as_ns))),
             };
@@ -727,6 +749,20 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
                 exchanges: distribution(&exchanges.per_connection, |count| count.0),
                 pause_ns: time(&exchanges.pause),
                 server_delay_ns: time(&exchanges.server_delay),
+                tcp,
+            }
+        }
+        Sessions::Web => {
+            let PopulationPlan::Cloud(cloud) = population else {
+                unreachable!("a cloud opens what it fills")
+            };
+            WorkloadJson::Packmime {
+                rate_per_s: cloud.per_s,
+                pauses: match cloud.pauses {
+                    PausesOf::Connection => PausesJson::Connection,
+                    PausesOf::Cloud => PausesJson::Cloud,
+                },
+                own_delays: cloud.own_delays,
                 tcp,
             }
         }

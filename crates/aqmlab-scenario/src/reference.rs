@@ -118,7 +118,7 @@ fn form(form: &Form) -> String {
             format!("a {}, or a distribution: {}", drawn.noun, listed(drawn.forms.iter().copied()))
         }
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
-        Form::PerSecond => crate::requests::FORM.to_string(),
+        Form::PerSecond => crate::field::PER_SECOND.to_string(),
         Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
         Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),
         Form::Names(what) => format!("a list of names of {what}"),

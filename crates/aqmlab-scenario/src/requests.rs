@@ -1,20 +1,27 @@
-//! `requests`: connections that carry exchanges, opened at a rate or by users.
+//! `requests` and `packmime`: connections that carry exchanges, opened at a rate, by users or by a cloud.
 
 use std::sync::Arc;
 
-use aqmlab_params::Origin;
+use aqmlab_params::{Origin, Value};
+use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{Distribution, ExchangePlan, Gaps};
 use aqmlab_units::Span;
 
+use crate::field::PER_SECOND;
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::plan::{ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::tree::{At, Tree};
-
-/// What a number of things a second looks like, for messages and the reference.
-pub(crate) const FORM: &str = "a number a second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
 /// Connections of one user are told apart by 32 bits.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
+
+/// The mean of what the clients and servers of PackMime-HTTP add to the round-trip time: twice 13.4 and 40.5 ms.
+pub(crate) const MEAN_DELAYS: Span = Span::us(107_800);
+
+/// Whether a class of traffic is a cloud.
+pub(crate) fn is_cloud(section: &Section<'_>) -> bool {
+    section.fields.iter().any(|field| field.name == "pauses")
+}
 
 impl Pass<'_, '_> {
     /// Who opens the connections of a class of requests, and how many flows the class has.
@@ -54,13 +61,32 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// A cloud of web users.
+    pub(crate) fn cloud(&mut self, section: &Section<'_>) -> Option<CloudPlan> {
+        let per_s = self.per_second(section, "rate");
+        let pauses = match self.value(section, "pauses")? {
+            Value::Choice("cloud") => PausesOf::Cloud,
+            _ => PausesOf::Connection,
+        };
+        Some(CloudPlan { per_s: per_s?, pauses, own_delays: section.node("rtt").is_none() })
+    }
+
+    /// What a cloud's connections do: what they carry comes from the cloud.
+    pub(crate) fn web(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let (tcp, tcp_settings) = self.tcp(section)?;
+        Some(Workload::Sessions { sessions: Sessions::Web, tcp: Box::new(tcp), tcp_settings })
+    }
+
     fn per_second(&mut self, section: &Section<'_>, key: &str) -> Option<f64> {
-        let node = section.node(key)?;
+        let Some(node) = section.node(key) else {
+            self.missing(section, section.field(key));
+            return None;
+        };
         let (path, quoted) = (section.sub(key), self.report.quote(&node.at));
         let Tree::Text(text) = &node.value else {
             let message = match &node.value {
-                Tree::Integer(_) | Tree::Float(_) => format!("`{quoted}` has no unit; write {FORM}"),
-                other => format!("`{quoted}` is {}; write {FORM}", other.what()),
+                Tree::Integer(_) | Tree::Float(_) => format!("`{quoted}` has no unit; write {PER_SECOND}"),
+                other => format!("`{quoted}` is {}; write {PER_SECOND}", other.what()),
             };
             self.error(&node.at, &path, message);
             return None;
@@ -68,7 +94,7 @@ impl Pass<'_, '_> {
         let number = text.trim().strip_suffix("/s").and_then(|number| number.trim().parse::<f64>().ok());
         let Some(per_second) = number.filter(|n| (1e-6..=1e9).contains(n)) else {
             let what = if number.is_some() { "out of range" } else { "no number a second" };
-            self.error(&node.at, &path, format!("`{quoted}` is {what}; write {FORM}"));
+            self.error(&node.at, &path, format!("`{quoted}` is {what}; write {PER_SECOND}"));
             return None;
         };
         self.enter(section, key, &format!("{per_second}/s"), Origin::Given);
@@ -98,7 +124,7 @@ impl Pass<'_, '_> {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {
             PopulationPlan::List => {}
-            PopulationPlan::Arrivals(_) => {
+            PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => {
                 if let Some(Distribution::Spread { .. }) = rtt {
                     let message = "`spread` needs a known number of flows, and connections at a `rate` come without end; \
                                    write `uniform`";
@@ -118,8 +144,10 @@ impl Pass<'_, '_> {
 
     /// More connections than can be told apart; `at` is where the rate of class number `class` stands.
     pub(crate) fn check_arrivals(&mut self, plan: &Plan, class: usize, at: &At, path: &str) {
-        let PopulationPlan::Arrivals(Gaps::Exponential { per_s }) = plan.classes[class].population else {
-            return;
+        let per_s = match plan.classes[class].population {
+            PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s,
+            PopulationPlan::Cloud(cloud) => cloud.per_s,
+            PopulationPlan::List | PopulationPlan::Users(_) => return,
         };
         let expected = plan.stop.at.as_secs_f64() * per_s;
         if expected > MOST_CONNECTIONS / 2.0 {

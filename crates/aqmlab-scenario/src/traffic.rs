@@ -13,6 +13,7 @@ use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, PopulationPlan, Workload};
+use crate::requests::{MEAN_DELAYS, is_cloud};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -84,11 +85,12 @@ impl Pass<'_, '_> {
                 let starts = list.starts();
                 (Some(starts.len() as u64), Some(Distribution::List(starts)))
             }
-            None if variant.kind == "requests" => (None, None),
+            None if matches!(variant.kind, "requests" | "packmime") => (None, None),
             None => (self.integer(&section, "count"), None),
         };
         let (population, count) = match (variant.kind, count) {
             ("requests", _) => self.population(&section).unzip(),
+            ("packmime", _) => (self.cloud(&section).map(PopulationPlan::Cloud), Some(1)),
             (_, count) => (Some(PopulationPlan::List), count),
         };
         let (start, seed_starts) = match start {
@@ -110,6 +112,7 @@ impl Pass<'_, '_> {
             (_, Some(List::Schedule(schedule))) => Some(Workload::Schedule(schedule)),
             ("bulk", _) => self.bulk(&section),
             ("requests", _) => self.requests(&section),
+            ("packmime", _) => self.web(&section),
             ("on_off_tcp", _) => self.on_off_tcp(&section),
             ("on_off_udp", _) => self.on_off_udp(&section),
             ("cbr", _) => match self.flag(&section, "random_gaps") {
@@ -254,6 +257,12 @@ impl Pass<'_, '_> {
                         "`access_at` says which ends have access links, and `access_rate` is \"none\"",
                     ),
                 ];
+                if is_cloud(section) {
+                    let message = "clients and servers of PackMime-HTTP have delays of their own, which lie on access links, \
+                                   and `access_rate` is \"none\"; write a rate";
+                    self.error(&section.at, &section.path, message);
+                    return None;
+                }
                 for (key, message) in needs {
                     if let Some(node) = section.node(key) {
                         self.error(&node.at, &section.sub(key), message);
@@ -290,6 +299,16 @@ impl Pass<'_, '_> {
 
     fn rtt(&mut self, section: &Section<'_>, propagation: Span) -> Option<Distribution> {
         let Some(node) = section.node("rtt") else {
+            if is_cloud(section) {
+                let mean = propagation + MEAN_DELAYS;
+                self.derive(
+                    section,
+                    "rtt",
+                    &mean,
+                    "the path's propagation, and the mean of what connections draw",
+                );
+                return Some(Distribution::Constant(mean));
+            }
             self.derive(section, "rtt", &propagation, "propagation of the path there and back");
             return Some(Distribution::Constant(propagation));
         };

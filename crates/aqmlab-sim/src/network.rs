@@ -4,6 +4,7 @@ use aqmlab_network::FlowPath;
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
+use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -182,9 +183,16 @@ fn unattended_until(class: &ClassPlan) -> Instant {
 }
 
 /// What lies between a flow's hosts and the network, if anything does; `number` is its class's.
-pub fn access(plan: &Plan, number: usize, propagation: Span, of: Identity, seed: u64) -> Option<AccessLinks> {
+pub fn access(
+    plan: &Plan,
+    number: usize,
+    propagation: Span,
+    of: Identity,
+    carried: Option<&Carried>,
+    seed: u64,
+) -> Option<AccessLinks> {
     has_edges(plan, number).then(|| {
-        let path = FlowPath::new(plan, number, propagation, Some(of), seed);
+        let path = FlowPath::new(plan, number, propagation, Some(of), seed).carrying(carried);
         AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(&path))
     })
 }

@@ -104,7 +104,7 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         let routed = Log::default();
         let link = &plan.links[0];
         // The same name of the stream as in the simulator: the same draws.
-        let draws = Stream::new(seed, &format!("{}/tapped", link.name));
+        let draws = Stream::new(seed, format!("{}/tapped", link.name));
         let discipline = tapped(info.name, &routed)
             .build("tapped", &link.queue.settings, &link.queue.link, draws)
             .unwrap();

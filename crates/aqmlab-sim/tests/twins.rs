@@ -184,6 +184,7 @@ fn small() -> impl Strategy<Value = Small> {
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
         // Data crosses the way of acknowledgments.
         prop_oneof![
+            1 => Just("kind = \"packmime\"\nrate = \"20/s\"\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
             1 => Just("kind = \"bulk\"\nbytes = \"60kB\"\ncount = 5"),
             1 => Just("kind = \"bulk\"\ncount = 2\nstop = \"2s\""),

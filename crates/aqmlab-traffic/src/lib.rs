@@ -28,8 +28,10 @@ pub use distribution::Distribution;
 pub use on_off::{Begin, OnOff};
 pub use packets::{PacketSizes, PacketSource, Spacing};
 pub use pareto::Pareto;
-pub use population::{Arrivals, ConnectionEvent, Gaps, Identity, Opening, Population, Starts, Users, Wake};
+pub use population::{
+    Arrivals, Cloud, ConnectionEvent, Gaps, Identity, Opening, Population, Starts, Users, Wake,
+};
 pub use quantity::{Count, Probability, Quantity};
 pub use requests::{ExchangePlan, Requests};
 pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
-pub use step::{Act, End, ExchangeDone, Step, StreamPosition};
+pub use step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};

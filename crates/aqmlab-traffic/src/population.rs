@@ -4,6 +4,7 @@
 //! becomes of them. What it does for one user follows from what that user has heard and from nothing else, so a host may
 //! serve users in any order, each of them in order of time.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,6 +12,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
 use crate::distribution::Distribution;
+use crate::packmime::{Carried, OpenedByCloud, PackMime};
 use crate::step::ExchangeDone;
 
 /// A connection within its class: whose it is, and how many that user has opened before.
@@ -44,12 +46,20 @@ pub struct Wake {
 }
 
 /// What a population does when it is woken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Opening {
     /// Opens this connection now.
     pub open: Identity,
     /// Wants to be woken again: at this instant or later.
     pub wake: Option<Wake>,
+    /// What the connection has from its cloud, where a cloud opens it; else its draws go by its identity.
+    pub carried: Option<Box<Carried>>,
+}
+
+impl Opening {
+    const fn of(open: Identity, wake: Option<Wake>) -> Self {
+        Opening { open, wake, carried: None }
+    }
 }
 
 /// What becomes of a connection.
@@ -74,6 +84,8 @@ pub enum Population {
     Arrivals(Arrivals),
     /// Users who think before each connection but their first.
     Users(Users),
+    /// A cloud of web users, as PackMime-HTTP has them.
+    Cloud(Box<Cloud>),
 }
 
 impl Population {
@@ -83,6 +95,7 @@ impl Population {
             Population::List(starts) => starts.next(),
             Population::Arrivals(arrivals) => Some(arrivals.next()),
             Population::Users(users) => users.firsts.next(),
+            Population::Cloud(cloud) => Some(cloud.next()),
         }
     }
 
@@ -95,13 +108,14 @@ impl Population {
             Population::List(starts) => starts.on_wake(wake),
             Population::Arrivals(arrivals) => arrivals.on_wake(),
             Population::Users(users) => users.on_wake(wake),
+            Population::Cloud(cloud) => cloud.on_wake(),
         }
     }
 
     /// What has become of a connection at `now`; whom it wants to be woken for because of that, and when.
     pub fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Option<Wake> {
         match self {
-            Population::List(_) | Population::Arrivals(_) => None,
+            Population::List(_) | Population::Arrivals(_) | Population::Cloud(_) => None,
             Population::Users(users) => users.on_event(now, of, event),
         }
     }
@@ -111,6 +125,7 @@ impl Population {
         match self {
             Population::List(starts) => starts.memory_bytes(),
             Population::Arrivals(_) => 0,
+            Population::Cloud(_) => Cloud::MEMORY_BYTES,
             Population::Users(users) => users.firsts.memory_bytes() + users.users.len() * size_of::<User>(),
         }
     }
@@ -141,7 +156,7 @@ impl Starts {
         if self.to_come.len() < self.to_come.capacity() / 4 {
             self.to_come.shrink_to(self.to_come.len() * 2);
         }
-        Opening { open: Identity::first_of(wake.user), wake: self.next() }
+        Opening::of(Identity::first_of(wake.user), self.next())
     }
 
     fn memory_bytes(&self) -> usize {
@@ -196,7 +211,41 @@ impl Arrivals {
         let open = Identity { user: 0, serial: self.opened };
         self.opened = self.opened.wrapping_add(1);
         self.next_at += self.gaps.draw(&mut self.draws);
-        Opening { open, wake: Some(self.next()) }
+        Opening::of(open, Some(self.next()))
+    }
+}
+
+/// See [`Population::Cloud`]: one user, as with arrivals.
+#[derive(Clone, Debug)]
+pub struct Cloud {
+    model: PackMime,
+    next_at: Instant,
+    /// The connection that opens next.
+    carried: Carried,
+    opened: u32,
+}
+
+impl Cloud {
+    /// What the model's past takes at most: coefficients, spectra and values.
+    const MEMORY_BYTES: usize = 1 << 20;
+
+    /// A cloud that begins at `start`: the first connection opens one gap after it.
+    pub fn new(mut model: PackMime, start: Instant) -> Self {
+        let OpenedByCloud { gap, carried } = model.open();
+        Cloud { model, next_at: start + gap, carried, opened: 0 }
+    }
+
+    const fn next(&self) -> Wake {
+        Wake { at: self.next_at, user: 0 }
+    }
+
+    fn on_wake(&mut self) -> Opening {
+        let open = Identity { user: 0, serial: self.opened };
+        self.opened = self.opened.wrapping_add(1);
+        let OpenedByCloud { gap, carried } = self.model.open();
+        self.next_at += gap;
+        let carried = core::mem::replace(&mut self.carried, carried);
+        Opening { open, wake: Some(self.next()), carried: Some(Box::new(carried)) }
     }
 }
 
@@ -238,7 +287,7 @@ impl Users {
         user.waits = true;
         user.opened = user.opened.wrapping_add(1);
         // First connections are a list, and each asks for the next.
-        if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening { open, wake: None } }
+        if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening::of(open, None) }
     }
 
     fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Option<Wake> {

@@ -1,14 +1,16 @@
 //! Exchanges one after the other on one connection: requests, responses, and the pauses at both ends.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::distribution::Distribution;
+use crate::packmime::WebConnection;
 use crate::population::Identity;
 use crate::quantity::Count;
-use crate::step::{Act, End, ExchangeDone, Step};
+use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 
 /// What the connections of a class ask for and get.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,27 +34,41 @@ impl ExchangePlan {
 
 /// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks
 /// again. The server closes behind its last response, and the client when it has got that.
-///
-/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`]; so one quantity more
-/// or less never changes another.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    plan: Arc<ExchangePlan>,
-    draws: Stream,
-    /// What the indices of draws from lists begin with.
-    first: u64,
+    to_come: Exchanges,
+    /// The one under way, or the next one while the client pauses.
+    exchange: PlannedExchange,
     /// When the exchange under way began.
     began: Instant,
-    request: u64,
-    response: u64,
     /// Bytes that the server has got when the request has arrived.
     asked: u64,
     /// Bytes that the client has got when the response has arrived.
     answered: u64,
     number: u32,
-    /// Exchanges on this connection.
-    count: u32,
     stage: Stage,
+}
+
+/// What a connection's exchanges are made from.
+#[derive(Clone, Debug)]
+enum Exchanges {
+    /// Independent draws.
+    Drawn(DrawnExchanges),
+    /// A connection of PackMime-HTTP.
+    Web(Box<WebConnection>),
+}
+
+/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`]; so one quantity more
+/// or less never changes another.
+#[derive(Clone, Debug)]
+struct DrawnExchanges {
+    plan: Arc<ExchangePlan>,
+    draws: Stream,
+    /// What the indices of draws from lists begin with.
+    first: u64,
+    /// Exchanges so far, and on this connection in all.
+    number: u32,
+    count: u32,
 }
 
 /// What the exchange under way waits for.
@@ -90,22 +106,30 @@ impl Requests {
             Distribution::Constant(count) => count,
             ref drawn => drawn.draw(first, &mut numbers.member(of.index())),
         };
+        let count = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
+        let draws = draws.member(of.index());
+        Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, number: 0, count }))
+    }
+
+    /// The exchanges of a connection of PackMime-HTTP.
+    pub fn of_web(connection: WebConnection) -> Self {
+        Requests::of(Exchanges::Web(Box::new(connection)))
+    }
+
+    fn of(to_come: Exchanges) -> Self {
         Requests {
-            plan,
-            draws: draws.member(of.index()),
-            first,
+            to_come,
+            exchange: PlannedExchange::default(),
             began: Instant::ZERO,
-            request: 0,
-            response: 0,
             asked: 0,
             answered: 0,
             number: 0,
-            count: u32::try_from(count.max(1)).unwrap_or(u32::MAX),
             stage: Stage::Over,
         }
     }
 
     pub(crate) fn begin(&mut self, now: Instant) -> Step {
+        self.take_next();
         self.ask(now)
     }
 
@@ -125,18 +149,26 @@ impl Requests {
         }
     }
 
+    fn take_next(&mut self) {
+        let next = match &mut self.to_come {
+            Exchanges::Drawn(drawn) => drawn.next(),
+            Exchanges::Web(connection) => connection.next(),
+        };
+        self.exchange = next.expect("only the last exchange has none behind it");
+    }
+
     /// The client writes the next request.
     fn ask(&mut self, now: Instant) -> Step {
-        self.request = self.draw(&self.plan.request, Place::Request).get().max(1);
-        self.asked += self.request;
+        let request = self.exchange.request;
+        self.asked += request;
         self.began = now;
         self.stage = Stage::Asked;
-        Step { client: Some(Act::Write(self.request)), ..Step::default() }
+        Step { client: Some(Act::Write(request)), ..Step::default() }
     }
 
     /// The server has got the request.
     fn asked_for(&mut self, now: Instant) -> Step {
-        let delay = self.draw(&self.plan.server_delay, Place::ServerDelay);
+        let delay = self.exchange.server_delay;
         if delay.is_zero() {
             return self.answer();
         }
@@ -146,43 +178,37 @@ impl Requests {
 
     /// The server writes the response.
     fn answer(&mut self) -> Step {
-        self.response = self.next_response();
-        self.answered += self.response;
+        let PlannedExchange { response, last, .. } = self.exchange;
+        self.answered += response;
         self.stage = Stage::Answered;
-        let act = if self.is_last() { Act::WriteLast(self.response) } else { Act::Write(self.response) };
+        let act = if last { Act::WriteLast(response) } else { Act::Write(response) };
         Step { server: Some(act), ..Step::default() }
     }
 
     /// The client has got the response.
     fn finish(&mut self, now: Instant) -> Step {
-        let done = self.exchange(self.response);
+        let done = self.as_done();
         let next = if done.last { self.end() } else { self.pause(now) };
         Step { done: Some(done), ..next }
     }
 
     /// The exchange that has begun and is not done, as it will be when it is.
-    pub(crate) fn under_way(&self) -> Option<ExchangeDone> {
-        let response = match self.stage {
-            Stage::Asked | Stage::ServerWaits => self.next_response(),
-            Stage::Answered => self.response,
-            Stage::ClientPauses | Stage::Over => return None,
-        };
-        Some(self.exchange(response))
-    }
-
-    fn exchange(&self, response: u64) -> ExchangeDone {
-        ExchangeDone {
-            number: self.number,
-            request: Bytes::new(self.request),
-            response: Bytes::new(response),
-            began: self.began,
-            opened_connection: self.number == 0,
-            last: self.is_last(),
+    pub(crate) const fn under_way(&self) -> Option<ExchangeDone> {
+        match self.stage {
+            Stage::Asked | Stage::ServerWaits | Stage::Answered => Some(self.as_done()),
+            Stage::ClientPauses | Stage::Over => None,
         }
     }
 
-    fn next_response(&self) -> u64 {
-        self.draw(&self.plan.response, Place::Response).get().max(1)
+    const fn as_done(&self) -> ExchangeDone {
+        ExchangeDone {
+            number: self.number,
+            request: Bytes::new(self.exchange.request),
+            response: Bytes::new(self.exchange.response),
+            began: self.began,
+            opened_connection: self.number == 0,
+            last: self.exchange.last,
+        }
     }
 
     fn end(&mut self) -> Step {
@@ -192,26 +218,41 @@ impl Requests {
 
     /// The client does nothing for a while, and then begins the next exchange.
     fn pause(&mut self, now: Instant) -> Step {
-        let pause = self.draw(&self.plan.pause, Place::Pause);
+        self.take_next();
         self.number += 1;
-        if pause.is_zero() {
+        if self.exchange.pause.is_zero() {
             return self.ask(now);
         }
         self.stage = Stage::ClientPauses;
-        Step { wake_at: Some(now + pause), ..Step::default() }
+        Step { wake_at: Some(now + self.exchange.pause), ..Step::default() }
+    }
+}
+
+impl DrawnExchanges {
+    fn next(&mut self) -> Option<PlannedExchange> {
+        let number = self.number;
+        if number == self.count {
+            return None;
+        }
+        self.number += 1;
+        let plan = &self.plan;
+        let before = number.checked_sub(1);
+        Some(PlannedExchange {
+            pause: before.map_or(Span::ZERO, |before| self.draw(&plan.pause, before, Place::Pause)),
+            request: self.draw(&plan.request, number, Place::Request).get().max(1),
+            server_delay: self.draw(&plan.server_delay, number, Place::ServerDelay),
+            response: self.draw(&plan.response, number, Place::Response).get().max(1),
+            last: self.number == self.count,
+        })
     }
 
-    const fn is_last(&self) -> bool {
-        self.number + 1 == self.count
-    }
-
-    /// A value for the exchange under way.
-    fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, place: Place) -> T {
+    /// A value of exchange `number`.
+    fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
         // A constant needs no draw, and most are.
         if let Distribution::Constant(value) = of {
             return *value;
         }
-        let number = u64::from(self.number);
+        let number = u64::from(number);
         let mut draws = self.draws.from_draw(number * PLACES + place as u64);
         of.draw(self.first + number, &mut draws)
     }

@@ -1,6 +1,6 @@
 //! What passes between a session and its host: at which end, how far the streams have come, and what the applications do then.
 
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_units::{Bytes, Instant, Span};
 
 /// One end of a flow, and of its class's path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -57,6 +57,21 @@ pub struct Step {
     pub wake_at: Option<Instant>,
     /// This exchange is done, just now.
     pub done: Option<ExchangeDone>,
+}
+
+/// One exchange as the applications carry it out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PlannedExchange {
+    /// At the client, from the last byte of the response before; zero for the first exchange.
+    pub pause: Span,
+    /// Bytes, at least one.
+    pub request: u64,
+    /// At the server, from the last byte of the request to the response.
+    pub server_delay: Span,
+    /// Bytes, at least one.
+    pub response: u64,
+    /// No other exchange follows on the connection.
+    pub last: bool,
 }
 
 /// A request and its response, the last byte of which has arrived. How long that took is the time since `began`.

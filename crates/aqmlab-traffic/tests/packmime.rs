@@ -2,7 +2,8 @@
 //! and against what ns-2.35's generator gives.
 
 use aqmlab_random::Stream;
-use aqmlab_traffic::packmime::{OpenedByCloud, PackMime, PausesOf, WebExchange};
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_traffic::packmime::{OpenedByCloud, PackMime, PausesOf};
 
 const DRAWS: usize = 400_000;
 
@@ -15,8 +16,8 @@ fn opened(rate: f64, count: usize) -> Vec<OpenedByCloud> {
     (0..count).map(|_| cloud.open()).collect()
 }
 
-fn exchanges(of: &OpenedByCloud) -> Vec<WebExchange> {
-    of.carries.clone().collect()
+fn exchanges(of: &OpenedByCloud) -> Vec<PlannedExchange> {
+    of.carried.exchanges.clone().collect()
 }
 
 /// Sorted values, to be asked for quantiles.
@@ -83,21 +84,22 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
             (0.999, 14_450.0, 0.12),
         ],
     );
-    let client = Sample::new(opened.iter().map(|c| c.client_delay.as_secs_f64() * 1e3));
+    let client = Sample::new(opened.iter().map(|c| c.carried.client_delay.as_secs_f64() * 1e3));
     client.check(
         "client delay",
         &[(0.0, 0.26, 0.001), (0.5, 0.735, 0.02), (0.9, 17.99, 0.04), (0.99, 299.4, 0.05)],
     );
     assert!((client.mean() / 13.4 - 1.0).abs() < 0.05, "{}", client.mean());
-    let server = Sample::new(opened.iter().map(|c| c.server_delay.as_secs_f64() * 1e3));
+    let server = Sample::new(opened.iter().map(|c| c.carried.server_delay.as_secs_f64() * 1e3));
     server.check(
         "server delay",
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
     // What a path of 18 ms comes to: 123, 84 and 19 ms in the source's own runs.
-    let rtt =
-        Sample::new(opened.iter().map(|c| 18.0 + 2e3 * (c.client_delay + c.server_delay).as_secs_f64()));
+    let rtt = Sample::new(
+        opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
+    );
     assert!((rtt.mean() - 124.5).abs() < 5.0 && (rtt.quantile(0.5) - 84.5).abs() < 2.5, "{}", rtt.mean());
     assert!((19.0..19.2).contains(&rtt.quantile(0.0)));
 }
@@ -123,7 +125,7 @@ fn gaps_are_weibull_with_the_mean_of_the_rate() {
 #[test]
 fn server_times_end_at_a_tenth_of_a_second() {
     let opened = opened(27.0, 100_000);
-    let times = Sample::new(opened.iter().map(|c| exchanges(c)[0].server_time.as_secs_f64()));
+    let times = Sample::new(opened.iter().map(|c| exchanges(c)[0].server_delay.as_secs_f64()));
     times.check("server time", &[(0.5, 0.005_866, 0.02), (0.95, 0.1, 0.0)]);
     assert!((times.mean() / 0.021_95 - 1.0).abs() < 0.02, "{}", times.mean());
     let at_most = times.0.iter().filter(|&&t| t >= 0.1).count() as f64 / times.0.len() as f64;
@@ -133,7 +135,7 @@ fn server_times_end_at_a_tenth_of_a_second() {
 #[test]
 fn connections_carry_the_exchanges_of_the_source() {
     let opened = opened(27.0, DRAWS);
-    let all: Vec<Vec<WebExchange>> = opened.iter().map(exchanges).collect();
+    let all: Vec<Vec<PlannedExchange>> = opened.iter().map(exchanges).collect();
     let pairs = all.iter().map(Vec::len).sum::<usize>() as f64 / DRAWS as f64;
     // 1 + 0.09 (e - 1), with e = 3.194 exchanges on a persistent connection, by geometric series.
     let (objects, pages) =
@@ -164,7 +166,10 @@ fn connections_carry_the_exchanges_of_the_source() {
 fn a_cloud_is_the_same_again() {
     let values = |_| {
         let opened = opened(27.0, 8000);
-        opened.iter().map(|c| (c.gap, c.client_delay, c.server_delay, exchanges(c))).collect::<Vec<_>>()
+        opened
+            .iter()
+            .map(|c| (c.gap, c.carried.client_delay, c.carried.server_delay, exchanges(c)))
+            .collect::<Vec<_>>()
     };
     assert_eq!(values(0), values(1));
 }

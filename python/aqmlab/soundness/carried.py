@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
-from aqmlab.plan import REQUESTS, TRACE, TrafficClass
+from aqmlab.plan import ANSWERED, TrafficClass
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _accounts(run: Measured) -> list[_Account]:
 
 def _largest_packet(entry: TrafficClass) -> float | None:
     """Bytes of a class's largest packet; ``None`` where it is drawn or listed, or servers answer."""
-    if entry.kind in {REQUESTS, TRACE, "schedule"}:
+    if entry.kind == "schedule" or entry.kind in ANSWERED:
         return None
     if entry.over_tcp:
         return sum(_segment(entry))

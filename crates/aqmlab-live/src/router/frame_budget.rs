@@ -83,6 +83,8 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
         }
+        // A cloud opens in bursts over all time scales.
+        PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
         PopulationPlan::Users(think) => {
             let cycle = think.mean() + plan.propagation(number) + own_round_trip(plan, number);
             let connections = 1.0 + opens_until / cycle.as_secs_f64().max(1e-3);

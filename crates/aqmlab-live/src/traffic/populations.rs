@@ -76,8 +76,8 @@ impl Populations {
     /// A class is woken: what opens now, and what it wants to be woken for next.
     pub fn on_wake(&mut self, class: usize, wake: Wake) -> Opening {
         let of = &mut self.classes[class];
-        let Opening { open, wake } = of.population.on_wake(wake);
-        Opening { open, wake: wake.filter(|wake| wake.at < of.until) }
+        let opening = of.population.on_wake(wake);
+        Opening { wake: opening.wake.filter(|wake| wake.at < of.until), ..opening }
     }
 
     /// A client port for the connection `of`; `None` if none is free, or there are as many connections as may be.

@@ -25,6 +25,12 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
         fields: &[CLASS, REQUESTS],
     },
     Variant {
+        kind: "packmime",
+        help: "TCP connections of web users, as PackMime-HTTP draws them: when they open, what they ask for and get, and how far \
+               clients and servers are",
+        fields: &[CLASS, PACKMIME],
+    },
+    Variant {
         kind: "trace",
         help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers",
         fields: &[CLASS, TRACE],
@@ -212,6 +218,22 @@ const REQUESTS: &[Field] = &[
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
         "at the server, from the last byte of a request to its response",
+    ),
+    TCP,
+];
+
+/// For what pauses on persistent connections are drawn.
+pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
+
+const PACKMIME: &[Field] = &[
+    required("rate", Form::PerSecond, "how many connections open in a second"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when arrivals begin"),
+    default(
+        "pauses",
+        Form::One(Kind::Choice(PAUSES)),
+        Default::Choice("connection"),
+        "for what location and spread of the pauses on persistent connections are drawn: for each connection, or, as ns-2 does, \
+         once for the cloud",
     ),
     TCP,
 ];

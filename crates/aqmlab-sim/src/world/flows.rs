@@ -22,7 +22,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// A population has been woken: its next flow or connection begins.
     pub(super) fn start(&mut self, class: u32, user: u32) {
         let c = &mut self.classes[class as usize];
-        let Opening { open, wake } = c.opener.population.on_wake(Wake { at: self.now, user });
+        let Opening { open, wake, carried } = c.opener.population.on_wake(Wake { at: self.now, user });
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
         } else {
@@ -31,8 +31,13 @@ impl<Q: EventQueue> World<'_, Q> {
             self.opened
         };
         let plan = &self.plan.classes[class as usize];
-        let access = network::access(self.plan, class as usize, c.propagation, open, self.seed);
-        let body = self.body(plan, open);
+        let access =
+            network::access(self.plan, class as usize, c.propagation, open, carried.as_deref(), self.seed);
+        let source = match carried {
+            Some(carried) => FlowSource::carried(*carried),
+            None => plan.source(open, self.now, self.seed),
+        };
+        let body = self.body(plan, open, source);
         let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },
             index: open.user,
@@ -53,8 +58,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// What a flow or connection of a class is, which starts now.
-    fn body(&mut self, plan: &ClassPlan, of: Identity) -> Body {
-        let applications = match plan.source(of, self.now, self.seed) {
+    fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
+        let applications = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
             FlowSource::Session(session) => {
                 let new = Applications { session, wakes_at: Instant::FAR_FUTURE, of };

@@ -3,7 +3,8 @@
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
-use super::{gamma, normal, weibull};
+use super::variates::{gamma, normal, weibull};
+use crate::step::PlannedExchange;
 
 /// Responses up to this size say that nothing has changed: all of their connection are alike.
 const NOT_MODIFIED: u64 = 275;
@@ -23,34 +24,19 @@ impl Pauses {
     }
 
     fn drawn(draws: &mut Stream, (mean, variance): (f64, f64), shape: f64, error_variance: f64) -> Self {
-        let location = mean + libm::sqrt(variance) * normal::draw(draws);
+        let location = mean + libm::sqrt(variance) * normal(draws);
         let scale = libm::sqrt(gamma(shape, draws) / shape * error_variance);
         Pauses { location, scale }
     }
 
     fn draw(self, draws: &mut Stream) -> Span {
-        let seconds = libm::exp2(self.location + self.scale * normal::draw(draws));
+        let seconds = libm::exp2(self.location + self.scale * normal(draws));
         Span::try_from_secs_f64(seconds).unwrap_or(LONGEST)
     }
 }
 
 /// None is longer; a run is shorter.
 const LONGEST: Span = Span::s(1 << 32);
-
-/// One exchange, and what goes before and within it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WebExchange {
-    /// At the client, from the end of the response before; zero for the first.
-    pub pause: Span,
-    /// Bytes, at least one.
-    pub request: u64,
-    /// At the server, from the arrival of the request to the response.
-    pub server_time: Span,
-    /// Bytes, at least one.
-    pub response: u64,
-    /// No other follows on the connection.
-    pub last: bool,
-}
 
 /// The exchanges of one connection, as an iterator.
 #[derive(Clone, Debug)]
@@ -120,17 +106,17 @@ impl WebConnection {
         }
         let draws = &mut self.draws;
         let (location, scale) = *self.others.get_or_insert_with(|| {
-            let location = 10.62 + libm::sqrt(0.94) * normal::draw(draws);
+            let location = 10.62 + libm::sqrt(0.94) * normal(draws);
             (location, libm::sqrt(gamma(3.22, draws) / 3.22 * 2.43))
         });
-        (libm::exp2(location + scale * normal::draw(draws)) as u64).max(1)
+        (libm::exp2(location + scale * normal(draws)) as u64).max(1)
     }
 }
 
 impl Iterator for WebConnection {
-    type Item = WebExchange;
+    type Item = PlannedExchange;
 
-    fn next(&mut self) -> Option<WebExchange> {
+    fn next(&mut self) -> Option<PlannedExchange> {
         if self.objects_left == 0 {
             return None;
         }
@@ -139,7 +125,7 @@ impl Iterator for WebConnection {
             true => Span::ZERO,
             false => self.pause(),
         };
-        let server_time = server_time(&mut self.draws);
+        let server_delay = server_delay(&mut self.draws);
         let response = if is_first { self.first_response } else { self.next_response() };
         self.number += 1;
         self.objects_left -= 1;
@@ -147,10 +133,10 @@ impl Iterator for WebConnection {
         if self.objects_left == 0 && self.pages_left > 0 {
             self.begin_page();
         }
-        Some(WebExchange {
+        Some(PlannedExchange {
             pause,
             request: self.request,
-            server_time,
+            server_delay,
             response,
             last: self.objects_left == 0,
         })
@@ -163,7 +149,7 @@ fn more_than_one(scale: f64, draws: &mut Stream) -> u32 {
 }
 
 /// `1 / max(10, W(0.63, 305))` seconds.
-fn server_time(draws: &mut Stream) -> Span {
+fn server_delay(draws: &mut Stream) -> Span {
     let rate = weibull(0.63, 305.0, draws).max(10.0);
     Span::try_from_secs_f64(1.0 / rate).unwrap_or(LONGEST)
 }

@@ -4,7 +4,7 @@
 use aqmlab_random::Stream;
 
 use super::fractional::{Fractional, variance};
-use super::normal;
+use super::variates::normal;
 
 /// Standard normal variables that depend on each other over long ranges:
 /// `z(i) = e (x(i) + x(i - 1)) + n w(i)`, where `x` is fractional noise and `w` has no memory.
@@ -40,7 +40,7 @@ impl Driver {
     pub fn next(&mut self) -> f64 {
         let x = self.fractional.next();
         let sum = x + core::mem::replace(&mut self.before, x);
-        self.weight * sum + self.noise_weight * normal::draw(&mut self.noise)
+        self.weight * sum + self.noise_weight * normal(&mut self.noise)
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use aqmlab_random::Stream;
 
 use super::convolution::{BLOCK, Convolution};
-use super::normal;
+use super::variates::normal;
 
 /// A fractional ARIMA(0, d, 0) process with innovations of variance 1, as an autoregression.
 ///
@@ -60,7 +60,7 @@ impl Fractional {
         if self.old.is_some() && self.values.len() == 3 * BLOCK {
             self.begin_block();
         }
-        let value = self.prediction() + self.deviation * normal::draw(&mut self.innovations);
+        let value = self.prediction() + self.deviation * normal(&mut self.innovations);
         self.values.push(value);
         if self.old.is_none() {
             self.extend_coefficients();
@@ -183,7 +183,7 @@ mod tests {
         for t in order..2 * order {
             let predicted: f64 =
                 longer.coefficients.iter().zip(values.iter().rev()).map(|(c, x)| c * x).sum();
-            values.push(predicted + longer.deviation * normal::draw(&mut innovations));
+            values.push(predicted + longer.deviation * normal(&mut innovations));
             let found = process.next();
             assert!((values[t] - found).abs() < 1e-11, "{t}: {found} against {}", values[t]);
         }

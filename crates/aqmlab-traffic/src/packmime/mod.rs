@@ -11,16 +11,17 @@ mod connection;
 mod convolution;
 mod driver;
 mod fractional;
-mod normal;
 mod tables;
+mod variates;
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
-pub use connection::{WebConnection, WebExchange};
+pub use connection::WebConnection;
 
 use connection::Pauses;
 use driver::Driver;
+use variates::weibull;
 
 /// Values from which gaps and delays are predicted.
 const ORDER: usize = 1000;
@@ -58,15 +59,25 @@ pub struct PackMime {
 pub struct OpenedByCloud {
     /// Since the opening of the connection before.
     pub gap: Span,
+    /// Its delays and exchanges.
+    pub carried: Carried,
+}
+
+/// What a connection has from its cloud.
+#[derive(Clone, Debug)]
+pub struct Carried {
     /// From the client to its edge of the network, one way.
     pub client_delay: Span,
     /// From the server to its edge of the network, one way.
     pub server_delay: Span,
-    /// What it carries.
-    pub carries: WebConnection,
+    /// Its exchanges.
+    pub exchanges: WebConnection,
 }
 
 impl PackMime {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
     /// A cloud that opens `rate` connections a second, `rate > 0`. `draws` is the cloud's own family of
     /// streams.
     pub fn new(rate: f64, pauses_of: PausesOf, draws: &Stream) -> Self {
@@ -97,20 +108,22 @@ impl PackMime {
         self.opened += 1;
         OpenedByCloud {
             gap: seconds(self.gap()),
-            client_delay: seconds(delay_ms(&tables::CLIENT_DELAY, 5, self.client_delays.next()) / 1e3),
-            server_delay: seconds(delay_ms(&tables::SERVER_DELAY, 3, self.server_delays.next()) / 1e3),
-            carries: WebConnection::new(
-                request_size(self.requests.next()),
-                self.responses.next(),
-                self.pauses,
-                &own,
-            ),
+            carried: Carried {
+                client_delay: seconds(delay_ms(&tables::CLIENT_DELAY, 5, self.client_delays.next()) / 1e3),
+                server_delay: seconds(delay_ms(&tables::SERVER_DELAY, 3, self.server_delays.next()) / 1e3),
+                exchanges: WebConnection::new(
+                    request_size(self.requests.next()),
+                    self.responses.next(),
+                    self.pauses,
+                    &own,
+                ),
+            },
         }
     }
 
     /// Weibull: its quantile at the probability of a normal variable.
     fn gap(&mut self) -> f64 {
-        let above = normal::above(self.gaps.next());
+        let above = variates::above(self.gaps.next());
         self.gap_scale * libm::pow(-libm::log(above), 1.0 / self.gap_shape)
     }
 }
@@ -154,16 +167,16 @@ impl Responses {
 /// Bytes of a request, from a standard normal variable.
 fn request_size(z: f64) -> u64 {
     let size = if z <= 0.0 {
-        tables::REQUEST_LOWER_HALF.at(normal::cumulative(z) / 0.5)
+        tables::REQUEST_LOWER_HALF.at(variates::cumulative(z) / 0.5)
     } else {
-        libm::exp2(tables::REQUEST_UPPER_HALF.at(libm::log2(normal::above(z) / 0.5)))
+        libm::exp2(tables::REQUEST_UPPER_HALF.at(libm::log2(variates::above(z) / 0.5)))
     };
     whole(size)
 }
 
 /// Milliseconds one way, from a standard normal variable. What the table has is there and back.
 fn delay_ms(table: &tables::Knots, power: u32, z: f64) -> f64 {
-    let root = table.at(-libm::log10(normal::above(z)));
+    let root = table.at(-libm::log10(variates::above(z)));
     (1..power).fold(root, |product, _| product * root) / 2.0
 }
 
@@ -180,27 +193,4 @@ fn seconds(s: f64) -> Span {
 fn logistic(x: f64) -> f64 {
     let power = libm::exp2(x);
     power / (1.0 + power)
-}
-
-/// A Weibull variable: one draw.
-fn weibull(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
-    scale * libm::pow(draws.exponential(), 1.0 / shape)
-}
-
-/// A gamma variable with scale 1 and `shape >= 1` (G. Marsaglia and W. W. Tsang, "A simple method for
-/// generating gamma variables", ACM TOMS 26, 2000); three draws for most, more for some.
-fn gamma(shape: f64, draws: &mut Stream) -> f64 {
-    let d = shape - 1.0 / 3.0;
-    let c = 1.0 / libm::sqrt(9.0 * d);
-    loop {
-        let x = normal::draw(draws);
-        let root = 1.0 + c * x;
-        if root <= 0.0 {
-            continue;
-        }
-        let v = root * root * root;
-        if -draws.exponential() < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
-            return d * v;
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::io;
 use aqmlab_network::{End, FlowPath, Milestone};
 use aqmlab_recording::{Cell, Ending};
 use aqmlab_scenario::FlowSource;
+use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{ConnectionEvent, Identity, Opening, Session, Wake};
 use aqmlab_units::{Instant, Span};
 
@@ -50,9 +51,9 @@ impl Generator<'_> {
     fn open(&mut self, class: usize, wake: Wake) -> Result<(), LiveError> {
         let (at, now) = (wake.at, self.clock.now());
         self.lateness_ns.add(now.saturating_since(at).as_ns(), 1);
-        let Opening { open: of, wake: next } = self.populations.on_wake(class, wake);
+        let Opening { open: of, wake: next, carried } = self.populations.on_wake(class, wake);
         self.wake_population(class, next);
-        match self.start(class, of, at, now)? {
+        match self.start(class, of, carried.as_deref(), at, now)? {
             Some(flow) => {
                 if let Some(stop_at) = self.plan.classes[class].stop_at {
                     self.timers.add((Instant::ZERO + stop_at).max(at), TimerEvent::Stop(flow));
@@ -75,14 +76,20 @@ impl Generator<'_> {
         &mut self,
         class: usize,
         of: Identity,
+        carried: Option<&Carried>,
         at: Instant,
         now: Instant,
     ) -> Result<Option<FlowKey>, LiveError> {
         let plan = &self.plan.classes[class];
         let path = FlowPath::new(self.plan, class, self.plan.propagation(class), Some(of), self.seed);
+        let path = path.carrying(carried);
         for _ in 0..PORTS_TRIED {
             let Some(row) = self.populations.take_port(class, of, now) else { break };
-            match self.body(class, row, of, at, &path) {
+            let source = match carried {
+                Some(carried) => FlowSource::carried(carried.clone()),
+                None => plan.source(of, at, self.seed),
+            };
+            match self.body(class, row, of, source, &path) {
                 Ok(body) => return Ok(Some(self.insert(class, row, of, at, path.whole_base_rtt(), body))),
                 Err(error) if self.populations.is_list(class) => {
                     let name = format!("flow {} of class `{}`", of.user, plan.name);
@@ -126,14 +133,14 @@ impl Generator<'_> {
         class: usize,
         row: u32,
         of: Identity,
-        at: Instant,
+        source: FlowSource,
         path: &FlowPath<'_>,
     ) -> io::Result<Body> {
         let (addresses, stack) = (self.hosts.addresses, &self.hosts.stacks[class]);
         let host = self.hosts.of(HostId { class, side: End::Client });
         let port = self.plan.classes[class].port;
         let (from, to) = (addresses.client(class, row), addresses.server(class, port));
-        let session = match self.plan.classes[class].source(of, at, self.seed) {
+        let session = match source {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);

@@ -1,4 +1,4 @@
-//! The standard normal distribution.
+//! Random variables: normal, Weibull, gamma.
 
 use aqmlab_random::Stream;
 
@@ -13,7 +13,7 @@ pub fn above(z: f64) -> f64 {
 }
 
 /// A standard normal variable by inversion: one draw of `stream`.
-pub fn draw(stream: &mut Stream) -> f64 {
+pub fn normal(stream: &mut Stream) -> f64 {
     // The middle of the interval that the draw stands for, so that neither 0 nor 1 can come.
     const HALF_A_STEP: f64 = 1.0 / (1u64 << 54) as f64;
     quantile(stream.unit() + HALF_A_STEP)
@@ -103,6 +103,29 @@ const TAIL_BELOW: [f64; 8] = [
     1.421_511_758_316_446e-7,
     2.044_263_103_389_939_8e-15,
 ];
+
+/// A Weibull variable: one draw.
+pub fn weibull(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
+    scale * libm::pow(draws.exponential(), 1.0 / shape)
+}
+
+/// A gamma variable with scale 1 and `shape >= 1` (G. Marsaglia and W. W. Tsang, "A simple method for
+/// generating gamma variables", ACM TOMS 26, 2000); three draws for most, more for some.
+pub fn gamma(shape: f64, draws: &mut Stream) -> f64 {
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = normal(draws);
+        let root = 1.0 + c * x;
+        if root <= 0.0 {
+            continue;
+        }
+        let v = root * root * root;
+        if -draws.exponential() < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
+            return d * v;
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,116 @@
+//! Web users of PackMime-HTTP, over a path that is idle and fast: what happens is what the model drew.
+mod support;
+
+use aqmlab_random::Stream;
+use aqmlab_recording::Recording;
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_traffic::packmime::{PackMime, PausesOf};
+use aqmlab_units::{Instant, Span};
+
+use support::{flows, integers, plan, record};
+
+const RATE: f64 = 50.0;
+const SEED: u64 = 3;
+
+/// 9 ms there and back, and no time to speak of for transmission.
+fn scenario(traffic: &str) -> String {
+    format!(
+        r#"
+        duration = "120s"
+        [topology]
+        kind = "dumbbell"
+        rate = "100Gbit"
+        delay = "4.5ms"
+        access_rate = "100Gbit"
+        queue = {{ kind = "droptail", limit = "100000p" }}
+        [[traffic]]
+        name = "web"
+        kind = "packmime"
+        rate = "50/s"
+        {traffic}
+        [record]
+        requests = {{ sample = 100000 }}
+        "#
+    )
+}
+
+/// One connection as the model draws it.
+struct Drawn {
+    opens: Instant,
+    base_rtt: Span,
+    exchanges: Vec<PlannedExchange>,
+}
+
+fn drawn(pauses: PausesOf) -> Vec<Drawn> {
+    let mut model = PackMime::new(RATE, pauses, &Stream::new(SEED, "traffic/web/packmime"));
+    let mut now = Instant::ZERO;
+    std::iter::from_fn(|| {
+        let opened = model.open();
+        now += opened.gap;
+        let delays = (opened.carried.client_delay + opened.carried.server_delay) * 2;
+        let exchanges = opened.carried.exchanges.collect();
+        Some(Drawn { opens: now, base_rtt: Span::ms(9) + delays, exchanges })
+    })
+    .take_while(|drawn| drawn.opens <= Instant::ZERO + Span::s(120))
+    .collect()
+}
+
+fn sample(recording: &Recording, column: &str) -> Vec<u64> {
+    let table = recording.table("request_sample").expect("there are requests");
+    integers(table, column).into_iter().map(|n| n as u64).collect()
+}
+
+#[test]
+fn connections_open_and_ask_as_the_model_says() {
+    let recording = record(&scenario(""), SEED);
+    let drawn = drawn(PausesOf::Connection);
+    let [serial, number, start, request, response, time] =
+        ["serial", "exchange", "start_ns", "request_bytes", "response_bytes", "response_time_ns"]
+            .map(|column| sample(&recording, column));
+    let planned: usize = drawn.iter().map(|drawn| drawn.exchanges.len()).sum();
+    let done = serial.len() as f64 / planned as f64;
+    // Long pauses, and what opens shortly before the end, are not over.
+    assert!((0.97..=1.0).contains(&done), "{done}");
+    let mut small = 0;
+    for i in 0..serial.len() {
+        let of = &drawn[serial[i] as usize];
+        let exchange = of.exchanges[number[i] as usize];
+        assert_eq!((request[i], response[i]), (exchange.request, exchange.response));
+        if number[i] == 0 {
+            assert_eq!(start[i], of.opens.as_ns());
+        }
+        // One round trip, one more where it opens the connection, and the server's time, if all fits in a segment.
+        if request[i] <= 1460 && response[i] <= 1460 {
+            let trips = if number[i] == 0 { 2 } else { 1 };
+            let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();
+            // Four access links share a delay in whole nanoseconds.
+            assert!(time[i].abs_diff(expected) < 3000, "{}: {} against {expected}", serial[i], time[i]);
+            small += 1;
+        }
+    }
+    assert!(small > 3000, "{small}");
+    assert_eq!(flows(&recording, "web", "measured_delivered_bytes").len(), 1, "all count as one flow");
+}
+
+#[test]
+fn a_written_round_trip_time_takes_the_place_of_drawn_delays() {
+    let recording = record(&scenario("rtt = \"50ms\"\npauses = \"cloud\""), SEED);
+    let drawn = drawn(PausesOf::Cloud);
+    let [serial, number, response, time] =
+        ["serial", "exchange", "response_bytes", "response_time_ns"].map(|column| sample(&recording, column));
+    for i in 0..serial.len() {
+        let exchange = drawn[serial[i] as usize].exchanges[number[i] as usize];
+        if number[i] > 0 && exchange.request <= 1460 && response[i] <= 1460 {
+            let expected = (Span::ms(50) + exchange.server_delay).as_ns();
+            assert!(time[i].abs_diff(expected) < 3000, "{} against {expected}", time[i]);
+        }
+    }
+    assert!(number.iter().any(|&n| n > 0));
+}
+
+#[test]
+fn the_plan_says_what_clients_and_servers_add() {
+    let plan = plan(&scenario(""));
+    let access = plan.classes[0].access.as_ref().expect("it has access links");
+    assert_eq!(access.rtt.mean(), Span::us(9_000 + 107_800));
+}
