@@ -46,7 +46,7 @@ struct Held<P> {
 }
 
 impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
-    /// A stage of `pipes`; `rule` tells each packet's, as an index. At most `cap` packets are held.
+    /// A stage of `pipes`; `rule` gives each packet's, as an index. At most `cap` packets are held.
     pub fn new(pipes: Vec<Pipe>, rule: Rule, cap: Packets) -> Self {
         let (held, books) = (BinaryHeap::new(), StageBooks::default());
         DelayStage { pipes, rule, cap, held, held_bytes: Bytes::ZERO, next_number: 0, books }

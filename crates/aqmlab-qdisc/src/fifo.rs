@@ -65,7 +65,7 @@ impl<P: Packet> Fifo<P> {
         Backlog { packets: Packets::new(self.waiting.len() as u64), bytes: self.bytes }
     }
 
-    /// Does nothing wait?
+    /// Whether nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

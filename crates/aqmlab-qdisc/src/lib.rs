@@ -1,7 +1,7 @@
 //! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a router or a transport
 //! stack of your own.
 //!
-//! A discipline here is a state machine. It is told when a packet arrives and when the link can take one;
+//! A discipline here is a state machine. It learns when a packet arrives and when the link can take one;
 //! it answers with packets and with their fates. It reads no clock, owns no socket, starts no thread, logs
 //! nothing and draws random numbers only from the stream it was given, so that a simulator and a router
 //! drive the very same code and a run can be repeated to the bit.
@@ -10,12 +10,12 @@
 //!
 //! 1. Implement [`Packet`] for what you send, and [`Classed`] if the books are to tell classes apart: a length, two
 //!    hashes, the ECN field. A packet needs no arrival time: the port keeps it beside the packet.
-//! 2. Implement [`Observer`]: whom the discipline tells of lost packets, which it hands back by value, and of marks.
+//! 2. Implement [`Observer`]: to whom the discipline reports lost packets, which it hands back by value, and marks.
 //! 3. Let the [`Registry`] build a discipline by name. Whatever is not given is computed from the [`LinkContext`];
 //!    a wrong value is an error that says what would be right. Your own discipline can be
 //!    [registered](Registry::register) beside the built-in ones.
 //! 4. Put it into a [`Port`] and drive that with three calls: [`Port::arrive`] when a packet comes;
-//!    [`Port::next_event`] tells when to come back; then [`Port::link_free`] gives the packet that has been sent.
+//!    [`Port::next_event`] says when to come back; then [`Port::link_free`] gives the packet that has been sent.
 //! 5. Read [`Port::books`]: every packet's fate by class and [`Reason`], time integrals of the backlog, histograms.
 //!
 //! ```
@@ -74,15 +74,15 @@
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
-//! | 2. order of time | tells fates with the instant of the call | never goes back; equal is normal |
+//! | 2. order of time | reports fates with the instant of the call | never goes back; equal is normal |
 //! | 3. liveness | names a deadline if it holds packets back | comes back then |
-//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it was told |
+//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it was given |
 //! | 5. catching up | has no tick: it is at each call where waking it would have brought it | calls when something happens |
 //! | 6. bounded work | a documented constant a call, or the drops that it reports | |
 //! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
 //!
 //! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no event for each
-//! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] tells at once when the packet will have been sent.
+//! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] says at once when the packet will have been sent.
 //!
 //! # Where it runs
 //!

@@ -1,4 +1,4 @@
-//! Buffer limits: when is there no room for one more packet?
+//! Buffer limits: when there is no room for one more packet.
 
 use aqmlab_units::{Bytes, Packets};
 
@@ -24,7 +24,7 @@ const SMALL_PACKET: Bytes = Bytes::new(40);
 const SMALLEST_PACKET: Bytes = Bytes::new(20);
 
 impl Limit {
-    /// Is there room for a packet of `size` behind `backlog`?
+    /// Whether there is room for a packet of `size` behind `backlog`.
     #[inline]
     pub fn admits(self, backlog: Backlog, size: Bytes) -> bool {
         match self {
@@ -34,12 +34,12 @@ impl Limit {
         }
     }
 
-    /// Is there ever room for a packet of `size`?
+    /// Whether there is ever room for a packet of `size`.
     pub fn admits_any(self, size: Bytes) -> bool {
         self.admits(Backlog::default(), size)
     }
 
-    /// Is `backlog` one that this limit can have let through, with no packet above `largest`?
+    /// Whether `backlog` is one that this limit can have let through, with no packet above `largest`.
     pub fn holds(self, backlog: Backlog, largest: Bytes) -> bool {
         match self {
             Limit::Packets(most) => backlog.packets <= most,
@@ -48,7 +48,7 @@ impl Limit {
         }
     }
 
-    /// For how many packets a queue of this limit reserves room: what the limit lets in, as far as it tells, up to
+    /// For how many packets a queue of this limit reserves room: what the limit lets in, as far as it says, up to
     /// a few thousand.
     pub(crate) fn room(self) -> usize {
         self.lets_in(SMALL_PACKET).min(RESERVED_AT_MOST)

@@ -1,4 +1,4 @@
-//! The central traits: what a discipline knows of a packet, whom it tells of each packet's fate, and what
+//! The central traits: what a discipline knows of a packet, to whom it reports each packet's fate, and what
 //! it must be able to do.
 
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// May a queue mark this packet instead of dropping it? True for ECT(0), ECT(1) and CE.
+    /// Whether a queue may mark this packet instead of dropping it. True for ECT(0), ECT(1) and CE.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }
@@ -162,7 +162,7 @@ pub trait Observer<P> {
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// `pkt` now carries CE and did not before. It goes on.
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
-    /// `pkt` comes to an inner queue, by the number of [`Cause::inner`]. It is queued there, or its fate is told.
+    /// `pkt` comes to an inner queue, by the number of [`Cause::inner`]. It is queued there, or its fate is reported.
     fn entered(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
     /// `pkt` leaves an inner queue, and is not lost.
     fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}

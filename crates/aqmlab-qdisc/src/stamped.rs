@@ -4,7 +4,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Dscp, Ecn, Packet, Side};
 
-/// A packet that a [`crate::Port`] keeps books on: it can be told which class it belongs to.
+/// A packet that a [`crate::Port`] keeps books on: it knows which class it belongs to.
 pub trait Classed: Packet {
     /// The class, a small index below the number of classes that the port was made for: a flow class of a
     /// scenario, or 0 where there is one.

@@ -24,9 +24,9 @@ pub struct BlueControl {
     law: BlueLaw,
     /// Unit of the threshold.
     measure: Measure,
-    /// Is each freeze time drawn anew, uniform between 0 and twice the parameter?
+    /// Whether each freeze time is drawn anew, uniform between 0 and twice the parameter.
     random_freeze: bool,
-    /// Does an overflow take a random packet, the arrival included, and not the arrival?
+    /// Whether an overflow takes a random packet, the arrival included, and not the arrival.
     random_victim: bool,
     draws: Stream,
     updates: u64,

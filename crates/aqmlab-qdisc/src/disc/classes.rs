@@ -9,7 +9,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use crate::law::RoundRobin;
 use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// By what packets are told apart, and to which class each belongs.
+/// By what packets are classified, and to which class each belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Classifier {
     /// By traffic class: the queue of each.
@@ -38,7 +38,7 @@ pub struct ClassQueue<Q> {
     pub name: String,
     /// Its queue.
     pub queue: Q,
-    /// The part of the link's rate that its queue is told of: numerator and denominator.
+    /// The part of the link's rate that its queue counts with: numerator and denominator.
     pub share: [u64; 2],
 }
 
@@ -48,7 +48,7 @@ struct Inner<Q> {
     class: ClassQueue<Q>,
     /// Its number as an inner queue.
     number: u16,
-    /// Has its queue queues inside?
+    /// Whether its queue has queues inside.
     nested: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Classes<P, Q> {
     /// Classes that have something to send, a bit each.
     waiting: u64,
     /// Classes to whose queue something has come since it was last found empty by a request, a bit each: it is still to be
-    /// told that the link has nothing of it to send.
+    /// notified that the link has nothing of it to send.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -155,7 +155,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
     }
 
     /// The link asks for a packet: queues that have become empty learn that it found none of theirs.
-    fn tell_the_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
+    fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {
             let index = idle.trailing_zeros() as usize;
@@ -241,7 +241,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
     }
 
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
-        self.tell_the_idle(now, obs);
+        self.notify_idle(now, obs);
         while let Some(index) = self.next() {
             let pkt = self.with(index, obs, |queue, obs| queue.dequeue(now, obs));
             self.account(index, pkt.as_ref());

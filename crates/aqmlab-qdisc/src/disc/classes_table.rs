@@ -521,7 +521,7 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     Ok(Classes::new(classes, classifier, scheduler, limit))
 }
 
-/// How packets are told apart, and the class of all others: the one that names nothing, else the last.
+/// How packets are classified, and the class of all others: the one that names nothing, else the last.
 fn classifier(tables: &[Settings], by: Option<&'static str>) -> Result<(Classifier, u16), ParamError> {
     let last = tables.len() - 1;
     let rest = match by {

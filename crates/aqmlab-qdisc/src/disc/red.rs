@@ -20,7 +20,7 @@ pub struct RedControl {
     pub mean_packet: Bytes,
 }
 
-/// Does `max_p` move?
+/// Whether `max_p` moves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum RedRule {
     /// `max_p` is fixed.

@@ -25,7 +25,7 @@ pub struct RedPd<P> {
     /// Who observes lets it catch up, which no later call can tell: a copy of it would be one of all its flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
-    /// Do RED's marks count like its drops?
+    /// Whether RED's marks count like its drops.
     marks_count: bool,
     /// Makes this queue's hashes of flows its own.
     salt: u64,

@@ -24,7 +24,7 @@ pub struct CrossingRule {
     /// Does the average count as above `max_th` before the first arrival, so that this divides `max_p`? So it does
     /// in ns-2 and ns-3.
     pub starts_above: bool,
-    /// Does the gentle slope start from the current `max_p`? In ns-2 it keeps the starting value.
+    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it keeps the starting value.
     pub move_gentle_foot: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct AimdRule {
     pub bottom: f64,
     /// When updates fall due.
     pub when: When,
-    /// Does the gentle slope start from the current `max_p`? In ns-2 it keeps the starting value.
+    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it keeps the starting value.
     pub move_gentle_foot: bool,
 }
 

@@ -115,7 +115,7 @@ impl Average {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
 
-    /// Is the link idle?
+    /// Whether the link is idle.
     pub const fn is_idle(&self) -> bool {
         self.idle_since.is_some()
     }

@@ -19,11 +19,11 @@ pub struct BlueParams {
     pub decrement: f64,
     /// Time between two updates, `freeze_time`.
     pub freeze_time: Span,
-    /// Is an update due when exactly `freeze_time` has passed? In the paper more must have passed.
+    /// Whether an update is due when exactly `freeze_time` has passed. In the paper more must have passed.
     pub at_freeze_time: bool,
     /// A queue above this counts as a loss, `L`.
     pub threshold: f64,
-    /// Do drops by the probability itself count as losses? The paper means overflow.
+    /// Whether drops by the probability itself count as losses. The paper means overflow.
     pub early_drops_count: bool,
     /// What an idle link does.
     pub idle: BlueIdle,
@@ -69,7 +69,7 @@ impl BlueLaw {
         BlueLaw { params, p: 0.0, last_update, hold: params.freeze_time, idle_since }
     }
 
-    /// A packet arrives and finds `queued` waiting. Was the probability updated? It comes before
+    /// A packet arrives and finds `queued` waiting. Returns whether the probability was updated, which comes before
     /// [`BlueLaw::decision`] on the packet.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> bool {
@@ -90,7 +90,7 @@ impl BlueLaw {
         }
     }
 
-    /// A packet was lost to the limit. Was the probability updated?
+    /// A packet was lost to the limit. Returns whether the probability was updated.
     pub fn on_loss(&mut self, now: Instant) -> bool {
         let due = self.is_due(now);
         if due {
@@ -99,12 +99,12 @@ impl BlueLaw {
         due
     }
 
-    /// A packet that the law had chosen was dropped. Was the probability updated?
+    /// A packet that the law had chosen was dropped. Returns whether the probability was updated.
     pub fn on_early_drop(&mut self, now: Instant) -> bool {
         self.params.early_drops_count && self.on_loss(now)
     }
 
-    /// The link asked for a packet and there was none. Was the probability updated?
+    /// The link asked for a packet and there was none. Returns whether the probability was updated.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) -> bool {
         // One event each time that the queue becomes empty, however often it is asked.

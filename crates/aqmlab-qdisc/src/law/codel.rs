@@ -103,7 +103,7 @@ impl CodelLaw {
         }
     }
 
-    /// RFC 8289, dodequeue routine, `ok_to_drop`: have all packets for an interval waited too long?
+    /// RFC 8289, dodequeue routine, `ok_to_drop`: whether all packets for an interval have waited too long.
     #[inline]
     fn is_standing(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         if sojourn < self.params.target || left <= self.params.mtu {

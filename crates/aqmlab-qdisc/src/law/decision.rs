@@ -17,7 +17,7 @@ impl Notice {
     /// An early notice, a mark where that can be.
     pub const EARLY: Notice = Notice { reason: Reason::Early, markable: true };
 
-    /// In a queue with ECN on or off: is a packet with this ECN field marked, and not lost?
+    /// Whether a packet with this ECN field is marked, and not lost, in a queue with ECN on or off.
     #[inline]
     pub const fn marks(self, ecn_on: bool, ecn: Ecn) -> bool {
         ecn_on && self.markable && ecn.is_capable()

@@ -77,7 +77,7 @@ impl FredLaw {
     }
 
     /// A packet of a flow arrives; `active` flows have packets waiting. `draw` gives a number in [0, 1) and is
-    /// called at most once. A packet that is then queued is to be told by [`FredLaw::on_queued`].
+    /// called at most once. A packet that is then queued is to be reported by [`FredLaw::on_queued`].
     #[inline]
     pub fn on_arrival(
         &mut self,

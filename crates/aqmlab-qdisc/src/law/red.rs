@@ -71,7 +71,7 @@ pub struct RedLaw {
     max_p: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
-    /// ns-2: has the average been above `min_th` since the last arrival that was not?
+    /// ns-2: whether the average has been above `min_th` since the last arrival that was not.
     was_above: bool,
 }
 

@@ -70,7 +70,7 @@ impl RedPdLaw {
         self.scratch.reserve(flows.saturating_sub(self.scratch.len()));
     }
 
-    /// A packet of a flow arrives. Is it dropped before it comes to RED? `above_min_th` tells of RED's average,
+    /// A packet of a flow arrives. Returns whether it is dropped before it comes to RED. `above_min_th` is about RED's average,
     /// `waits` whether more than one unit (packet or byte) waits. `draw` gives a number in [0, 1).
     #[inline]
     pub fn on_arrival(
@@ -295,7 +295,7 @@ impl RedPdLaw {
         self.flows.get(flow).and_then(|state| state.monitored.as_ref()).map_or(0.0, |m| m.p)
     }
 
-    /// Is this flow taken for one that does not respond to drops?
+    /// Whether this flow is taken for one that does not respond to drops.
     pub fn is_unresponsive(&self, flow: u64) -> bool {
         self.flows.get(flow).and_then(|state| state.monitored.as_ref()).is_some_and(|m| m.unresponsive)
     }

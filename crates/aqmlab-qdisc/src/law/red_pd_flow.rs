@@ -96,7 +96,7 @@ impl Monitored {
         Monitored { p, unresponsive: false, spacing, history: Default::default(), intervals: 0 }
     }
 
-    /// Is this packet dropped? Only if `may_drop`; gaps are spread as RED's. ns-2.35 `RedPDQueue::enque`: the count
+    /// Whether this packet is dropped: only if `may_drop`; gaps are spread as RED's. ns-2.35 `RedPDQueue::enque`: the count
     /// goes up after the decision.
     pub(super) fn drops(&mut self, may_drop: bool, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let hit = may_drop && self.spacing.hit(self.p, size, draw);
@@ -115,7 +115,7 @@ impl Monitored {
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
 
-    /// The flow had no drops in the whole history. Is it still monitored?
+    /// The flow had no drops in the whole history. Returns whether it is still monitored.
     pub(super) fn lower(&mut self, params: &RedPdParams) -> bool {
         let (divisor, release) =
             if self.unresponsive { (1.5, params.release / 2.0) } else { (2.0, params.release) };
@@ -137,7 +137,7 @@ impl Monitored {
         self.intervals += 1;
     }
 
-    /// Does the flow keep its rate when its drop rate rises? A TCP's rate falls as the square root of the drop rate
+    /// Whether the flow keeps its rate when its drop rate rises. A TCP's rate falls as the square root of the drop rate
     /// rises; each pair of noted intervals speaks for or against the flow.
     pub(super) fn does_not_respond(&self) -> bool {
         let noted = &self.history[..self.intervals];

@@ -115,7 +115,7 @@ impl RemLaw {
         self.arrived += amount;
     }
 
-    /// Is a packet of `size` chosen? `draw` gives a number in [0, 1) and is called at most once.
+    /// Whether a packet of `size` is chosen. `draw` gives a number in [0, 1) and is called at most once.
     #[inline]
     pub fn judge(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)

@@ -31,7 +31,7 @@ impl Sampling {
         sampling
     }
 
-    /// Has a sample fallen due by `now`?
+    /// Whether a sample has fallen due by `now`.
     #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next

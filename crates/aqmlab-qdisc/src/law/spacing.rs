@@ -66,7 +66,7 @@ impl Spacing {
         self.bytes += size.get();
     }
 
-    /// Is this packet chosen at probability `pb`? A hit begins a new cycle. `draw` is called at most once.
+    /// Whether this packet is chosen at probability `pb`. A hit begins a new cycle. `draw` is called at most once.
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let pa = match (self.rule, self.byte_mode) {

@@ -23,7 +23,7 @@ impl TokenBucket {
         TokenBucket { rate, burst: burst.nanobits(), level: burst.nanobits(), at: Instant::ZERO }
     }
 
-    /// A packet of `size` comes: does it conform? Then its tokens are taken; else the bucket stays as it is.
+    /// Whether a packet of `size` that comes conforms. If so, its tokens are taken; else the bucket stays as it is.
     pub fn conforms(&mut self, now: Instant, size: Bytes) -> bool {
         self.level = self.level_at(now);
         self.at = now;
