@@ -9,11 +9,11 @@ import typer
 from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
-from aqmlab.cli.claims import claims, claims_json, end_with, print_claims, scored_claims
+from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.doctor import doctor
-from aqmlab.cli.live import both, live, report_both
+from aqmlab.cli.live import both, live, report_both, tell_experiment
 from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
@@ -128,22 +128,7 @@ def run(
 
     with interruptible(), ProgressLine(enabled=not quiet) as line:
         experiment = experiments.run(scenario, **asked, progress=line.update, report=False)
-    for warning in experiment.warnings:
-        say(f"warning: {warning}")
-    from aqmlab.answers import answer
-    from aqmlab.cli.tables import tell_answer
-
-    scored = scored_claims(experiment)
-    tell_answer(answer(experiment), as_json=as_json, more=claims_json(scored))
-    if scored and not as_json:
-        print()
-        print_claims(scored)
-    say(f"recording  {experiment.path}")
-    if not no_report:
-        from aqmlab.reports import write_report
-
-        say(f"report     {write_report(experiment)}")
-    end_with(scored)
+    tell_experiment(experiment, as_json=as_json, no_report=no_report)
 
 
 @app.command()

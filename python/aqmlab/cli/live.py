@@ -29,6 +29,7 @@ from aqmlab.cli.progress import ProgressLine
 if TYPE_CHECKING:
     from aqmlab.both import Both
     from aqmlab.faithfulness import Faithfulness
+    from aqmlab.results import Results
 
 _SELFTEST = "selftest"
 
@@ -89,6 +90,11 @@ def live(
             report=False,
             resume=resume,
         )
+    tell_experiment(experiment, as_json=as_json, no_report=no_report)
+
+
+def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> None:
+    """Print what an experiment has come to, write its report, and end as its claims and verdicts say."""
     from aqmlab.answers import answer
     from aqmlab.cli.tables import tell_answer
     from aqmlab.faithfulness import verdicts
@@ -97,22 +103,21 @@ def live(
     for warning in experiment.warnings:
         say(f"warning: {warning}")
     scored = scored_claims(experiment)
-    if as_json:
-        tell_answer(answer(experiment), as_json=True, more=_verdicts_json(found) | claims_json(scored))
-    else:
+    if not as_json:
         print_verdict(found)
-        tell_answer(answer(experiment), as_json=False)
+    more = (_verdicts_json(found) if found else {}) | claims_json(scored)
+    tell_answer(answer(experiment), as_json=as_json, more=more)
+    if not as_json:
         print_lateness(found)
         if scored:
             print()
             print_claims(scored)
     say(f"recording  {experiment.path}")
-    _complain_of_lost_packets(found)
+    complain_of_lost_packets(found)
     if not no_report:
         from aqmlab.reports import write_report
 
         say(f"report     {write_report(experiment)}")
-    _end_unless_captured(found)
     end_unless_faithful(found)
     end_with(scored)
 
@@ -134,12 +139,11 @@ def both(
         say(f"warning: {warning}")
     _tell_both(found, as_json=as_json)
     say(f"recordings {found.path}")
-    _complain_of_lost_packets(found.verdicts)
+    complain_of_lost_packets(found.verdicts)
     if not no_report:
         from aqmlab.reports import write_report
 
         say(f"report     {write_report(found)}")
-    _end_unless_captured(found.verdicts)
     end_unless_faithful(found.verdicts)
 
 
@@ -199,7 +203,9 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
 
 
 def print_lateness(found: Sequence[Faithfulness]) -> None:
-    """How late packets left, run by run, and what else the verdict rests on."""
+    """How late packets left, run by run, and what else the verdict rests on; nothing of simulated runs."""
+    if not found:
+        return
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.figures import shown
     from aqmlab.grid import Column, Grid, Span
@@ -232,30 +238,29 @@ def _verdicts_json(found: Sequence[Faithfulness]) -> dict[str, Any]:
     }
 
 
-def _complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
+def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
     """A run whose packets could not be kept has everything else."""
     for verdict in found:
         if verdict.capture_failure:
             complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
 
 
-def _end_unless_captured(found: Sequence[Faithfulness]) -> None:
+def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
+    """End with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
     if any(verdict.capture_failure for verdict in found):
         raise typer.Exit(Exit.MACHINE)
-
-
-def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
-    """End with 5 where a live run is not faithful."""
     if not all(verdict.faithful for verdict in found):
         raise typer.Exit(Exit.NOT_FAITHFUL)
 
 
 __all__ = [
     "both",
+    "complain_of_lost_packets",
     "end_unless_faithful",
     "live",
     "print_lateness",
     "print_verdict",
     "report_both",
+    "tell_experiment",
     "tell_stopping",
 ]

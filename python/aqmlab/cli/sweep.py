@@ -14,7 +14,7 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
-from aqmlab.cli.live import end_unless_faithful, print_verdict, tell_stopping
+from aqmlab.cli.live import complain_of_lost_packets, end_unless_faithful, print_verdict, tell_stopping
 from aqmlab.cli.options import (
     AsJson,
     BringWhat,
@@ -153,6 +153,7 @@ def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bo
     say(f"sweep      {under_way.path}")
     if under_way.report is not None:
         say(f"report     {under_way.report}")
+    complain_of_lost_packets(_verdicts(under_way))
     if failure is not None:
         raise failure
     return under_way
