@@ -37,8 +37,10 @@ impl ExchangePlan {
 #[derive(Clone, Debug)]
 pub struct Requests {
     to_come: Exchanges,
-    /// The one under way, or the next one while the client pauses.
-    exchange: PlannedExchange,
+    /// Of the exchange under way, or of the next one while the client pauses.
+    request: u64,
+    server_delay: Span,
+    response: u64,
     /// When the exchange under way began.
     began: Instant,
     /// Bytes that the server has got when the request has arrived.
@@ -46,6 +48,8 @@ pub struct Requests {
     /// Bytes that the client has got when the response has arrived.
     answered: u64,
     number: u32,
+    /// No other exchange follows.
+    last: bool,
     stage: Stage,
 }
 
@@ -119,17 +123,20 @@ impl Requests {
     fn of(to_come: Exchanges) -> Self {
         Requests {
             to_come,
-            exchange: PlannedExchange::default(),
+            request: 0,
+            server_delay: Span::ZERO,
+            response: 0,
             began: Instant::ZERO,
             asked: 0,
             answered: 0,
             number: 0,
+            last: false,
             stage: Stage::Over,
         }
     }
 
     pub(crate) fn begin(&mut self, now: Instant) -> Step {
-        self.take_next();
+        _ = self.take_next();
         self.ask(now)
     }
 
@@ -149,39 +156,40 @@ impl Requests {
         }
     }
 
-    fn take_next(&mut self) {
+    /// The next exchange is under way, after a pause of this length.
+    fn take_next(&mut self) -> Span {
         let next = match &mut self.to_come {
             Exchanges::Drawn(drawn) => drawn.next(),
             Exchanges::Web(connection) => connection.next(),
         };
-        self.exchange = next.expect("only the last exchange has none behind it");
+        let next = next.expect("only the last exchange has none behind it");
+        let PlannedExchange { pause, request, server_delay, response, last } = next;
+        (self.request, self.server_delay, self.response, self.last) = (request, server_delay, response, last);
+        pause
     }
 
     /// The client writes the next request.
     fn ask(&mut self, now: Instant) -> Step {
-        let request = self.exchange.request;
-        self.asked += request;
+        self.asked += self.request;
         self.began = now;
         self.stage = Stage::Asked;
-        Step { client: Some(Act::Write(request)), ..Step::default() }
+        Step { client: Some(Act::Write(self.request)), ..Step::default() }
     }
 
     /// The server has got the request.
     fn asked_for(&mut self, now: Instant) -> Step {
-        let delay = self.exchange.server_delay;
-        if delay.is_zero() {
+        if self.server_delay.is_zero() {
             return self.answer();
         }
         self.stage = Stage::ServerWaits;
-        Step { wake_at: Some(now + delay), ..Step::default() }
+        Step { wake_at: Some(now + self.server_delay), ..Step::default() }
     }
 
     /// The server writes the response.
     fn answer(&mut self) -> Step {
-        let PlannedExchange { response, last, .. } = self.exchange;
-        self.answered += response;
+        self.answered += self.response;
         self.stage = Stage::Answered;
-        let act = if last { Act::WriteLast(response) } else { Act::Write(response) };
+        let act = if self.last { Act::WriteLast(self.response) } else { Act::Write(self.response) };
         Step { server: Some(act), ..Step::default() }
     }
 
@@ -203,11 +211,11 @@ impl Requests {
     const fn as_done(&self) -> ExchangeDone {
         ExchangeDone {
             number: self.number,
-            request: Bytes::new(self.exchange.request),
-            response: Bytes::new(self.exchange.response),
+            request: Bytes::new(self.request),
+            response: Bytes::new(self.response),
             began: self.began,
             opened_connection: self.number == 0,
-            last: self.exchange.last,
+            last: self.last,
         }
     }
 
@@ -218,13 +226,13 @@ impl Requests {
 
     /// The client does nothing for a while, and then begins the next exchange.
     fn pause(&mut self, now: Instant) -> Step {
-        self.take_next();
+        let pause = self.take_next();
         self.number += 1;
-        if self.exchange.pause.is_zero() {
+        if pause.is_zero() {
             return self.ask(now);
         }
         self.stage = Stage::ClientPauses;
-        Step { wake_at: Some(now + self.exchange.pause), ..Step::default() }
+        Step { wake_at: Some(now + pause), ..Step::default() }
     }
 }
 
