@@ -30,7 +30,7 @@ pub(crate) const fn classes_info(resolve: Resolve) -> Info {
         name: "classes",
         title: "Port with classes",
         summary: "a classifier, a queue with a discipline of its own for each class, and a scheduler",
-        version: 1,
+        version: 2,
         applies: &[],
         maturity: Maturity::Experimental,
         decides: Decides::Both,
