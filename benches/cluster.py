@@ -51,6 +51,7 @@ name = "RED"
 name = "short"
 text = "RED keeps the queue short."
 expect = "queueing_delay_mean_s{{arm=RED}} < queueing_delay_mean_s{{arm=DropTail}}"
+where = {{ rate = "2Mbit", count = "5" }}
 """
 CASES_AND_ARMS = 40
 

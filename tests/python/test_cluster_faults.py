@@ -178,9 +178,10 @@ def disk_full(trial: Trial) -> None:
     for pid in below(trial.draw.choice(trial.cluster.workers).pid):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (3000, 3000))
     trial.check(sweep)
-    (remark, *_) = sweep.remarks
-    assert "was given no more runs" in remark
-    assert "File too large" in remark
+    refused = [remark for remark in sweep.remarks if "was given no more runs" in remark]
+    # At a random moment it may have had its last run.
+    assert refused or trial.late_s
+    assert all("File too large" in remark for remark in refused)
 
 
 def slow_link(trial: Trial) -> None:
