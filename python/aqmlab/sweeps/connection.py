@@ -22,8 +22,9 @@ from aqmlab.sweeps.process import SILENCE_S
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-_CONNECT_S = 10.0
+_CONNECT_S = 30.0
 """What the first connection may take."""
+_FILE_S = 0.1
 _RETRY_S = 2.0
 """What each later attempt may take."""
 _LOOK_S = 1.0
@@ -84,6 +85,12 @@ class Cluster:
 
         # Whatever it has to say of a scheduler that is gone, it is said here.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        until = time.monotonic() + timeout_s
+        while self.scheduler_file and not Path(self.scheduler_file).is_file():
+            # A scheduler that starts at the same time has not written it yet.
+            if time.monotonic() > until:
+                raise OSError(f"there is no file `{self.scheduler_file}`")
+            time.sleep(_FILE_S)
         where = {"scheduler_file": str(self.scheduler_file)} if self.scheduler_file else {}
         return Client(
             self.address,
@@ -115,7 +122,7 @@ class Cluster:
                 "it is not known where the scheduler is: give `--scheduler tcp://HOST:8786` or"
                 " `--scheduler-file FILE`, or set `DASK_SCHEDULER_ADDRESS`"
             )
-        for file in (self.scheduler_file, self.tls_ca_file, self.tls_cert, self.tls_key):
+        for file in (self.tls_ca_file, self.tls_cert, self.tls_key):
             if file is not None and not Path(file).is_file():
                 raise UsageError(f"there is no file `{file}`")
         return self
