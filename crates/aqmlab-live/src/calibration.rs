@@ -76,7 +76,7 @@ fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError
             let _ending = capacity::Ending(&ended);
             ping_all(hosts)
         });
-        capacity::carry(tuns, &ended)?;
+        capacity::carry(tuns, &ended, u64::MAX)?;
         pinger.join().expect("the pinger does not panic")
     })
 }

@@ -127,7 +127,7 @@ pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity,
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let generator = scope.spawn(|| drive(plan, hosts, clock, &run_end, &ended));
-        let carried = carry(tuns, &ended);
+        let carried = carry(tuns, &ended, ENOUGH);
         generator.join().expect("the generator does not panic")?;
         let carried = carried?;
         if carried.packets == 0 {
@@ -201,11 +201,12 @@ fn drive(
 /// there would be no end of them.)
 const ENOUGH: u64 = 10_000;
 
-/// Carries packets from one device to the other, at once, until the traffic has ended or there were enough of them.
+/// Carries packets from one device to the other, at once, until the traffic has ended or there were at least `enough` of
+/// them.
 ///
 /// # Errors
 /// What the system said.
-pub fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Carried, LiveError> {
+pub fn carry(tuns: &mut [Tun], ended: &AtomicBool, enough: u64) -> Result<Carried, LiveError> {
     const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     let io =
         |operation| move |error: rustix::io::Errno| LiveError::io(operation, "a TUN device")(error.into());
@@ -218,7 +219,7 @@ pub fn carry(tuns: &mut [Tun], ended: &AtomicBool) -> Result<Carried, LiveError>
     let (mut packets, before) = (0, Clock::thread_time());
     let clock = Clock::start();
     let (mut looked, mut longest_gap) = (clock.now(), Span::ZERO);
-    while !ended.load(Ordering::Acquire) && packets < ENOUGH {
+    while !ended.load(Ordering::Acquire) && packets < enough {
         let mut events = Vec::with_capacity(2);
         match epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&A_WHILE)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
