@@ -106,8 +106,8 @@ def test_progress_tells_of_runs_that_are_being_done(small, tmp_path):
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        aqmlab.run(small | {"duration": "2h"}, output=tmp_path / "long", jobs=1, progress=look)
-    assert {(run.arm, run.seed, run.total_s) for run in seen} == {("DropTail", 1, 7200.0)}
+        aqmlab.run(small | {"duration": "48h"}, output=tmp_path / "long", jobs=1, progress=look)
+    assert {(run.arm, run.seed, run.total_s) for run in seen} == {("DropTail", 1, 48 * 3600.0)}
     assert [run.done_s for run in seen] == sorted(run.done_s for run in seen)
     assert 0 < seen[-1].share < 1
     assert seen[-1].events > seen[0].events
