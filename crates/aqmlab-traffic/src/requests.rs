@@ -69,9 +69,8 @@ struct DrawnExchanges {
     plan: Arc<ExchangePlan>,
     draws: Stream,
     /// What the indices of draws from lists begin with.
-    first: u64,
-    /// Exchanges so far, and on this connection in all.
-    number: u32,
+    first: u32,
+    /// Exchanges on this connection.
     count: u32,
 }
 
@@ -105,14 +104,14 @@ impl Requests {
     /// The exchanges of the connection `of`. The connection's members of two families of draws: of `numbers`, how many
     /// there are, and of `draws` all else.
     pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
-        let first = u64::from(of.user) + u64::from(of.serial);
+        let first = of.user.wrapping_add(of.serial);
         let Count(count) = match plan.per_connection {
             Distribution::Constant(count) => count,
-            ref drawn => drawn.draw(first, &mut numbers.member(of.index())),
+            ref drawn => drawn.draw(first.into(), &mut numbers.member(of.index())),
         };
         let count = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
         let draws = draws.member(of.index());
-        Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, number: 0, count }))
+        Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, count }))
     }
 
     /// The exchanges of a connection of PackMime-HTTP.
@@ -159,10 +158,11 @@ impl Requests {
     /// The next exchange is under way, after a pause of this length.
     fn take_next(&mut self) -> Span {
         let next = match &mut self.to_come {
-            Exchanges::Drawn(drawn) => drawn.next(),
-            Exchanges::Web(connection) => connection.next(),
+            Exchanges::Drawn(drawn) => drawn.exchange(self.number),
+            Exchanges::Web(connection) => {
+                connection.next().expect("only the last exchange has none behind it")
+            }
         };
-        let next = next.expect("only the last exchange has none behind it");
         let PlannedExchange { pause, request, server_delay, response, last } = next;
         (self.request, self.server_delay, self.response, self.last) = (request, server_delay, response, last);
         pause
@@ -226,8 +226,8 @@ impl Requests {
 
     /// The client does nothing for a while, and then begins the next exchange.
     fn pause(&mut self, now: Instant) -> Step {
-        let pause = self.take_next();
         self.number += 1;
+        let pause = self.take_next();
         if pause.is_zero() {
             return self.ask(now);
         }
@@ -237,21 +237,16 @@ impl Requests {
 }
 
 impl DrawnExchanges {
-    fn next(&mut self) -> Option<PlannedExchange> {
-        let number = self.number;
-        if number == self.count {
-            return None;
-        }
-        self.number += 1;
+    fn exchange(&self, number: u32) -> PlannedExchange {
         let plan = &self.plan;
         let before = number.checked_sub(1);
-        Some(PlannedExchange {
+        PlannedExchange {
             pause: before.map_or(Span::ZERO, |before| self.draw(&plan.pause, before, Place::Pause)),
             request: self.draw(&plan.request, number, Place::Request).get().max(1),
             server_delay: self.draw(&plan.server_delay, number, Place::ServerDelay),
             response: self.draw(&plan.response, number, Place::Response).get().max(1),
-            last: self.number == self.count,
-        })
+            last: number + 1 == self.count,
+        }
     }
 
     /// A value of exchange `number`.
@@ -262,6 +257,6 @@ impl DrawnExchanges {
         }
         let number = u64::from(number);
         let mut draws = self.draws.from_draw(number * PLACES + place as u64);
-        of.draw(self.first + number, &mut draws)
+        of.draw(u64::from(self.first) + number, &mut draws)
     }
 }
