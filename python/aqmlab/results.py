@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from aqmlab.cells import Axis, Cell, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted, left_out
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find, named_classes
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
@@ -289,8 +289,9 @@ class Results:
             return {}
         queues = {name for run in runs for name, _ in run.queues}
         classes = {name for run in runs for _, name in run.queues}
-        if asked.class_name not in classes:
-            raise unknown("class", asked.class_name, sorted(classes))
+        for name in named_classes(asked.class_name):
+            if name not in classes:
+                raise unknown("class", name, sorted(classes))
         queue = self.queue_of(asked.cell, asked.class_name) if asked.queue is None else asked.queue
         if queue not in queues and queue != EVERY_QUEUE:
             raise unknown("queue", queue, sorted(queues))
@@ -394,12 +395,13 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
     """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
-    if class_name == EVERY_CLASS or any(class_name not in run.run.plan.elsewhere(queue) for run in runs):
+    names = set(named_classes(class_name))
+    if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue
     busy = {
         name: ns
         for name, ns in _busy(runs).items()
-        if any(class_name not in run.run.plan.elsewhere(name) for run in runs)
+        if any(names - run.run.plan.elsewhere(name) for run in runs)
     }
     return max(busy, key=lambda name: (busy[name], name)) if busy else queue
 

@@ -72,6 +72,24 @@ def test_each_class_has_its_own_figures(mixed):
     assert "mark_percent" not in [metric.name for metric in table.shown]
 
 
+def test_several_classes_together_are_the_sum_of_each(mixed):
+    results = mixed
+    for cell in results.cells:
+        for metric in ("flows", "goodput_bps", "throughput_bps", "timeouts"):
+            parts = [results.values(metric, cell, class_name=name) for name in ("ftp", "sack")]
+            both = results.values(metric, cell, class_name="sack, ftp")
+            assert both == {seed: pytest.approx(sum(part[seed] for part in parts)) for seed in parts[0]}
+        every = results.values("drop_percent", cell, queue="*")
+        assert results.values("drop_percent", cell, class_name="ftp,sack,udp", queue="*") == every
+        every = results.values("queueing_delay_p95_s", cell)
+        assert results.values("queueing_delay_p95_s", cell, class_name="ftp,sack,udp") == every
+
+
+def test_of_several_classes_each_must_exist(mixed):
+    with pytest.raises(UsageError, match="no class `ftq`"):
+        mixed.values("goodput_bps", mixed.cells[0], class_name="udp,ftq")
+
+
 def test_the_mean_rtt_is_the_way_and_the_waiting(mixed):
     run = mixed.measured()[0]
     waits = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aqmlab.cells import Axis, axis_named
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Choice, Every, Label, Pick, label
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import UsageError, unknown
-from aqmlab.metrics import Window
+from aqmlab.metrics import Window, named_classes
 from aqmlab.plan import Plan
 from aqmlab.results import Results
 
@@ -120,6 +120,12 @@ class Names:
             return self._position(key, given, bound)
         if key in (QUEUE, CLASS) and given.text == "*":
             return "*"
+        if key == CLASS and "," in given.text:
+            parts = named_classes(given.text)
+            strange = next((part for part in parts if part not in every), None)
+            if strange is None and len(set(parts)) == len(parts):
+                return ",".join(parts)
+            given = replace(given, text=strange or given.text)
         what = key if key in (ARM, QUEUE, CLASS) else f"value of `{key}`"
         raise MisplacedError(given.at, str(unknown(what, given.text, every)))
 

@@ -21,6 +21,7 @@ from aqmlab.metrics.measured import (
     Samples,
     Window,
     measure,
+    named_classes,
 )
 from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
 
@@ -42,6 +43,7 @@ __all__ = [
     "flow_goodput",
     "jain_index",
     "measure",
+    "named_classes",
 ]
 
 # Importing the modules is what registers their metrics.

@@ -27,6 +27,16 @@ EVERY_QUEUE = "*"
 """Stands for the whole network: all flows, and for packets their whole way."""
 
 
+def named_classes(text: str) -> tuple[str, ...]:
+    """The traffic classes that a text names: ``"web"``, or several with commas, ``"web1,web2"``."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+def is_of(name: str, asked: str) -> bool:
+    """Whether the traffic class of a name is among those that are asked for; ``*`` asks for all."""
+    return asked in (EVERY_CLASS, name) or ("," in asked and name in named_classes(asked))
+
+
 @dataclass(frozen=True, repr=False)
 class Histogram:
     """A distribution of whole numbers in bins, low and high ends included.
@@ -263,7 +273,7 @@ class Measured:
         return [
             flow
             for flow in self.flows
-            if class_name in (EVERY_CLASS, flow.class_name) and flow.class_name not in self.left_out
+            if is_of(flow.class_name, class_name) and flow.class_name not in self.left_out
         ]
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
@@ -271,8 +281,17 @@ class Measured:
         return [
             totals
             for totals in self.requests
-            if class_name in (EVERY_CLASS, totals.class_name) and totals.class_name not in self.left_out
+            if is_of(totals.class_name, class_name) and totals.class_name not in self.left_out
         ]
+
+    def at_queue(self, queue: str, class_name: str) -> QueueTotals | None:
+        """Counts of a class at a queue, of several together, or over the whole way for queue ``*``."""
+        if queue == EVERY_QUEUE:
+            return self.on_the_way(class_name)
+        if "," not in class_name:
+            return self.queues.get((queue, class_name))
+        parts = [self.queues.get((queue, name)) for name in named_classes(class_name)]
+        return _together(queue, class_name, [part for part in parts if part is not None])
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
         """Counts of a class over all queues that its data cross; ``None`` where they cross none.
@@ -282,7 +301,7 @@ class Measured:
         """
         counts: defaultdict[str, int] = defaultdict(int)
         for entry in self.run.plan.classes:
-            if class_name in (EVERY_CLASS, entry.name):
+            if is_of(entry.name, class_name):
                 _add_way(counts, [self.queues.get((queue, entry.name)) for queue in entry.route])
         return QueueTotals(EVERY_QUEUE, class_name, dict(counts)) if counts else None
 
@@ -386,6 +405,15 @@ def _add_way(counts: defaultdict[str, int], parts: Sequence[QueueTotals | None])
             ends = {"arrivals": i == 0, "ect": i == 0, "departures": i == len(known) - 1}
             if value is not None and ends.get(fate, fate in ("dropped", "marked")):
                 counts[column] += value
+
+
+def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> QueueTotals | None:
+    """The row of several classes at one queue; what is recorded of no single class stays unknown."""
+    if not parts:
+        return None
+    columns = {name: [part.counts[name] for part in parts] for name in parts[0].counts}
+    counts = {name: None if None in of else sum(n or 0 for n in of) for name, of in columns.items()}
+    return QueueTotals(queue, class_name, counts, Histogram.merged([part.sojourn for part in parts]))
 
 
 def _quoted(text: str) -> str:

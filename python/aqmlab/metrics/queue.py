@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 
-from aqmlab.metrics.measured import EVERY_CLASS, EVERY_QUEUE, Measured, QueueTotals, Window
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
 
 _RFC7928 = "RFC 7928"
 
 
 def _totals(run: Measured, queue: str, class_name: str) -> QueueTotals | None:
-    return run.on_the_way(class_name) if queue == EVERY_QUEUE else run.queues.get((queue, class_name))
+    return run.at_queue(queue, class_name)
 
 
 def _percentage(part: float, whole: float) -> float | None:
