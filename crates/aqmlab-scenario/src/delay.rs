@@ -12,6 +12,7 @@ use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, DelayPlan, Edge, LinkPlan, Plan, PopulationPlan};
 use crate::suggest::no_such;
 use crate::topology::Network;
+use crate::tree::Tree;
 
 impl Pass<'_, '_> {
     /// The rules of the file.
@@ -24,6 +25,9 @@ impl Pass<'_, '_> {
         let sections = self.tables(file, "delay", DELAY_RULE)?;
         let mut rules: Vec<DelayPlan> = Vec::new();
         for (i, section) in sections.iter().enumerate() {
+            if self.is_disabled(section) {
+                continue;
+            }
             let rule = self.delay_rule(section, i, network, classes)?;
             if rules.iter().any(|known| known.name == rule.name) {
                 let message = format!("two delay stages are called \"{}\"", rule.name);
@@ -34,6 +38,12 @@ impl Pass<'_, '_> {
             rules.push(rule);
         }
         Some(rules)
+    }
+
+    /// Whether a rule names a class of traffic that is not enabled.
+    fn is_disabled(&self, section: &Section<'_>) -> bool {
+        let name = section.node("class").map(|node| &node.value);
+        matches!(name, Some(Tree::Text(name)) if self.disabled.contains(name))
     }
 
     fn delay_rule(

@@ -23,6 +23,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) traces: &'p Traces<'p>,
     /// The first seed and how many there are, if the file is right about them.
     pub(crate) seeds: Option<(u64, u64)>,
+    /// The names of the classes of traffic that are not enabled.
+    pub(crate) disabled: Vec<String>,
     /// The names of the traffic classes, once they are known.
     pub(crate) traffic_names: Option<Vec<String>>,
     pub(crate) parameters: Vec<Parameter>,
@@ -82,6 +84,7 @@ impl<'p, 't> Pass<'p, 't> {
             report,
             traces,
             seeds: None,
+            disabled: Vec::new(),
             traffic_names: None,
             parameters: Vec::new(),
             entered: BTreeSet::new(),

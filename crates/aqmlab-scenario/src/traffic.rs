@@ -59,7 +59,21 @@ impl Pass<'_, '_> {
             }
             classes.push(class);
         }
-        classes.into_iter().collect()
+        let mut classes: Vec<ClassDraft> = classes.into_iter().collect::<Option<_>>()?;
+        classes.retain(|class| !self.disabled.contains(&class.plan.name));
+        if classes.is_empty() {
+            let message = "no class of traffic is enabled; leave `enabled = false` out of one";
+            self.error(&file.at("traffic"), "traffic", message);
+            return None;
+        }
+        Some(classes)
+    }
+
+    /// Notes a class that is not enabled: of its keys, no other is an effective parameter.
+    fn disable(&mut self, name: &str, path: &str) {
+        self.disabled.push(name.to_string());
+        let (of_class, enabled) = (format!("{path}."), format!("{path}.enabled"));
+        self.parameters.retain(|p| !p.path.starts_with(&of_class) || p.path == enabled);
     }
 
     fn class(&mut self, node: &Node, index: usize, network: &Network<'_>) -> Option<ClassDraft> {
@@ -73,6 +87,10 @@ impl Pass<'_, '_> {
         let name = match section.node("name") {
             Some(_) => self.name(&section, "name"),
             None => Some(called),
+        };
+        let enabled = match section.node("enabled") {
+            Some(_) => self.flag(&section, "enabled"),
+            None => Some(true),
         };
         // Where a trace says how many connections there are, and when each starts, nothing else does.
         let listed = match variant.kind {
@@ -142,6 +160,9 @@ impl Pass<'_, '_> {
             workload,
             only_live,
         };
+        if !enabled? {
+            self.disable(&plan.name, &path);
+        }
         self.check_class(&section, &plan);
         self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
         let count_at = section.at(if plan.is_list() { "count" } else { "users" });

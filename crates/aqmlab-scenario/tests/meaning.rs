@@ -361,3 +361,18 @@ fn a_classifier_by_port_takes_the_traffic_with_that_port() {
         assert!(error.contains("traffic.secure.port"), "{error}");
     }
 }
+
+#[test]
+fn a_class_that_is_not_enabled_is_as_if_it_were_not_there() {
+    let head = "title = \"t\"\nduration = \"9s\"\n\
+                topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+                [[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n";
+    let web = "[[traffic]]\nname = \"web\"\nkind = \"bulk\"\ncount = 7\n";
+    let rule = "[[delay]]\nclass = \"web\"\ndelay = \"3ms\"\n";
+    let arms = "[[arm]]\nname = \"alone\"\n\"traffic.web.enabled\" = false\n[[arm]]\nname = \"both\"\n";
+    let plans = parse(&format!("{head}{web}{rule}{arms}"), "test").unwrap_or_else(|e| panic!("{e}")).arms;
+    assert_eq!(plans[0].digest(), only(head).digest());
+    assert_eq!(plans[1].digest(), only(&format!("{head}{web}{rule}")).digest());
+    assert!(plans[0].parameters.iter().any(|p| p.path == "traffic.web.enabled" && p.value == "false"));
+    assert!(plans[0].parameters.iter().all(|p| p.path != "traffic.web.count"));
+}

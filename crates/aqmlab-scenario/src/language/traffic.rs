@@ -59,6 +59,12 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
 
 const CLASS: &[Field] = &[
     ruled("name", Form::Name, "`traffic` and its number", "the class's name in recordings"),
+    ruled(
+        "enabled",
+        Form::One(Kind::Flag),
+        "true",
+        "`false` leaves the class out, and the delay stages that name it: for arms and sweeps",
+    ),
     ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
     ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
     ruled(
