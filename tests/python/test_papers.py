@@ -20,7 +20,7 @@ from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.scoring import comparisons, evidence, score_finding
 from aqmlab.papers.sweep_figure import numbers
-from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, within
+from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, cell_expression, within
 from aqmlab.papers.variants import variant
 
 ROOT = Path(__file__).parents[2]
@@ -365,6 +365,20 @@ def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
 
 
 RTO = '"traffic.ftp.tcp.min_rto" = '
+
+
+def test_a_column_names_the_entry_of_the_row():
+    row = {"label": "AQM, DT", "PI": "PI-DT", "RED": "RED-DT"}
+    asked = "drop_percent{arm='{row.{column.aqm}}'} + {column.more}"
+    expression, where = cell_expression(
+        asked, row, {"label": "x", "aqm": "RED", "more": "1", "limit": "4p"}, "t"
+    )
+    assert expression == "drop_percent{arm='RED-DT'} + 1"
+    assert where == {"limit": "4p"}
+    with pytest.raises(ScenarioError, match="t: this row has no `REM`"):
+        cell_expression(asked, row, {"aqm": "REM", "more": "1"}, "t")
+
+
 GOODPUT = "goodput_bps{class={row.group}}"
 MAX_P = '"topology.queue.max_p" = '
 

@@ -143,18 +143,25 @@ def cell_expression(
     """What a cell asks for: the expression, and the labels that hold in the whole of it.
 
     Entries of row and column that the text has holes for are put in; the others, but for ``label``, hold.
+    In ``{row.{column.aqm}}`` the column names the entry of the row; entries of such a row hold nowhere else.
 
     Raises
     ------
     ScenarioError
         If a hole names an entry that is not there.
     """
-    used = frozenset(key for _, key in _HOLE.findall(text)) | _NOT_ASKED
+    inner, used = text, set(_NOT_ASKED)
+    while holes := _HOLE.findall(inner):
+        used.update(key for _, key in holes)
+        inner = _filled(inner, row, column, what)
     where = {key: value for key, value in {**row, **column}.items() if key not in used}
-    return _filled(text, row, column, what), where
+    if _HOLE_IN_HOLE.search(text):
+        where = {key: value for key, value in where.items() if key not in row}
+    return inner, where
 
 
 _HOLE = re.compile(r"\{(row|column)\.(\w+)\}")
+_HOLE_IN_HOLE = re.compile(r"\{(row|column)\.\{")
 
 
 def _filled(text: str, row: Mapping[str, str], column: Mapping[str, str], what: str) -> str:
