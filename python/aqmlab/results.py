@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.cells import Axis, Cell, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
@@ -22,6 +22,9 @@ from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Run, Tables
 from aqmlab.stopping import raise_if_stopped
+
+if TYPE_CHECKING:
+    from aqmlab.metrics.response_times import CdfUntil
 
 NOT_RUN = "not run"
 
@@ -282,23 +285,65 @@ class Results:
             self._values[asked] = self._computed(asked)
         return dict(self._values[asked])
 
+    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
+        """How far two distribution functions are apart at most, by seed, of seeds that finished in both.
+
+        Parameters
+        ----------
+        one, other
+            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as :meth:`values` takes
+            them. The metric is a value of a distribution function, which counts up to the time that is given.
+
+        Raises
+        ------
+        UsageError
+            If a metric is no value of a distribution function, and as :meth:`values`.
+        RecordingError
+            If a recording cannot be read.
+        """
+        raise_if_stopped()
+        first, second = (self._cdfs(**asked) for asked in (one, other))
+        pairs = {seed: (first[seed], second[seed]) for seed in first if seed in second}
+        return {seed: None if a is None or b is None else a.gap(b) for seed, (a, b) in pairs.items()}
+
+    def _cdfs(
+        self,
+        metric: str,
+        cell: Cell,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> dict[int, CdfUntil | None]:
+        found = find(metric)
+        runs = self.measured(cell)
+        if not runs:
+            return {}
+        where = self._asked_queue(runs, cell, queue, class_name)
+        return {run.run.seed: found.distribution(run, where, class_name, parameters) for run in runs}
+
     def _computed(self, asked: _Asked) -> Mapping[int, Value]:
         metric = find(asked.metric)
         runs = self.measured(asked.cell)
         if not runs:
             return {}
-        queues = {name for run in runs for name, _ in run.queues}
-        classes = {name for run in runs for _, name in run.queues}
-        for name in named_classes(asked.class_name):
-            if name not in classes:
-                raise unknown("class", name, sorted(classes))
-        queue = self.queue_of(asked.cell, asked.class_name) if asked.queue is None else asked.queue
-        if queue not in queues and queue != EVERY_QUEUE:
-            raise unknown("queue", queue, sorted(queues))
+        queue = self._asked_queue(runs, asked.cell, asked.queue, asked.class_name)
         told = dict(asked.parameters)
         return {
             run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told) for run in runs
         }
+
+    def _asked_queue(self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str) -> str:
+        """The queue that is asked of, or by which the cell is judged."""
+        queues = {name for run in runs for name, _ in run.queues}
+        classes = {name for run in runs for _, name in run.queues}
+        for name in named_classes(class_name):
+            if name not in classes:
+                raise unknown("class", name, sorted(classes))
+        queue = self.queue_of(cell, class_name) if queue is None else queue
+        if queue not in queues and queue != EVERY_QUEUE:
+            raise unknown("queue", queue, sorted(queues))
+        return queue
 
     def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
         """The queue that a cell, or a class in it, is judged by unless one is named.

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from aqmlab.claims import Claim, score
 from aqmlab.claims.values import needed
@@ -86,6 +87,48 @@ def test_ties_are_undecided_or_no_victory():
     assert status("argmax(jain_index over limit) == 4p", tie) == "fails"
     assert status("share(argmax(jain_index over limit) == 4p) > 50 %", tie) == "fails"
     assert "not defined" in scored("rank_correlation(jain_index over limit) > 0", tie).verdict.reason
+
+
+def two_values(seeds=6):
+    """Two metrics over eight cells, drawn anew for each seed, with ties."""
+    rng = np.random.default_rng(5)
+    drawn = rng.integers(0, 9, (2, len(BUFFER.labels), len(COUNT.labels), seeds)).astype(float)
+    numbers = {"jain_index": 0, "mark_percent": 1}
+
+    def value(metric, cell, seed, **_):
+        at = BUFFER.labels.index(cell.label("limit")), COUNT.labels.index(cell.label("count"))
+        return drawn[numbers[metric], *at, seed - 1]
+
+    return World(value, axes=(BUFFER, COUNT), arms=("RED",), seeds=seeds), drawn.reshape(2, -1, seeds)
+
+
+@pytest.mark.parametrize(
+    ("function", "truth"),
+    [("rank_correlation", scipy_stats.spearmanr), ("correlation", scipy_stats.pearsonr)],
+)
+def test_two_values_are_correlated_over_all_cells_seed_by_seed(function, truth):
+    world, drawn = two_values()
+    found = scored(f"{function}(jain_index over limit and count, mark_percent) < 2", world).parts[0].found
+    of_seeds = [truth(*drawn[:, :, i]).statistic for i in range(drawn.shape[2])]
+    assert found.estimate == pytest.approx(np.mean(of_seeds), abs=1e-12)
+    half = scipy_stats.t.ppf(0.975, len(of_seeds) - 1) * scipy_stats.sem(of_seeds)
+    assert found.high - found.low == pytest.approx(2 * half)
+    # Over some of the labels of one axis, the other one held.
+    part = scored(
+        f"{function}(jain_index over limit except (12p), mark_percent) < 2", world, where={"count": "2"}
+    )
+    cells = [0, 4, 6]
+    assert part.parts[0].found.estimate == pytest.approx(
+        np.mean([truth(*drawn[:, cells, i]).statistic for i in range(drawn.shape[2])]), abs=1e-12
+    )
+
+
+def test_a_value_that_is_the_same_everywhere_has_no_correlation():
+    world, _ = two_values()
+    flat = (
+        "correlation(jain_index over limit and count, 0 * mark_percent + jain_index{limit=4p, count=2}) > 0"
+    )
+    assert "not defined" in scored(flat, world).verdict.reason
 
 
 def test_what_one_seed_is_asked_of_all_labels():

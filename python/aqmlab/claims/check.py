@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from aqmlab.claims.functions import BEST, Function, function_of
+from aqmlab.claims.functions import BEST, OF_PAIRS, Function, function_of
 from aqmlab.claims.metric_query import parameter_value, placed
 from aqmlab.claims.names import FROM, UNTIL, WINDOW, Bindings, Names, seconds
 from aqmlab.claims.scan import MisplacedError
@@ -37,7 +37,7 @@ from aqmlab.claims.tree import (
 )
 from aqmlab.claims.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
 from aqmlab.claims.values import constant
-from aqmlab.metrics import Metric, find
+from aqmlab.metrics import Metric, all_metrics, find
 
 MOST_COMPARISONS = 10_000
 """Of one claim."""
@@ -249,6 +249,8 @@ class _Checker:
             return self._over_seeds(node, scope)
         if domain == "axis":
             return self._over_axis(node, scope)
+        if domain == "curves":
+            return self._gap(node, scope)
         sides = [(part, self.expression(part, scope)) for part in map(_expression, node.arguments)]
         kind = sides[0][1]
         for side in sides[1:]:
@@ -257,6 +259,28 @@ class _Checker:
                 self._agree((sides[0][0], kind), side, "compared"), level, kind.bare and side[1].bare
             )
         return replace(kind, unit=self._pointwise(node, kind.unit))
+
+    def _gap(self, node: Call, scope: _Scope) -> ValueKind:
+        """Two values of distribution functions at the same place."""
+        places = []
+        for part in map(_expression, node.arguments):
+            kind = self.expression(part, scope)
+            metric = find(part.name) if isinstance(part, MetricOf) else None
+            if not isinstance(part, MetricOf) or metric is None or metric.cdf is None:
+                known = ", ".join(f"`{each.name}`" for each in all_metrics() if each.cdf is not None)
+                raise MisplacedError(
+                    part.at,
+                    f"`{node.function}` is of two distribution functions; write {known}, not `{part}`",
+                )
+            of = metric.parameters[0]
+            given = [s for s in part.settings if s.key.text == of.name]
+            places.append(parameter_value(metric, given[0]) if given else of.default)
+        if places[0] != places[1]:
+            raise MisplacedError(
+                node.arguments[1].at,
+                f"`{of.name}` of the two differs; the gap is the greatest one up to the same time",
+            )
+        return kind
 
     def _pointwise(self, node: Call, unit: Unit) -> Unit:
         if node.function == "log" and not unit.pure:
@@ -280,13 +304,10 @@ class _Checker:
             raise MisplacedError(body.at, f"`{body}` is a number, and nothing that was measured")
         choice = node.over[0]
         options = self._names.options(choice)
-        if _function(node).single and len(options) < 2:
+        if _function(node).single and len(options) < 2 and node.function not in OF_PAIRS:
             raise MisplacedError(choice.at, f"`{node.function}` needs two labels at least")
-        if node.function == "rank_correlation":
-            if kind.level == Level.SEEDS:
-                raise MisplacedError(
-                    body.at, f"`{body}` is over the seeds; `rank_correlation` is seed by seed"
-                )
+        if node.function in OF_PAIRS:
+            self._correlated(node, inner)
             return ValueKind(PURE)
         if node.function == "slope":
             scale = numbers_of(options)
@@ -297,6 +318,19 @@ class _Checker:
                 )
             return ValueKind(kind.unit.times(scale[1], -1), kind.level)
         return replace(kind, bare=False)
+
+    def _correlated(self, node: Call, inner: _Scope) -> None:
+        """What is correlated has a value of each seed for each of at least two labels."""
+        if math.prod(len(self._names.options(choice)) for choice in node.over) < 2:
+            raise MisplacedError(node.over[0].at, f"`{node.function}` needs two labels at least")
+        for part in map(_expression, node.arguments):
+            level = self.expression(part, inner).level
+            if level == Level.CONSTANT:
+                raise MisplacedError(part.at, f"`{part}` is a number, and nothing that was measured")
+            if level == Level.SEEDS:
+                raise MisplacedError(
+                    part.at, f"`{part}` is over the seeds; `{node.function}` is seed by seed"
+                )
 
     def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
         if scope.of_seed:

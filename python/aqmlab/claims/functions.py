@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Domain = Literal["values", "axis", "seeds"]
+Domain = Literal["values", "curves", "axis", "seeds"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Function:
     name
         As it is written.
     domain
-        What it takes together: several values of one seed, the labels of an axis seed by seed, or the seeds.
+        What it takes together: several values of one seed, whole distribution functions of one seed, the
+        labels of an axis seed by seed, or the seeds.
     least, most
         How many arguments.
     condition
@@ -26,7 +27,8 @@ class Function:
     test
         Whether it is so or not, and no number.
     single
-        Whether it goes over one axis only: the order of the labels counts, or it gives one.
+        Whether it goes over one axis only: the order of the labels counts, or it gives one. With two values
+        the order does not count.
     meaning
         One sentence.
     """
@@ -52,6 +54,13 @@ _ALL = (
     Function("max", "values", 2, MANY, "the greatest of several values"),
     Function("default", "values", 2, 2, "the second value where the first is not defined"),
     Function("defined", "values", 1, 1, "whether the value is defined", test=True),
+    Function(
+        "cdf_gap",
+        "curves",
+        2,
+        2,
+        "the greatest vertical gap between two distribution functions, from 0 to where they are asked",
+    ),
     Function("min", "axis", 1, 1, "the least value over the labels"),
     Function("max", "axis", 1, 1, "the greatest value over the labels"),
     Function("mean", "axis", 1, 1, "the mean over the labels"),
@@ -73,8 +82,14 @@ _ALL = (
         single=True,
     ),
     Function(
-        "rank_correlation", "axis", 1, 1, "Spearman's, of the values with the order of labels", single=True
+        "rank_correlation",
+        "axis",
+        1,
+        2,
+        "Spearman's, of the values with the order of labels, or of two values over the labels",
+        single=True,
     ),
+    Function("correlation", "axis", 2, 2, "Pearson's, of two values over the labels"),
     Function("argmax", "axis", 1, 1, "the label of the greatest value", single=True),
     Function("argmin", "axis", 1, 1, "the label of the least value", single=True),
     Function("count", "axis", 1, 1, "the number of labels for which the condition is so", condition=True),
@@ -124,8 +139,11 @@ FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {
 BEST = ("argmax", "argmin")
 """They give a label."""
 
+OF_PAIRS = ("correlation", "rank_correlation")
+"""Over an axis they take a second value for each label."""
+
 
 def function_of(name: str, *, over: bool) -> Function | None:
     """The function that is meant: over an axis if one is named, else of several values or over the seeds."""
-    domains: tuple[Domain, ...] = ("axis",) if over else ("values", "seeds")
+    domains: tuple[Domain, ...] = ("axis",) if over else ("values", "curves", "seeds")
     return next((FUNCTIONS[name][d] for d in domains if d in FUNCTIONS[name]), None)

@@ -212,7 +212,7 @@ def _scalar(value: object) -> float | Range:
     return value
 
 
-_DIFFERENCES = frozenset({"range", "largest_step", "change", "slope", "std"})
+_DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope", "std"})
 """Functions that give the distance of values, in the unit of these."""
 
 

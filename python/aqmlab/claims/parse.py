@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from aqmlab.claims.functions import BEST, FUNCTIONS, Function, function_of
+from aqmlab.claims.functions import BEST, FUNCTIONS, OF_PAIRS, Function, function_of
 from aqmlab.claims.scan import Scanner, SourceLocation, Token
 from aqmlab.claims.tree import (
     WORDS,
@@ -288,7 +288,7 @@ class _Parser:
         function = function_of(name.text, over=bool(over))
         if function is None and over:
             raise self._s.wrong(name.at, f"`{name.text}` is over no axis")
-        if function is None or (given == 1 < function.least and "axis" in FUNCTIONS[name.text]):
+        if function is None or (not over and given == 1 < function.least and "axis" in FUNCTIONS[name.text]):
             raise self._s.wrong(name.at, f"`{name.text}` over what? Write `{name.text}(x over AXIS)`")
         if not function.least <= given <= function.most:
             wanted = (
@@ -299,7 +299,7 @@ class _Parser:
             raise self._s.wrong(
                 name.at, f"`{name.text}` takes {wanted} argument{'s' * (wanted != '1')}; {given} are given"
             )
-        if function.single and len(over) > 1:
+        if function.single and len(over) > 1 and not (function.name in OF_PAIRS and given > 1):
             raise self._s.wrong(over[1].at, f"`{name.text}` goes over one axis only")
         return function
 

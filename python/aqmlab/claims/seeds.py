@@ -15,14 +15,15 @@ Three ways, by what is compared:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from aqmlab.claims.functions import function_of
-from aqmlab.claims.metric_query import metric_query, placed
+from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
@@ -74,28 +75,48 @@ class SeedLeaves(Leaves):
         key = (str(node), tuple(sorted(bound.items())))
         if key not in self._columns:
             self._columns[key] = self._column(node, bound)
+        return self._met(key)
+
+    def _met(self, key: Key) -> Floats:
+        """A column that was computed; what it lacks is remembered."""
         values, missing = self._columns[key]
         self.seen.missing |= missing
         for i in np.flatnonzero(np.isnan(values) & ~missing):
-            self.seen.suspects.setdefault(int(i), str(node))
+            self.seen.suspects.setdefault(int(i), key[0])
         return values
 
-    def _column(self, node: MetricOf, bound: Bindings) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The gaps between two cells, seed by seed."""
+        key = (f"cdf_gap({one}, {other})", tuple(sorted(bound.items())))
+        if key not in self._columns:
+            first, second = (self._asked(node, bound) for node in (one, other))
+            of_seed = placed(one, lambda: self._results.gaps(first, second))
+            self._columns[key] = self._by_seed(of_seed, metric_query(one, self._names, bound))
+        return self._met(key)
+
+    def _asked(self, node: MetricOf, bound: Bindings) -> dict[str, Any]:
+        """What is asked of the results."""
         what = metric_query(node, self._names, bound)
         # What is not said has one label only: the claim was checked.
         labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
-        cell = self._cells[what.arm or self._results.arms[0], *labels]
-        of_seed = placed(
-            node,
-            lambda: self._results.values(
-                what.metric.name,
-                cell,
-                queue=what.queue,
-                class_name=what.class_name,
-                window=what.window,
-                parameters=what.parameters,
-            ),
-        )
+        return {
+            "metric": what.metric.name,
+            "cell": self._cells[what.arm or self._results.arms[0], *labels],
+            "queue": what.queue,
+            "class_name": what.class_name,
+            "parameters": what.parameters,
+        }
+
+    def _column(self, node: MetricOf, bound: Bindings) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        what = metric_query(node, self._names, bound)
+        asked = self._asked(node, bound)
+        of_seed = placed(node, lambda: self._results.values(**asked, window=what.window))
+        return self._by_seed(of_seed, what)
+
+    def _by_seed(
+        self, of_seed: Mapping[int, float | None], what: MetricQuery
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Values in base units in the order of the seeds, and which seeds have no run."""
         factor = unit_of_metric(what.metric.unit)[0]
         values = [of_seed.get(seed) for seed in self._results.seeds]
         column = [math.nan if value is None else in_base(value, factor) for value in values]
@@ -133,6 +154,10 @@ class Collect(_OverSeeds):
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
         """The values of all seeds, where nothing is over them."""
         return self.seeds.metric(node, bound)
+
+    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The gaps of all seeds, where nothing is over them."""
+        return self.seeds.gap(one, other, bound)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
         """Nothing is known of it."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.claims.functions import BEST, function_of
+from aqmlab.claims.functions import BEST, OF_PAIRS, function_of
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import Range
 from aqmlab.claims.tree import (
@@ -48,6 +48,10 @@ class Leaves:
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
         """A metric of the cell that ``bound`` and its braces say."""
+        raise NotImplementedError
+
+    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The greatest gap between the distribution functions that two metrics are values of."""
         raise NotImplementedError
 
     def over_seeds(self, node: Call, bound: Bindings) -> Value:
@@ -99,6 +103,11 @@ class Evaluator:
             return self._leaves.over_seeds(node, bound)
         if function.domain == "axis":
             return self._over_axis(node, bound)
+        if function.domain == "curves":
+            one, other = node.arguments
+            assert isinstance(one, MetricOf)
+            assert isinstance(other, MetricOf)
+            return self._leaves.gap(one, other, bound)
         values = [self.value(part, bound) for part in node.arguments if isinstance(part, Expression)]
         if node.function == "default":
             return default(*values)
@@ -113,8 +122,22 @@ class Evaluator:
             counted: Floats = np.sum(truths, axis=0)
             return counted
         values = [self.value(body, inside) for inside in self.inside(node.over, bound)]
+        if node.function in OF_PAIRS:
+            return self._correlation(node, values, bound)
         labels = self._names.options(node.over[0])
         return over_labels(node.function, values, labels)
+
+    def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
+        """Of the values with those of the second argument, or with the order of the labels without one."""
+        columns = np.stack([_floats(value) for value in values])
+        if len(node.arguments) > 1:
+            second = node.arguments[1]
+            assert isinstance(second, Expression)
+            others = [_floats(self.value(second, inside)) for inside in self.inside(node.over, bound)]
+            against = np.stack(others)
+        else:
+            against = np.broadcast_to(np.arange(len(columns), dtype=np.float64)[:, None], columns.shape)
+        return correlation(columns, against, ranks=node.function == "rank_correlation")
 
     def inside(self, choices: Sequence[Choice], bound: Bindings) -> Iterator[dict[str, str]]:
         """What is fixed inside of a choice: one after the other of the combinations of its labels."""
@@ -223,8 +246,6 @@ def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...])
     if function in ("sum", "mean"):
         total = reduce(_plus, values)
         return total if function == "sum" else _over(total, float(len(values)))
-    if function == "rank_correlation":
-        return _rank_correlation(np.stack([_floats(value) for value in values]))
     scale = numbers_of(labels)
     x = np.arange(len(labels), dtype=np.float64) if scale is None else np.array(scale[0])
     centred = x - x.mean()
@@ -233,19 +254,22 @@ def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...])
     return slope if function == "slope" else _times(slope, float(x.max() - x.min()))
 
 
-def _rank_correlation(values: Floats) -> Floats:
-    """Spearman's coefficient of each column with its row numbers; ties have the mean of their ranks."""
+def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
+    """Pearson's coefficient of each column of one with that of the other; of their ranks it is Spearman's.
+
+    Ties have the mean of their ranks.
+    """
     from scipy.stats import rankdata
 
-    ranks = rankdata(values, axis=0)
-    order = np.arange(len(values), dtype=np.float64)[:, None] - (len(values) - 1) / 2
-    centred = ranks - ranks.mean(axis=0)
-    spread = np.sqrt((centred**2).sum(axis=0) * float((order**2).sum()))
+    lacking = np.isnan(values).any(axis=0) | np.isnan(others).any(axis=0)
+    x, y = (rankdata(side, axis=0) if ranks else side for side in (values, others))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     # Where all labels have the same value there is no order to speak of.
     found: Floats = np.divide(
-        (centred * order).sum(axis=0), spread, out=np.full(spread.shape, np.nan), where=spread > 0
+        (x * y).sum(axis=0), spread, out=np.full(spread.shape, np.nan), where=spread > 0
     )
-    return np.where(np.isnan(values).any(axis=0), np.nan, found)
+    return np.where(lacking, np.nan, found)
 
 
 # --- arithmetic of numbers, arrays and intervals

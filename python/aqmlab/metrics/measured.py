@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,10 +57,23 @@ class Histogram:
     def __repr__(self) -> str:
         return f"<Histogram: {counted(len(self.weight), 'bin')} of weight {self.total}>"
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Sum of the weights."""
         return sum(self.weight)
+
+    @cached_property
+    def _cumulative(self) -> list[int]:
+        return list(accumulate(self.weight))
+
+    def up_to(self, value: float) -> float:
+        """The weight of the values that do not exceed one; as :meth:`quantile` spreads it within a bin."""
+        index = bisect_right(self.low, value)
+        if index == 0:
+            return 0.0
+        low, high, weight = self.low[index - 1], self.high[index - 1], self.weight[index - 1]
+        inside = 1.0 if value >= high else (value - low) / (high - low)
+        return self._cumulative[index - 1] - weight + inside * weight
 
     def quantile(self, p: float) -> float | None:
         """Least value that at least the share ``p`` of the weight does not exceed.
@@ -67,7 +81,7 @@ class Histogram:
         Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
         value. ``None`` where the histogram is empty.
         """
-        cumulative = list(accumulate(self.weight))
+        cumulative = self._cumulative
         if not cumulative or cumulative[-1] == 0:
             return None
         target = p * cumulative[-1]
@@ -86,7 +100,7 @@ class Histogram:
     def cdf(self) -> tuple[Sequence[int], list[float]]:
         """Upper ends of the bins and the share of the weight up to there."""
         total = max(self.total, 1)
-        return self.high, [weight / total for weight in accumulate(self.weight)]
+        return self.high, [weight / total for weight in self._cumulative]
 
     @staticmethod
     def merged(parts: Sequence[Histogram]) -> Histogram:
@@ -157,6 +171,8 @@ class RequestTotals:
         Distribution of the response times in ns of the completed ones.
     waited
         Distribution of how long in ns the censored ones had waited.
+    response_time_sum_ns
+        Sum of the response times of the completed ones.
     """
 
     class_name: str
@@ -167,6 +183,7 @@ class RequestTotals:
     censored: int
     response_time: Histogram = EMPTY_HISTOGRAM
     waited: Histogram = EMPTY_HISTOGRAM
+    response_time_sum_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -510,12 +527,15 @@ def _requests(tables: Tables) -> dict[Path, list[RequestTotals]]:
         )
     }
     found: dict[Path, list[RequestTotals]] = {}
-    columns = "response_low_bytes, response_high_bytes, completed, failed, censored"
-    for index, class_name, low, *counts in tables.rows(
+    columns = "response_low_bytes, response_high_bytes, completed, failed, censored, response_time_sum_ns"
+    for index, class_name, low, high, completed, failed, censored, sum_ns in tables.rows(
         "request_summary", f"run, class, {columns}", "ORDER BY run, class, response_low_bytes", runs
     ):
-        kinds = ("response_time_ns", "waited_ns")
-        of_kind = (histograms.get((index, class_name, low, kind), EMPTY_HISTOGRAM) for kind in kinds)
-        totals = RequestTotals(class_name, low, *counts, *of_kind)
+        taken, waited = (
+            histograms.get((index, class_name, low, kind), EMPTY_HISTOGRAM)
+            for kind in ("response_time_ns", "waited_ns")
+        )
+        ended = (completed, failed, censored)
+        totals = RequestTotals(class_name, low, high, *ended, taken, waited, int(sum_ns))
         found.setdefault(runs[int(index)].path, []).append(totals)
     return found

@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import time_text
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
+
+if TYPE_CHECKING:
+    from aqmlab.metrics.response_times import CdfUntil
 
 Definition = Callable[..., float | None]
 """``(run, queue, class)`` to the value in the metric's unit, ``None`` where it is not defined; of a windowed
@@ -83,6 +86,9 @@ class Metric:
         than all of those that are counted together.
     on_the_way
         Whether it can be asked of packets on their whole way, queue ``*``. What is of flows always can.
+    cdf
+        Of a value of a distribution function the whole function up to there: ``(run, class)``, and parameters
+        as keywords, the first of which is the place.
     """
 
     name: str
@@ -96,6 +102,7 @@ class Metric:
     parameters: tuple[Parameter, ...] = ()
     from_samples: bool = False
     on_the_way: bool = False
+    cdf: Callable[..., CdfUntil] | None = None
 
     def compute(
         self,
@@ -144,6 +151,21 @@ class Metric:
         if asked.from_s >= asked.until_s or asked.until_s > run.window.until_s + EDGE_S:
             return None
         return self.code(run, queue, class_name, asked, **told)
+
+    def distribution(
+        self, run: Measured, queue: str, class_name: str, parameters: Mapping[str, float | None]
+    ) -> CdfUntil | None:
+        """The distribution function of which a metric is a value, as :meth:`compute` has it.
+
+        Raises
+        ------
+        UsageError
+            If the metric is no such value, and for an unknown parameter.
+        """
+        told = self._told(parameters)
+        if self.cdf is None:
+            raise UsageError(f"metric `{self.name}` is no value of a distribution function")
+        return self.cdf(run.at(queue), class_name, **told) if run.interval_ns else None
 
     @property
     def of_flows(self) -> bool:
@@ -213,6 +235,7 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     parameters: tuple[Parameter, ...] = (),
     from_samples: bool = False,
     on_the_way: bool = False,
+    cdf: Callable[..., CdfUntil] | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as a metric."""
 
@@ -231,6 +254,7 @@ def metric(  # noqa: PLR0913 (keyword arguments)
             parameters,
             from_samples,
             on_the_way,
+            cdf,
         )
         return code
 

@@ -1,0 +1,100 @@
+"""The distribution function of response times, with what is known of requests that were not completed.
+
+F(t) is the share of requests that were completed within t, of those of which it is known whether they were: a
+request that failed never is, and one that had not ended at the end of the run counts only for times that it
+had waited by then (the reduced sample of Kaplan and Meier, Journal of the American Statistical Association
+53, 1958, section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import nextafter
+from typing import NamedTuple
+
+from aqmlab.metrics.measured import EMPTY_HISTOGRAM, Histogram, RequestTotals
+
+
+@dataclass(frozen=True)
+class ResponseTimes:
+    """Response times of some requests of one run.
+
+    Attributes
+    ----------
+    completed
+        Distribution of the response times in ns of the completed requests.
+    waited
+        Distribution of how long in ns those had waited that had not ended at the end of the run.
+    failed
+        How many failed.
+    """
+
+    completed: Histogram
+    waited: Histogram = EMPTY_HISTOGRAM
+    failed: int = 0
+
+    @staticmethod
+    def of(parts: Iterable[RequestTotals]) -> ResponseTimes:
+        """Those of several classes and size bands together."""
+        parts = tuple(parts)
+        return ResponseTimes(
+            Histogram.merged([totals.response_time for totals in parts]),
+            Histogram.merged([totals.waited for totals in parts]),
+            sum(totals.failed for totals in parts),
+        )
+
+    def share_within(self, t_ns: float) -> float | None:
+        """F(t); ``None`` where nothing is known of any request."""
+        waiting = self.waited.total - self.waited.up_to(t_ns)
+        known = self.completed.total + self.failed + waiting
+        return self.completed.up_to(t_ns) / known if known else None
+
+    def area(self, until_ns: float) -> float | None:
+        """The mean of F from 0 to a time: 1 if every request were completed at once."""
+        times = self.turns(until_ns)
+        shares = [self.share_within(t_ns) for t_ns in times]
+        if None in shares:
+            return None
+        known = [share for share in shares if share is not None]
+        steps = zip(pairwise(times), pairwise(known), strict=True)
+        return sum((end - begin) * (a + b) / 2 for (begin, end), (a, b) in steps) / until_ns
+
+    def gap(self, other: ResponseTimes, until_ns: float) -> float | None:
+        """The greatest distance of two such functions up to a time (Kolmogorov and Smirnov's)."""
+        times = sorted({*self.turns(until_ns), *other.turns(until_ns)})
+        found = 0.0
+        for t_ns in times:
+            a, b = self.share_within(t_ns), other.share_within(t_ns)
+            if a is None or b is None:
+                return None
+            found = max(found, abs(a - b))
+        return found
+
+    def turns(self, until_ns: float) -> Sequence[float]:
+        """The times up to a given one, and that itself, between which F is as good as straight."""
+        return sorted({0.0, *(end for end in self._ends if end < until_ns), until_ns})
+
+    @cached_property
+    def _ends(self) -> frozenset[float]:
+        found: set[float] = set()
+        for of in (self.completed, self.waited):
+            found.update(map(float, of.low), map(float, of.high))
+            # A bin of one value is a step: it has a place before it.
+            steps = (low for low, high in zip(of.low, of.high, strict=True) if low == high > 0)
+            found.update(nextafter(low, 0.0) for low in steps)
+        return frozenset(found)
+
+
+class CdfUntil(NamedTuple):
+    """A distribution function of response times up to a time."""
+
+    times: ResponseTimes
+    until_ns: float
+
+    def gap(self, other: CdfUntil) -> float | None:
+        """The greatest distance to another one up to that time, in percent."""
+        found = self.times.gap(other.times, self.until_ns)
+        return None if found is None else 100.0 * found

@@ -1,0 +1,254 @@
+"""Distributions of response times: closed forms, SciPy, and each request counted one by one."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+import aqmlab
+from aqmlab.claims import Claim, score
+from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.metrics import Histogram, find
+from aqmlab.metrics.response_times import ResponseTimes
+from claim_worlds import World
+
+SCENARIO = """
+duration = "25s"
+warmup = "5s"
+[topology]
+kind = "dumbbell"
+rate = "2Mbit"
+delay = "10ms"
+queue = { kind = "droptail", limit = "60p" }
+[[traffic]]
+name = "web"
+kind = "requests"
+rate = "22/s"
+request = "300B"
+response = { pareto = "4kB", shape = 1.3 }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+[record]
+requests = { each = true }
+[[arm]]
+name = "DropTail"
+[[arm]]
+name = "CoDel"
+"topology.queue" = { kind = "codel", limit = "60p" }
+"""
+TIMES = (0.03, 0.2, 1.0, 2.0, 7.0)
+BANDS = ((0, 1000), (1000, 10_000), (10_000, 100_000), (0, 10_000), (10_000, None), (0, None))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    output = tmp_path_factory.mktemp("times") / "run"
+    return aqmlab.run(tomllib.loads(SCENARIO), output=output, runs=5, report=False)
+
+
+def exact(values, counts=None):
+    """A histogram whose bins are of one value each."""
+    values, counts = np.unique(values, return_counts=True) if counts is None else (values, counts)
+    values = tuple(int(value) for value in values)
+    return Histogram(values, values, tuple(int(count) for count in counts))
+
+
+def spread(low, high, weight):
+    return Histogram((low,), (high,), (weight,))
+
+
+class Rows:
+    """The requests of one run and class, one by one."""
+
+    def __init__(self, experiment, run, at_least=0, below=None):
+        sizes = f"response_bytes >= {at_least}" + ("" if below is None else f" AND response_bytes < {below}")
+        rows = experiment.tables.rows(
+            "requests", "end_ns - start_ns, outcome", f"WHERE class = 'web' AND {sizes}", [run]
+        )
+        of = {how: [ns for ns, outcome in rows if outcome == how] for how in ("completed", "censored")}
+        self.completed, self.censored = np.array(of["completed"]), np.array(of["censored"])
+        self.failed = len(rows) - len(self.completed) - len(self.censored)
+
+    def share(self, t_s):
+        known = len(self.completed) + self.failed + (self.censored > t_s * 1e9).sum()
+        return (self.completed <= t_s * 1e9).sum() / known
+
+    def area(self, until_s):
+        middles = (np.arange(40_000) + 0.5) * until_s / 40_000
+        return float(np.mean([self.share(t_s) for t_s in middles]))
+
+
+def sized(at_least, below):
+    return {name: size for name, size in (("at_least", at_least), ("below", below)) if size}
+
+
+# --- by arithmetic
+
+
+def test_of_evenly_spread_times_the_function_is_a_line_and_the_area_that_of_a_triangle():
+    times = ResponseTimes(spread(0, 1000, 10))
+    assert [times.share_within(t) for t in (0, 250, 1000, 5000)] == [0.0, 0.25, 1.0, 1.0]
+    assert times.area(1000) == pytest.approx(1 / 2)
+    assert times.area(2000) == pytest.approx(3 / 4)
+    assert times.area(500) == pytest.approx(1 / 4)
+
+
+def test_a_step_has_the_area_to_the_right_of_it():
+    times = ResponseTimes(exact([100, 100, 300, 800]))
+    assert [times.share_within(t) for t in (99, 100, 299, 300, 800)] == [0.0, 0.5, 0.5, 0.75, 1.0]
+    # The mean of 1 - min(time, until) / until.
+    assert times.area(400) == pytest.approx((2 * 300 + 100) / 4 / 400, rel=1e-12)
+
+
+def test_failed_requests_are_never_completed_and_censored_ones_count_while_it_is_known_of_them():
+    times = ResponseTimes(exact([100] * 6 + [400] * 2), exact([50, 200, 300]), failed=1)
+    # At 100: eight completed sooner or later, one failed, two known to have waited longer.
+    assert times.share_within(100) == pytest.approx(6 / 11)
+    assert times.share_within(250) == pytest.approx(6 / 10)
+    assert times.share_within(300) == pytest.approx(6 / 9)
+    assert times.share_within(10**9) == pytest.approx(8 / 9)
+
+
+def test_nothing_is_known_of_no_request():
+    nothing = ResponseTimes(Histogram())
+    assert nothing.share_within(100) is None
+    assert nothing.area(100) is None
+    assert nothing.gap(ResponseTimes(exact([1])), 100) is None
+
+
+def test_the_function_never_falls():
+    rng = np.random.default_rng(3)
+    times = ResponseTimes(exact(rng.integers(1, 5000, 300)), exact(rng.integers(1, 5000, 80)), failed=7)
+    shares = [times.share_within(t) for t in range(0, 6000, 3)]
+    assert np.all(np.diff(shares) >= 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gap_is_that_of_kolmogorov_and_smirnov(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(1, 400, 200), rng.integers(1, 500, 300)
+    one, other = ResponseTimes(exact(a)), ResponseTimes(exact(b))
+    assert one.gap(other, 1000) == pytest.approx(scipy_stats.ks_2samp(a, b).statistic, abs=1e-12)
+    assert one.gap(other, 1000) == other.gap(one, 1000)
+    clipped = scipy_stats.ks_2samp(np.where(a > 50, 999, a), np.where(b > 50, 999, b)).statistic
+    assert one.gap(other, 50) == pytest.approx(clipped, abs=1e-12)
+
+
+# --- from rows
+
+
+@pytest.mark.parametrize("sizes", BANDS)
+def test_shares_are_those_of_the_rows(recorded, sizes):
+    measured = recorded.measured()[0]
+    rows = Rows(recorded, measured.run, *sizes)
+    for t_s in TIMES:
+        value = find("response_time_within_percent").compute(
+            measured, "bottleneck", "web", parameters={"within": t_s, **sized(*sizes)}
+        )
+        assert 100 * rows.share(0.99 * t_s) <= value <= 100 * rows.share(1.01 * t_s)
+
+
+@pytest.mark.parametrize("until_s", [0.5, 2.0, 10.0])
+def test_areas_are_those_of_the_rows(recorded, until_s):
+    for measured in recorded.measured()[:2]:
+        value = find("response_time_cdf_area_percent").compute(
+            measured, "bottleneck", "web", parameters={"within": until_s}
+        )
+        assert value == pytest.approx(100 * Rows(recorded, measured.run).area(until_s), abs=0.1)
+
+
+@pytest.mark.parametrize("sizes", BANDS)
+def test_means_and_counts_of_size_bands_are_those_of_the_rows(recorded, sizes):
+    measured = recorded.measured()[0]
+    rows = Rows(recorded, measured.run, *sizes)
+    parameters = sized(*sizes)
+    mean = find("response_time_mean_s").compute(measured, "bottleneck", "web", parameters=parameters)
+    assert mean == pytest.approx(rows.completed.mean() / 1e9, rel=1e-12)
+    for how, count in (("completed", len(rows.completed)), ("censored", len(rows.censored))):
+        found = find(f"requests_{how}").compute(measured, "bottleneck", "web", parameters=parameters)
+        assert found == count
+    p95 = find("response_time_p95_s").compute(measured, "bottleneck", "web", parameters=parameters)
+    assert p95 == pytest.approx(np.quantile(rows.completed, 0.95, method="inverted_cdf") / 1e9, rel=0.01)
+
+
+def test_a_size_inside_of_a_band_defines_nothing(recorded):
+    measured = recorded.measured()[0]
+    for parameters in ({"below": 2000.0}, {"at_least": 999.0}, {"at_least": 10_000.0, "below": 1000.0}):
+        for name in ("response_time_median_s", "response_time_within_percent", "requests_completed"):
+            assert find(name).compute(measured, "bottleneck", "web", parameters=parameters) is None
+
+
+# --- in claims
+
+
+def scored(results, text):
+    (found,) = score(results, [Claim("c", text)])
+    return found
+
+
+def test_the_gap_of_two_arms_is_seed_by_seed_with_students_interval(recorded):
+    cdf = "response_time_within_percent{{arm={}, class=web, within=2s}}"
+    asked = f"cdf_gap({cdf.format('DropTail')}, {cdf.format('CoDel')})"
+    part = scored(recorded, f"{asked} >= 0 %").parts[0]
+    grid = np.linspace(0.0, 2.0, 4001)
+    gaps = []
+    for seed in recorded.seeds:
+        one, other = (
+            Rows(recorded, next(run for run in recorded.runs_of(arm) if run.seed == seed))
+            for arm in ("DropTail", "CoDel")
+        )
+        gaps.append(max(abs(one.share(t_s) - other.share(t_s)) for t_s in grid))
+    assert part.found.estimate == pytest.approx(np.mean(gaps), abs=0.01)
+    half = scipy_stats.t.ppf(0.975, len(gaps) - 1) * scipy_stats.sem(gaps)
+    assert (part.found.high - part.found.low) / 2 == pytest.approx(half, rel=0.15, abs=0.003)
+    assert part.verdict.status == "holds"
+    # The same of a figure over the seeds, and of an arm with itself.
+    assert scored(recorded, f"median({asked}) >= 0 %").parts[0].left.estimate.n == 5
+    same = f"cdf_gap({cdf.format('CoDel')}, {cdf.format('CoDel')})"
+    assert scored(recorded, f"{same} <= 0.1 %").status == "holds"
+
+
+def test_what_was_asked_for_is_said_in_points(recorded):
+    cdf = "response_time_within_percent{{arm={}, class=web}}"
+    part = scored(recorded, f"cdf_gap({cdf.format('DropTail')}, {cdf.format('CoDel')}) < 90 %").parts[0]
+    assert part.left.difference
+    assert part.unit.percent
+
+
+def test_areas_and_shares_of_size_bands_are_asked_for_in_claims(recorded):
+    found = scored(
+        recorded, "response_time_within_percent{arm=CoDel, class=web, within=500ms, below=10kB} > 0 %"
+    )
+    values = [100 * Rows(recorded, run, 0, 10_000).share(0.5) for run in recorded.runs_of("CoDel")]
+    assert 100 * found.parts[0].left.estimate.estimate == pytest.approx(np.mean(values), abs=0.5)
+    assert scored(recorded, "response_time_cdf_area_percent{arm=CoDel, class=web} < 100 %").status == "holds"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cdf_gap(jain_index, jain_index) < 5 %", "is of two distribution functions; write"),
+        ("cdf_gap(response_time_within_percent, 5 %) < 5 %", "not `5 %`"),
+        (
+            "cdf_gap(response_time_within_percent{within=1s}, response_time_within_percent{within=2s}) < 5 %",
+            "`within` of the two differs",
+        ),
+        ("cdf_gap(response_time_within_percent) < 5 %", "takes 2 arguments; 1 are given"),
+        ("response_time_within_percent{within=5p} < 5 %", "`within` is a time"),
+        ("response_time_within_percent{below=5s} < 5 %", "`below` is an amount of data"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_place(text, message):
+    world = World(lambda *_, **__: 1.0, arms=("RED",))
+    with pytest.raises(ScenarioError, match=message.replace("(", r"\(")) as error:
+        scored(world, text)
+    assert "column" in str(error.value) or ":" in str(error.value)
+
+
+def test_a_metric_that_is_no_value_of_a_distribution_has_none(recorded):
+    with pytest.raises(UsageError, match="`jain_index` is no value of a distribution function"):
+        find("jain_index").distribution(recorded.measured()[0], "bottleneck", "*", {})
