@@ -70,20 +70,19 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
         [list, name, rest @ ..]
             if matches!(list.as_str(), "traffic" | "link" | "node" | "delay") && !rest.is_empty() =>
         {
-            let item = named_item(tree, list, name, change)?;
-            set(item, rest, change)
+            named_items(tree, list, name, change)?.into_iter().try_for_each(|item| set(item, rest, change))
         }
         path => set(tree, path, change),
     }
 }
 
-/// The item called `name` in the array of tables `list`.
-fn named_item<'t>(
+/// The items of the array of tables `list` whose names are `name`, in which a `*` stands for any text.
+fn named_items<'t>(
     tree: &'t mut Node,
     list: &str,
     name: &str,
     change: &Change,
-) -> Result<&'t mut Node, Refusal> {
+) -> Result<Vec<&'t mut Node>, Refusal> {
     let refuse = |message: String| (change.key_at.clone(), message);
     let Tree::Table(file) = &mut tree.value else { unreachable!("a file is a table") };
     let Some(Node { value: Tree::List(items), .. }) = file.get_mut(list) else {
@@ -92,16 +91,52 @@ fn named_item<'t>(
 
     let names: Vec<String> =
         items.iter().enumerate().map(|(i, item)| item_name(list, i, &item.value)).collect();
-    match names.iter().position(|n| n == name) {
-        Some(i) => Ok(&mut items[i]),
-        None => {
-            let known = || names.iter().map(String::as_str);
-            Err(refuse(match nearest(name, known()) {
-                Some(near) => format!("there is no {list} \"{name}\"; did you mean \"{list}.{near}\"?"),
-                None => format!("there is no {list} \"{name}\"; there are {}", listed(known())),
-            }))
+    if !names.iter().any(|known| fits(name, known)) {
+        let known = || names.iter().map(String::as_str);
+        return Err(refuse(match nearest(name, known()) {
+            Some(near) => format!("there is no {list} \"{name}\"; did you mean \"{list}.{near}\"?"),
+            None => format!("there is no {list} \"{name}\"; there are {}", listed(known())),
+        }));
+    }
+    Ok(items.iter_mut().zip(&names).filter(|(_, known)| fits(name, known)).map(|(item, _)| item).collect())
+}
+
+/// Whether setting `whole` replaces all of what `path` sets.
+pub(crate) fn replaces(whole: &[String], path: &[String]) -> bool {
+    whole.len() <= path.len() && whole.iter().zip(path).all(|(of, key)| of == key || fits(of, key))
+}
+
+/// Whether setting `whole` replaces anything of what `path` sets: either may have patterns.
+pub(crate) fn meets(whole: &[String], path: &[String]) -> bool {
+    whole.len() <= path.len() && whole.iter().zip(path).all(|(one, other)| overlap(one, other))
+}
+
+/// Whether a name fits a pattern, in which a `*` stands for any text. No name has a `*` in it.
+fn fits(pattern: &str, name: &str) -> bool {
+    !name.contains('*') && overlap(pattern, name)
+}
+
+/// Whether there is a text that fits both patterns.
+fn overlap(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    // `rest[j]`: whether what is left of `one` overlaps with `other[j..]`; from the end of `one` to its beginning.
+    let mut rest = vec![false; other.len() + 1];
+    for i in (0..=one.len()).rev() {
+        let after = std::mem::replace(&mut rest, vec![false; other.len() + 1]);
+        for j in (0..=other.len()).rev() {
+            let (a, b) = (one.get(i), other.get(j));
+            rest[j] = match (a, b) {
+                (None, None) => true,
+                (Some('*'), _) if after[j] => true,
+                (_, Some('*')) if rest[j + 1] => true,
+                (Some('*'), Some(_)) => rest[j + 1],
+                (Some(_), Some('*')) => after[j],
+                (Some(a), Some(b)) => a == b && after[j + 1],
+                _ => false,
+            };
         }
     }
+    rest[0]
 }
 
 /// Sets `path` below `node`; tables on the way that are not there are made.

@@ -376,3 +376,40 @@ fn a_class_that_is_not_enabled_is_as_if_it_were_not_there() {
     assert!(plans[0].parameters.iter().any(|p| p.path == "traffic.web.enabled" && p.value == "false"));
     assert!(plans[0].parameters.iter().all(|p| p.path != "traffic.web.count"));
 }
+
+/// Two classes of web users and one of bulk flows.
+const MIXED: &str = "title = \"t\"\nduration = \"9s\"\n\
+    topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
+    [[traffic]]\nname = \"web1\"\nkind = \"bulk\"\n[[traffic]]\nname = \"web2\"\nkind = \"bulk\"\n[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n";
+
+#[test]
+fn a_star_in_a_path_stands_for_any_text_in_a_name() {
+    let counts = |change: &str| {
+        let plan = only(&format!("{MIXED}[[arm]]\nname = \"a\"\n{change}"));
+        plan.classes.iter().map(|class| class.count).collect::<Vec<_>>()
+    };
+    assert_eq!(counts("\"traffic.web*.count\" = 3\n"), [3, 3, 1]);
+    assert_eq!(counts("\"traffic.*.count\" = 3\n"), [3, 3, 3]);
+    assert_eq!(counts("\"traffic.*1.count\" = 3\n"), [3, 1, 1]);
+    assert_eq!(counts("\"traffic.*.count\" = 3\n\"traffic.ftp.count\" = 4\n"), [3, 3, 4]);
+    assert_eq!(counts("\"traffic.ftp.count\" = 4\n\"traffic.*.count\" = 3\n"), [3, 3, 3]);
+    let none = parse(&format!("{MIXED}[[arm]]\nname = \"a\"\n\"traffic.mail*.count\" = 3\n"), "test");
+    assert!(none.unwrap_err().to_string().contains("there is no traffic \"mail*\""));
+}
+
+#[test]
+fn what_an_arm_sets_by_a_star_cannot_be_swept() {
+    let sweep = |arm: &str, axis: &str| {
+        let text = format!("{MIXED}[[arm]]\nname = \"a\"\n{arm} = 3\n[sweep]\n{axis} = [4, 5]\n");
+        aqmlab_scenario::Sweep::read(&text, "test").map(|_| ()).map_err(|e| e.to_string())
+    };
+    for (arm, axis) in [
+        ("\"traffic.web*.count\"", "\"traffic.web2.count\""),
+        ("\"traffic.web2.count\"", "\"traffic.*.count\""),
+        ("\"traffic.web*.count\"", "\"traffic.*2.count\""),
+    ] {
+        let error = sweep(arm, axis).unwrap_err();
+        assert!(error.contains("is set here and swept in line"), "{error}");
+    }
+    assert_eq!(sweep("\"traffic.web*.count\"", "\"traffic.ftp.count\""), Ok(()));
+}

@@ -1,6 +1,6 @@
 //! The axes of a sweep: what varies, and over which values.
 
-use crate::changes::{Change, changes};
+use crate::changes::{Change, changes, meets};
 use crate::error::Report;
 use crate::names::{is_axis_name, is_name};
 use crate::suggest::{counted, listed};
@@ -306,7 +306,7 @@ impl Reader<'_, '_> {
     }
 
     fn is_set_once(&mut self, change: &Change, before: &[&Change]) {
-        let Some(earlier) = before.iter().find(|b| b.path.starts_with(&change.path)) else { return };
+        let Some(earlier) = before.iter().find(|b| meets(&change.path, &b.path)) else { return };
         let (key, other) = (change.dotted(), earlier.dotted());
         let message = if key == other {
             format!("`{key}` is swept twice; one axis sets a key")

@@ -1,7 +1,7 @@
 //! One case of a sweep.
 
 use crate::arms::Arm;
-use crate::changes::{Change, apply};
+use crate::changes::{Change, apply, replaces};
 use crate::error::{Report, ScenarioError};
 use crate::sweep::axes::Values;
 use crate::sweep::read::is_within_any;
@@ -79,7 +79,7 @@ impl Sweep<'_> {
 fn arm_table(arm: &Arm, changes: &[&Change]) -> Table {
     let mut all: Vec<&Change> = Vec::new();
     for change in arm.changes.iter().chain(changes.iter().copied()) {
-        all.retain(|earlier| !earlier.path.starts_with(&change.path));
+        all.retain(|earlier| !replaces(&change.path, &earlier.path));
         all.push(change);
     }
     let mut entries = vec![entry("name", Tree::Text(arm.name.clone()))];

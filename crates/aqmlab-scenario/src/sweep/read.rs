@@ -1,7 +1,7 @@
 //! From text to a sweep.
 
 use crate::arms::{self, Arm};
-use crate::changes::{Change, apply};
+use crate::changes::{Change, apply, meets};
 use crate::elaborate::{self, Limits, common};
 use crate::error::{Report, ScenarioError};
 use crate::pass::Pass;
@@ -148,10 +148,13 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
 
 /// Where an arm's change sets a key that a swept one would set again, and the key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
-    if own.path.starts_with(&swept.path) {
+    if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));
     }
-    let below = swept.path.strip_prefix(own.path.as_slice())?;
+    if !meets(&own.path, &swept.path) {
+        return None;
+    }
+    let below = &swept.path[own.path.len()..];
     let mut at = &own.key_at;
     let mut node = &own.node;
     for key in below {
