@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
+    from aqmlab.vectors import write_vectors
     from aqmlab.verification import verify
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "sweep",
     "verdicts",
     "verify",
+    "write_vectors",
 ]
 
 # Imported as they are asked for: the answer to `--help` should wait for none of them.
@@ -112,6 +114,7 @@ _NAMES = {
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
+    "aqmlab.vectors": ("write_vectors",),
     "aqmlab.verification": ("verify",),
     "aqmlab._core": ("__version__",),
 }

@@ -19,6 +19,7 @@ __all__ = [
     "run_digest",
     "run_one",
     "schema",
+    "vectors",
 ]
 
 __version__: Final[str]
@@ -70,3 +71,13 @@ def live_run(
 def live_selftest(progress: Callable[[dict[str, Any]], object] | None = None) -> str: ...
 def doctor() -> str: ...
 def run_digest(plan_digest: str, seed: int, parts: dict[str, int]) -> str: ...
+def vectors(
+    toml: str,
+    file_name: str,
+    arm: str,
+    classes: Sequence[str],
+    seed: int,
+    until_ns: int,
+    format: str,
+    requests: str | PathLike[str] | None = None,
+) -> bytes: ...

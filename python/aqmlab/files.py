@@ -72,7 +72,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
         raise
 
 
-def save(file: Path, content: str) -> None:
+def save(file: Path, content: str | bytes) -> None:
     """:func:`write_whole`, for a file that somebody asked for.
 
     Raises

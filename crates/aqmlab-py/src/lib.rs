@@ -17,6 +17,7 @@ mod pool;
 mod runs;
 mod scripts;
 mod sweep;
+mod vectors;
 
 use pyo3::prelude::*;
 
@@ -37,6 +38,8 @@ mod _core {
     use super::runs::run_one;
     #[pymodule_export]
     use super::sweep::{Sweep, run_digest};
+    #[pymodule_export]
+    use super::vectors::vectors;
 
     use super::*;
 

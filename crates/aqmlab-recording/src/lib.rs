@@ -30,6 +30,7 @@ pub mod schema;
 mod sink;
 mod streamed;
 mod table;
+mod vectors;
 
 pub use column::{Cell, Column, ColumnData, Dictionary, Type};
 pub use digest::Digest;
@@ -43,3 +44,4 @@ pub use requests::{Ending, Exchange, RequestRecord, RequestRecorder, RequestSett
 pub use schema::Schema;
 pub use streamed::{StreamedTable, TableWriter};
 pub use table::Table;
+pub use vectors::{vectors_csv, vectors_parquet, vectors_tmix};

@@ -217,9 +217,15 @@ impl ClassPlan {
     /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
     /// such links, or its delays are the class's.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
+        let [client, server] = self.own_delays(carried)?;
+        Some(((client + server) * 2).div(self.access.as_ref()?.links()))
+    }
+
+    /// The one-way delays of the client and the server of a connection that has this from its cloud; `None` if its
+    /// delays are the class's.
+    pub fn own_delays(&self, carried: &Carried) -> Option<[Span; 2]> {
         let PopulationPlan::Cloud(CloudPlan { own_delays: true, .. }) = &self.population else { return None };
-        let there_and_back = (carried.client_delay + carried.server_delay) * 2;
-        Some(there_and_back.div(self.access.as_ref()?.links()))
+        Some([carried.client_delay, carried.server_delay])
     }
 
     /// The delay of each of the access links of the host `index` ([`ClassPlan::host_index`]), where path and return path have this `propagation` delay

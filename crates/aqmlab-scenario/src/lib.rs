@@ -50,6 +50,7 @@ mod trace;
 mod traffic;
 mod tree;
 mod values;
+mod vectors;
 mod warnings;
 
 pub use draws::{DatagramSource, FlowSource, base_rtt};
@@ -63,4 +64,5 @@ pub use reference::reference;
 pub use schema::schema;
 pub use settings_json::{ContextJson, QueueJson, TcpJson};
 pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_within};
-pub use trace::{Beside, Files, Schedule, Scheduled, Trace, TracedConnection};
+pub use trace::{Beside, Files, Schedule, Scheduled, Trace, TracedConnection, recorded_openings};
+pub use vectors::ConnectionVector;

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Span};
@@ -119,6 +120,15 @@ impl Requests {
         Requests::of(Exchanges::Web(Box::new(connection)))
     }
 
+    /// The exchanges of a connection that has not begun, without carrying them out.
+    pub fn planned(mut self) -> Vec<PlannedExchange> {
+        let mut planned = Vec::new();
+        while !planned.last().is_some_and(|exchange: &PlannedExchange| exchange.last) {
+            planned.push(self.to_come.exchange(planned.len() as u32));
+        }
+        planned
+    }
+
     fn of(to_come: Exchanges) -> Self {
         Requests {
             to_come,
@@ -157,13 +167,8 @@ impl Requests {
 
     /// The next exchange is under way, after a pause of this length.
     fn take_next(&mut self) -> Span {
-        let next = match &mut self.to_come {
-            Exchanges::Drawn(drawn) => drawn.exchange(self.number),
-            Exchanges::Web(connection) => {
-                connection.next().expect("only the last exchange has none behind it")
-            }
-        };
-        let PlannedExchange { pause, request, server_delay, response, last } = next;
+        let PlannedExchange { pause, request, server_delay, response, last } =
+            self.to_come.exchange(self.number);
         (self.request, self.server_delay, self.response, self.last) = (request, server_delay, response, last);
         pause
     }
@@ -233,6 +238,18 @@ impl Requests {
         }
         self.stage = Stage::ClientPauses;
         Step { wake_at: Some(now + pause), ..Step::default() }
+    }
+}
+
+impl Exchanges {
+    /// Exchange `number`: they are asked for one after the other, and none behind the last.
+    fn exchange(&mut self, number: u32) -> PlannedExchange {
+        match self {
+            Exchanges::Drawn(drawn) => drawn.exchange(number),
+            Exchanges::Web(connection) => {
+                connection.next().expect("only the last exchange has none behind it")
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the applications at both ends of a connection do: write, pause, answer, close.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
@@ -8,7 +9,7 @@ use aqmlab_units::{Bytes, Instant};
 use crate::distribution::Distribution;
 use crate::on_off::{OnOff, Period, Periods};
 use crate::requests::Requests;
-use crate::step::{Act, End, ExchangeDone, Step, StreamPosition};
+use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};
 
 /// The applications at both ends of one connection. Each call says what they do then.
 ///
@@ -134,6 +135,20 @@ impl Session {
             Session::Greedy(_) | Session::Bursts(_) => None,
             Session::Single(exchange) => (!exchange.done).then(|| exchange.as_done()),
             Session::Requests(requests) => requests.under_way(),
+        }
+    }
+
+    /// The exchanges of a connection that has not begun, without carrying them out; none of one that has no exchanges.
+    pub fn planned(self) -> Vec<PlannedExchange> {
+        match self {
+            Session::Greedy(_) | Session::Bursts(_) => Vec::new(),
+            Session::Single(SingleExchange { request, response, .. }) => alloc::vec![PlannedExchange {
+                request: request.get(),
+                response: response.get(),
+                last: true,
+                ..PlannedExchange::default()
+            }],
+            Session::Requests(requests) => requests.planned(),
         }
     }
 

@@ -40,6 +40,7 @@ from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.quick_parse import read_quickly
 from aqmlab.cli.sweep import merge, query, sweep
+from aqmlab.cli.vectors import vectors
 from aqmlab.cli.verify import verify
 
 app = typer.Typer(
@@ -193,6 +194,7 @@ app.command()(sweep)
 app.command()(merge)
 app.command()(query)
 app.command()(verify)
+app.command()(vectors)
 app.command()(metrics)
 app.command()(papers)
 app.command()(reproduce)

@@ -7,6 +7,7 @@
 
 mod files;
 mod formats;
+mod openings;
 mod row;
 mod schedule;
 
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::suggest::no_such;
 pub use files::{Beside, Files};
 use files::{Content, content};
+pub use openings::recorded_openings;
 pub use row::TracedConnection;
 use row::{Columns, Row};
 pub use schedule::{Schedule, Scheduled};

@@ -1,0 +1,141 @@
+//! Connection vectors as files: CSV and Parquet, a row for each exchange, and the format of Tmix, which ns-2 reads.
+//!
+//! `docs/vectors.md` has the columns, and what each format cannot hold.
+
+use std::fmt::Write as _;
+
+use aqmlab_scenario::{ClassPlan, ConnectionVector};
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_units::{Instant, Span};
+
+use crate::column::{ColumnData, Type};
+use crate::error::RecordingError;
+use crate::parquet_file::encode;
+use crate::schema::Schema;
+use crate::table::Table;
+
+/// The columns, in CSV as in Parquet. What is of the connection stands on its first row alone.
+const VECTORS: Schema = Schema {
+    name: "vectors",
+    columns: &[
+        ("class", Type::Str),
+        ("connection", Type::U64),
+        ("start_s", Type::NullableF64),
+        ("exchange", Type::U64),
+        ("think_s", Type::F64),
+        ("request_bytes", Type::U64),
+        ("server_delay_s", Type::F64),
+        ("response_bytes", Type::U64),
+        ("client_delay_s", Type::NullableF64),
+        ("server_path_delay_s", Type::NullableF64),
+    ],
+};
+
+/// Connection vectors as CSV (RFC 4180). Seconds are decimal and whole nanoseconds.
+pub fn vectors_csv(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> String {
+    csv(&table(classes))
+}
+
+/// Connection vectors as Parquet.
+///
+/// # Errors
+/// If a value does not fit its column.
+pub fn vectors_parquet(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Result<Vec<u8>, RecordingError> {
+    encode(&table(classes))
+}
+
+fn table(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Table {
+    let mut table = Table::new(&VECTORS);
+    for (class, vectors) in classes {
+        for (connection, vector) in vectors.iter().enumerate() {
+            for (number, exchange) in vector.exchanges.iter().enumerate() {
+                let of_first = |span: Span| (number == 0).then(|| span.as_secs_f64());
+                let delay = |end: usize| vector.delays.and_then(|delays| of_first(delays[end]));
+                table.push([
+                    class.name.as_str().into(),
+                    (connection as u64).into(),
+                    of_first(vector.start.saturating_since(Instant::ZERO)).into(),
+                    (number as u64).into(),
+                    exchange.pause.as_secs_f64().into(),
+                    exchange.request.into(),
+                    exchange.server_delay.as_secs_f64().into(),
+                    exchange.response.into(),
+                    delay(0).into(),
+                    delay(1).into(),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+/// A table as text. Names have no sign that would have to be quoted, and a float's shortest text means the same float.
+fn csv(table: &Table) -> String {
+    let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
+    let mut text = names.join(",");
+    for row in 0..table.rows() {
+        for (i, column) in table.columns.iter().enumerate() {
+            text.push(if i == 0 { '\n' } else { ',' });
+            match &column.data {
+                ColumnData::Str(names) => text.push_str(names.row(row)),
+                ColumnData::U64(values) => _ = write!(text, "{}", values[row]),
+                ColumnData::F64(values) => _ = write!(text, "{}", values[row]),
+                ColumnData::NullableF64(values) => {
+                    _ = values[row].map(|value| write!(text, "{value}"));
+                }
+                other => unreachable!("vectors have no column of {:?}", other.type_of()),
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// The most that one application data unit of ns-2 may have: it counts in an `int`.
+const MOST_OF_NS2: u64 = i32::MAX as u64;
+
+/// The connection vectors of a class in the alternate format of Tmix: microseconds and bytes, sequential connections.
+///
+/// Where nothing passes between an arrival and what follows from it stands 1, for ns-2 takes 0 for *does not wait for an
+/// arrival*. The server closes a microsecond behind its last response. Losses are none; the round-trip time is what the
+/// connection's own delays add.
+///
+/// # Errors
+/// If the format cannot hold a connection: a sentence without a full stop.
+pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<String, String> {
+    let tcp = class.workload.tcp().expect("what has exchanges is a connection");
+    let window = u64::from(tcp.receive_window).min(u64::from(tcp.max_window) * u64::from(tcp.mss));
+    let mut text = String::new();
+    for (number, vector) in vectors.iter().enumerate() {
+        let delays = vector.delays.map_or(Span::ZERO, |[client, server]| (client + server) * 2);
+        let (start, count) = (micros(vector.start.saturating_since(Instant::ZERO)), vector.exchanges.len());
+        let id = number + 1;
+        _ = write!(
+            text,
+            "S {start} {count} {id} {id}\nm {mss} {mss}\nw {window} {window}\nr {}\nl 0.000000 0.000000\n",
+            micros(delays),
+            mss = tcp.mss,
+        );
+        for (i, exchange) in vector.exchanges.iter().enumerate() {
+            let PlannedExchange { pause, request, server_delay, response, .. } = *exchange;
+            for (what, size) in [("request", request), ("response", response)] {
+                if !(1..=MOST_OF_NS2).contains(&size) {
+                    return Err(format!(
+                        "the {what} of exchange {i} of connection {number} of \"{}\" has {size} bytes; Tmix holds 1 to \
+                         {MOST_OF_NS2}: write CSV or Parquet",
+                        class.name
+                    ));
+                }
+            }
+            let asks = if i == 0 { 0 } else { micros(pause).max(1) };
+            _ = write!(text, "I 0 {asks} {request}\nA 0 {} {response}\n", micros(server_delay).max(1));
+        }
+        text.push_str("A 1 0 0\n");
+    }
+    Ok(text)
+}
+
+/// Whole microseconds, rounded to the nearest.
+fn micros(span: Span) -> u64 {
+    (span + Span::ns(500)).div_span(Span::us(1))
+}

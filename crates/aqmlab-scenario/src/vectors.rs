@@ -1,0 +1,112 @@
+//! Connection vectors: what the connections of a class do, exchange by exchange, before any network has had its say.
+
+use aqmlab_traffic::{Identity, Opening, PlannedExchange};
+use aqmlab_units::{Instant, Span};
+
+use crate::draws::FlowSource;
+use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
+
+/// They are held in memory, and so is the file that is made of them: some 300 bytes each.
+const MOST_CONNECTIONS: usize = 10_000_000;
+
+/// A connection, and what its two ends do of their own accord.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConnectionVector {
+    /// When the client opens it.
+    pub start: Instant,
+    /// How far client and server are from their edges of the network, one way, where the connection has such delays of
+    /// its own.
+    pub delays: Option<[Span; 2]>,
+    /// One after the other, at least one.
+    pub exchanges: Vec<PlannedExchange>,
+}
+
+impl ClassPlan {
+    /// The connections that open up to `until` in a run with this seed, in their order.
+    ///
+    /// # Errors
+    /// If the class has no exchanges, or the network decides when its connections open. A sentence without a full stop.
+    ///
+    /// # Panics
+    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
+    pub fn vectors(&self, seed: u64, until: Instant) -> Result<Vec<ConnectionVector>, String> {
+        self.check_vectors()?;
+        if self.waits_for_answers() {
+            return Err(format!(
+                "when the users of \"{}\" open connections depends on the network; name a recording of a run that has \
+                 `requests = {{ each = true }}` in [record]",
+                self.name
+            ));
+        }
+        let until = self.stop_at.map_or(until, |stop| until.min(last_before(stop)));
+        let mut population = self.population(seed);
+        let (mut wake, mut vectors) = (population.begin(), Vec::new());
+        while let Some(next) = wake.filter(|wake| wake.at <= until) {
+            if vectors.len() == MOST_CONNECTIONS {
+                return Err(format!(
+                    "more than {MOST_CONNECTIONS} connections of \"{}\" open up to {}; write a shorter duration",
+                    self.name,
+                    until.saturating_since(Instant::ZERO)
+                ));
+            }
+            let Opening { open, wake: then, carried } = population.on_wake(next);
+            let delays = carried.as_ref().and_then(|carried| self.own_delays(carried));
+            let source = match carried {
+                Some(carried) => FlowSource::carried(*carried),
+                None => self.source(open, next.at, seed),
+            };
+            vectors.push(ConnectionVector { start: next.at, delays, exchanges: planned(source) });
+            wake = then;
+        }
+        Ok(vectors)
+    }
+
+    /// The same of connections of which it is known when they opened.
+    ///
+    /// # Errors
+    /// If the class has no exchanges.
+    pub fn vectors_of(
+        &self,
+        opened: &[(Instant, Identity)],
+        seed: u64,
+    ) -> Result<Vec<ConnectionVector>, String> {
+        self.check_vectors()?;
+        let vector = |&(start, of): &(Instant, Identity)| ConnectionVector {
+            start,
+            delays: None,
+            exchanges: planned(self.source(of, start, seed)),
+        };
+        Ok(opened.iter().map(vector).collect())
+    }
+
+    /// Whether the network decides when its connections open.
+    pub const fn waits_for_answers(&self) -> bool {
+        matches!(self.population, PopulationPlan::Users(_))
+    }
+
+    /// Whether its connections carry exchanges.
+    fn check_vectors(&self) -> Result<(), String> {
+        match &self.workload {
+            Workload::Sessions {
+                sessions: Sessions::Trace(_) | Sessions::Requests(_) | Sessions::Web,
+                ..
+            } => Ok(()),
+            _ => Err(format!(
+                "the flows of \"{}\" carry no exchanges; classes of kind \"packmime\", \"requests\" and \"trace\" do",
+                self.name
+            )),
+        }
+    }
+}
+
+/// The last instant before a class stops to open connections.
+fn last_before(stop: Span) -> Instant {
+    Instant::ZERO + Span::ns(stop.as_ns().saturating_sub(1))
+}
+
+fn planned(source: FlowSource) -> Vec<PlannedExchange> {
+    match source {
+        FlowSource::Session(session) => session.planned(),
+        FlowSource::Stream | FlowSource::Packets(_) => unreachable!("its class has been looked at"),
+    }
+}

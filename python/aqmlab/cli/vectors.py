@@ -1,0 +1,66 @@
+"""The command that writes connection vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab.cli.console import say
+from aqmlab.cli.options import ScenarioFile, Seed
+from aqmlab.cli.progress import duration_s
+
+
+def vectors(
+    scenario: ScenarioFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", help="The file to write: .csv, .parquet or .cvec.", show_default=False
+        ),
+    ],
+    class_name: Annotated[
+        list[str] | None,
+        typer.Option("--class", help="Only this traffic class; may be repeated."),
+    ] = None,
+    seed: Seed = None,
+    arm: Annotated[
+        str | None, typer.Option("--arm", help="The arm; may be left out where all have the same traffic.")
+    ] = None,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", help="csv, parquet or tmix; by the ending of the file by default."),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="Until when connections open; the run's by default."),
+    ] = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(
+            "--recording",
+            metavar="PATH",
+            help="A run of the scenario with `requests = { each = true }`: when users opened connections.",
+        ),
+    ] = None,
+) -> None:
+    """Write the connections of a scenario, exchange by exchange: start, sizes, think times, delays.
+
+    Classes of kind packmime, requests and trace have them. They are those of a run with this seed, and are
+    drawn without running it, but for users (`--recording`). `kind = "trace"` reads them, and so does Tmix of
+    ns-2.
+    """
+    from aqmlab.vectors import write_vectors
+
+    file = write_vectors(
+        scenario,
+        output,
+        classes=class_name,
+        seed=seed,
+        arm=arm,
+        format=format_name,
+        duration_s=None if duration is None else duration_s(duration),
+        recording=recording,
+    )
+    say(f"wrote {file}")

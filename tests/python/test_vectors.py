@@ -1,0 +1,226 @@
+"""Connection vectors: drawn without a run, as files, and carried out by ns-2."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import aqmlab
+from aqmlab.errors import UsageError
+
+SCENARIO = """
+duration = "30s"
+[topology]
+kind = "dumbbell"
+rate = "4Mbit"
+delay = "10ms"
+queue = { kind = "droptail", limit = "30p" }
+[[traffic]]
+name = "web"
+kind = "packmime"
+rate = "20/s"
+[[traffic]]
+name = "api"
+kind = "requests"
+rate = "5/s"
+request = { uniform = ["100B", "900B"] }
+response = { pareto = "4kB", shape = 1.3 }
+exchanges = { list = [1, 3] }
+pause = { exponential = "100ms" }
+[[traffic]]
+name = "users"
+kind = "requests"
+users = 4
+think = { exponential = "500ms" }
+request = "300B"
+response = { pareto = "4kB", shape = 1.3 }
+exchanges = 2
+server_delay = "20ms"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+[record]
+requests = { each = true }
+"""
+OPEN_LOOP = ["web", "api"]
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return tomllib.loads(SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def recorded(scenario, tmp_path_factory):
+    return aqmlab.run(scenario, output=tmp_path_factory.mktemp("vectors") / "run", runs=1, report=False)
+
+
+def rows_of(file):
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def by_connection(rows):
+    """Start in nanoseconds, and the sizes of its exchanges, of each connection of a class."""
+    found = defaultdict(list)
+    for row in rows:
+        of = (row["class"], int(row["connection"]))
+        assert int(row["exchange"]) == len(found[of]), row
+        start = None if row["start_s"] == "" else round(float(row["start_s"]) * 1e9)
+        found[of].append((start, int(row["request_bytes"]), int(row["response_bytes"])))
+    return found
+
+
+def compare(drawn, recorded, classes, connection):
+    """Each exchange that the run recorded is as it was drawn; how many connections there were."""
+    columns = "class, user, serial, exchange, start_ns, request_bytes, response_bytes"
+    known = set()
+    for name, user, serial, exchange, start, request, response in recorded.tables.rows("requests", columns):
+        if name not in classes:
+            continue
+        of = connection(name, user, serial)
+        begun, *sizes = drawn[of][exchange]
+        assert sizes == [request, response]
+        assert begun == (start if exchange == 0 else None)
+        known.add(of)
+    return known
+
+
+def test_a_run_does_what_was_drawn_for_its_seed(scenario, recorded, tmp_path):
+    file = aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes=OPEN_LOOP)
+    drawn = by_connection(rows_of(file))
+    known = compare(drawn, recorded, OPEN_LOOP, lambda name, _user, serial: (name, serial))
+    assert known == set(drawn), "each connection that opened, and no other"
+    assert len(known) > 600
+    other = aqmlab.write_vectors(scenario, tmp_path / "other.csv", classes=OPEN_LOOP, seed=2)
+    assert other.read_bytes() != file.read_bytes()
+
+
+def test_users_are_taken_from_a_recording(scenario, recorded, tmp_path):
+    with pytest.raises(UsageError, match='users of "users" open connections depends on the network'):
+        aqmlab.write_vectors(scenario, tmp_path / "v.csv")
+    assert not (tmp_path / "v.csv").exists()
+    file = aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes="users", recording=recorded.path)
+    drawn = by_connection(rows_of(file))
+    opened = recorded.tables.rows(
+        "requests", "user, serial", "WHERE class = 'users' AND exchange = 0 ORDER BY start_ns, user"
+    )
+    numbers = {of: ("users", i) for i, of in enumerate(opened)}
+    known = compare(drawn, recorded, ["users"], lambda _name, user, serial: numbers[user, serial])
+    assert known == set(drawn)
+    assert len(known) > 100
+    other = {**scenario, "duration": "20s"}
+    with pytest.raises(UsageError, match="is of another scenario"):
+        aqmlab.write_vectors(other, tmp_path / "w.csv", classes="users", recording=recorded.path)
+
+
+def test_parquet_has_what_csv_has(scenario, tmp_path):
+    text = rows_of(aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes=OPEN_LOOP))
+    binary = aqmlab.write_vectors(scenario, tmp_path / "v.parquet", classes=OPEN_LOOP)
+    table = duckdb.sql(f"SELECT * FROM '{binary}'")
+    assert table.columns == list(text[0])
+    for there, here in zip(table.fetchall(), text, strict=True):
+        values = [None if value == "" else value for value in here.values()]
+        assert there[0] == values[0]
+        assert [None if value is None else float(value) for value in values[1:]] == list(there[1:])
+
+
+def test_only_clouds_have_delays_of_their_own(scenario, tmp_path):
+    rows = rows_of(aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes=OPEN_LOOP))
+    for row in rows:
+        has = row["class"] == "web" and row["exchange"] == "0"
+        assert (row["client_delay_s"] != "") == (row["server_path_delay_s"] != "") == has
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"classes": "nix"}, "there is no class `nix`; there are `web`, `api`, `users`, `ftp`"),
+        ({"classes": "ftp"}, 'the flows of "ftp" carry no exchanges'),
+        ({"classes": OPEN_LOOP, "format": "tmix"}, "holds one class"),
+        ({"classes": "web", "format": "tmx"}, "there is no format of vectors `tmx`; did you mean `tmix`"),
+        ({"classes": "web", "arm": "RED"}, "there is no arm `RED`"),
+        ({"classes": "web", "duration_s": 1e-6}, "no connection of `web` opens up to 1us"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_and_nothing_is_written(scenario, tmp_path, asked, message):
+    with pytest.raises(UsageError, match=message):
+        aqmlab.write_vectors(scenario, tmp_path / "v.csv", **asked)
+    with pytest.raises(UsageError, match="names no format"):
+        aqmlab.write_vectors(scenario, tmp_path / "v.zip", classes="web")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arms_that_differ_in_their_traffic_need_a_choice(scenario, tmp_path):
+    arms = [{"name": "a"}, {"name": "b", "traffic.web.rate": "21/s"}]
+    with pytest.raises(UsageError, match="the arms `a`, `b` differ in their traffic"):
+        aqmlab.write_vectors({**scenario, "arm": arms}, tmp_path / "v.csv", classes="web")
+    of_one = aqmlab.write_vectors({**scenario, "arm": arms}, tmp_path / "v.csv", classes="web", arm="a")
+    alike = [{"name": "a"}, {"name": "b", "topology.rate": "5Mbit"}]
+    of_both = aqmlab.write_vectors({**scenario, "arm": alike}, tmp_path / "w.csv", classes="web")
+    assert of_one.read_bytes() == of_both.read_bytes()
+
+
+_SENT = re.compile(r"([\d.]+) App \( \S+ / \d+ / (\d+) / (\d)\.\d+ \)> sent (\d+) B ADU")
+_GOT = re.compile(
+    r"([\d.]+) App \( \S+ / \d+ / (\d+) / (\d)\.\d+ \)> recv ADU \(total (\d+) B, expected: (\d+) B"
+)
+
+
+def carried_out(file, seconds):
+    """What ns-2 says of each connection: (time, end, what, bytes), and how many connections closed."""
+    command = ["ns", str(Path(__file__).parent / "ns2" / "tmix.tcl"), str(file), str(seconds)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stderr
+    assert "error" not in said.lower()
+    found = defaultdict(list)
+    for line in said.splitlines():
+        if sent := _SENT.match(line):
+            time, of, end, size = sent.groups()
+            found[int(of)].append((float(time), int(end), "sent", int(size)))
+        # The two bytes of the FIN come as well, and are expected by nobody.
+        elif (got := _GOT.match(line)) and int(got[5]) > 0:
+            time, of, end, _, size = got.groups()
+            found[int(of)].append((float(time), int(end), "got", int(size)))
+    return found, said.count("FINISHED")
+
+
+@pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 (the command ns) is not installed")
+def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
+    rows = rows_of(aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes="web"))
+    file = aqmlab.write_vectors(scenario, tmp_path / "v.cvec", classes="web")
+    found, closed = carried_out(file, 400)
+    assert closed == len(found) == int(rows[-1]["connection"]) + 1
+    for events in found.values():
+        events.reverse()
+    before = 0.0
+    for row in rows:
+        events = found[int(row["connection"]) + 1]
+        request, response = int(row["request_bytes"]), int(row["response_bytes"])
+        asked, arrived, answered, done = (events.pop() for _ in range(4))
+        said = [event[1:] for event in (asked, arrived, answered, done)]
+        assert said == [
+            (0, "sent", request),
+            (1, "got", request),
+            (1, "sent", response),
+            (0, "got", response),
+        ]
+        # ns-2 prints microseconds, and each time in the file is rounded to one.
+        if row["exchange"] == "0":
+            assert asked[0] == pytest.approx(float(row["start_s"]), abs=2e-6)
+            # Handshake and request pass the connection's own delays three times.
+            way = float(row["client_delay_s"]) + float(row["server_path_delay_s"])
+            if request <= 1460:
+                assert arrived[0] - asked[0] == pytest.approx(3 * way, abs=2e-4)
+        else:
+            assert asked[0] - before == pytest.approx(float(row["think_s"]), abs=2e-6)
+        assert answered[0] - arrived[0] == pytest.approx(float(row["server_delay_s"]), abs=2e-6)
+        before = done[0]
+    assert not any(found.values())
