@@ -281,6 +281,14 @@ fn so_they_do_behind_delay_stages_and_losses() {
         );
         compare_network(DISCIPLINES[2], &more, 6);
     }
+    // In routers: one that only delays, and one that loses behind it.
+    let routers = compare_network(
+        DISCIPLINES[3],
+        "[[delay]]\nat = \"r1\"\ndelay = { uniform = [\"0ms\", \"30ms\"] }\njitter = \"3ms\"\n\
+         [[delay]]\nclass = \"long\"\nat = \"r2\"\nloss = 0.1\ndelay = \"2ms\"\n[[delay]]\nat = \"r0\"\ndelay = \"1ms\"\n",
+        9,
+    );
+    assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
     // Where a stage loses behind an access link, the simulator enters the loss when the packet is sent, the router when
     // it gets there: the books of a moment differ, those of the queues do not.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";

@@ -4,19 +4,18 @@
 //! passes it on by events; the live router holds it in a `DelayStage` of `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
-use aqmlab_scenario::{ClassPlan, Edge, Plan, base_rtt};
+use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
 use aqmlab_traffic::Identity;
 use aqmlab_traffic::packmime::Carried;
 use aqmlab_units::{Bytes, Span};
 
-/// A pipe of a flow's own, in a direction (0: to the server) at an edge of the network. A packet enters the network at the
-/// end that it comes from.
+/// A pipe of a flow's own, in a direction (0: to the server). A packet enters the network at the end that it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnPipe {
-    /// Its access link.
+    /// Its access link at an edge of the network.
     Access(usize, Edge),
-    /// Its passage through the delay stage there.
-    Stage(usize, Edge),
+    /// Its passage through the delay stage at a place.
+    Stage(usize, StagePlace),
 }
 
 /// What a packet passes on its way from host to host.
@@ -38,17 +37,35 @@ impl Hop {
     }
 }
 
-/// The hops of class number `number` in a direction (0: to the server), in their order: access link, delay stage, queues,
-/// delay stage, access link, as far as there are any.
+/// The hops of class number `number` in a direction (0: to the server), in their order: access link, delay stage, queues with
+/// the delay stages in front of them and behind the last, delay stage, access link, as far as there are any.
 pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     let class = &plan.classes[number];
-    let links = if direction == 0 { &class.path } else { &class.return_path };
+    let links = class.way(direction);
     let access = |end, edge| class.has_access(end).then_some(Hop::Own(OwnPipe::Access(direction, edge)));
-    let stage =
-        |edge| plan.delay_stage(number, direction, edge).map(|_| Hop::Own(OwnPipe::Stage(direction, edge)));
-    let enters = access(direction, Edge::Entry).into_iter().chain(stage(Edge::Entry));
-    let leaves = stage(Edge::Exit).into_iter().chain(access(1 - direction, Edge::Exit));
-    enters.chain(links.iter().map(|&link| Hop::Queue(link))).chain(leaves).collect()
+    let stage = |place| {
+        plan.delay_stage(number, direction, place).map(|_| Hop::Own(OwnPipe::Stage(direction, place)))
+    };
+    let mut hops = Vec::with_capacity(links.len() + 4);
+    hops.extend(access(direction, Edge::Entry));
+    hops.extend(stage(StagePlace::Edge(Edge::Entry)));
+    for &link in links {
+        hops.extend(stage(StagePlace::Router(plan.links[link].from)));
+        hops.push(Hop::Queue(link));
+    }
+    let leave = plan.links[*links.last().expect("a path has links")].to;
+    hops.extend(stage(StagePlace::Router(leave)));
+    hops.extend(stage(StagePlace::Edge(Edge::Exit)));
+    hops.extend(access(1 - direction, Edge::Exit));
+    hops
+}
+
+/// The places of the delay stages that class number `number` meets in a direction (0: to the server), in their order.
+pub fn stages(plan: &Plan, number: usize, direction: usize) -> impl Iterator<Item = StagePlace> {
+    hops(plan, number, direction).into_iter().filter_map(|hop| match hop {
+        Hop::Own(OwnPipe::Stage(_, place)) => Some(place),
+        Hop::Own(OwnPipe::Access(..)) | Hop::Queue(_) => None,
+    })
 }
 
 /// What one flow's own pipes are made from.
@@ -96,9 +113,9 @@ impl<'a> FlowPath<'a> {
         self.class().access_losses(self.of?.index(), self.seed)
     }
 
-    /// Its pipe through the delay stage in a direction at an edge, if there is a stage.
-    pub fn stage(&self, direction: usize, edge: Edge) -> Option<Pipe> {
-        let rule = self.plan.delay_stage(self.number, direction, edge)?;
+    /// Its pipe through the delay stage in a direction at a place, if there is a stage.
+    pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
+        let rule = self.plan.delay_stage(self.number, direction, place)?;
         Some(match self.of {
             Some(of) => rule.pipe(self.class(), direction, of, self.seed),
             None => rule.mean_pipe(),
@@ -111,8 +128,8 @@ impl<'a> FlowPath<'a> {
     /// If [`hops`] does not name it.
     pub fn pipe(&self, which: OwnPipe) -> Pipe {
         let (direction, edge) = match which {
-            OwnPipe::Stage(direction, edge) => {
-                return self.stage(direction, edge).expect("a hop of the class's path");
+            OwnPipe::Stage(direction, place) => {
+                return self.stage(direction, place).expect("a hop of the class's path");
             }
             OwnPipe::Access(direction, edge) => (direction, edge),
         };
@@ -127,9 +144,10 @@ impl<'a> FlowPath<'a> {
 
     /// Its base round-trip time, delay stages included.
     pub fn whole_base_rtt(&self) -> Span {
-        let edges =
-            [0, 1].into_iter().flat_map(|direction| [Edge::Entry, Edge::Exit].map(|edge| (direction, edge)));
-        let stages = edges.filter_map(|(direction, edge)| self.stage(direction, edge));
+        let places = [0, 1].into_iter().flat_map(|direction| {
+            stages(self.plan, self.number, direction).map(move |place| (direction, place))
+        });
+        let stages = places.filter_map(|(direction, place)| self.stage(direction, place));
         self.base_rtt(stages.fold(Span::ZERO, |sum, stage| sum + stage.delay()))
     }
 
@@ -152,7 +170,7 @@ mod tests {
                     [[delay]]\ndelay = \"7ms\"\nat = \"exit\"\n";
         let plan = aqmlab_scenario::parse(text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
         let queues = |path: &[usize]| path.iter().map(|&link| Hop::Queue(link)).collect::<Vec<_>>();
-        let stage = |direction| Hop::Own(OwnPipe::Stage(direction, Edge::Exit));
+        let stage = |direction| Hop::Own(OwnPipe::Stage(direction, StagePlace::Edge(Edge::Exit)));
         let class = &plan.classes[0];
         let there = [Hop::Own(OwnPipe::Access(0, Edge::Entry))];
         assert_eq!(hops(&plan, 0, 0), [&there[..], &queues(&class.path), &[stage(0)]].concat());

@@ -84,12 +84,7 @@ pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, d
         Some(access) => access.rtt.mean(),
         None => links(&class.path) + links(&class.return_path),
     };
-    let ends = |way: &[usize]| match way {
-        [first, .., last] => [network.links[*first].from, network.links[*last].to],
-        [only] => [network.links[*only].from, network.links[*only].to],
-        [] => unreachable!("a path has links"),
-    };
-    own + delay::mean_of(delays, [ends(&class.path), ends(&class.return_path)], index)
+    own + delay::mean_of(delays, class, index, |link| [network.links[link].from, network.links[link].to])
 }
 
 /// The mean over flows, rounded to the nearest.

@@ -1,4 +1,5 @@
-//! Delay stages: rules for packets at the edge of the network, between a flow's own link, if it has one, and a router.
+//! Delay stages: rules for packets at the edge of the network, between a flow's own link, if it has one, and a router; and in
+//! routers, before their output queues.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::Pipe;
@@ -7,9 +8,9 @@ use aqmlab_traffic::{Distribution, Identity, Probability};
 use aqmlab_units::{Bytes, Span};
 
 use crate::field::OURS;
-use crate::language::DELAY_RULE;
+use crate::language::{DELAY_RULE, EDGES};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, LinkPlan, Plan, PopulationPlan};
+use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, PopulationPlan, StagePlace};
 use crate::suggest::no_such;
 use crate::topology::Network;
 use crate::tree::Tree;
@@ -71,10 +72,7 @@ impl Pass<'_, '_> {
             Value::Choice("to_sender") => [false, true],
             _ => [true, true],
         };
-        let edge = match self.value(section, "at")? {
-            Value::Choice("exit") => Edge::Exit,
-            _ => Edge::Entry,
-        };
+        let place = self.stage_place(section, network)?;
         let (delay, jitter) = (self.drawn(section, "delay"), self.span(section, "jitter"));
         let loss = self.drawn(section, "loss");
         let rate = match section.node("rate") {
@@ -90,12 +88,36 @@ impl Pass<'_, '_> {
             from,
             to,
             directions,
-            edge,
+            place,
             delay: delay?,
             jitter: jitter?,
             loss: loss?,
             rate,
         })
+    }
+
+    /// An edge of the network, or a router by its name.
+    fn stage_place(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<StagePlace> {
+        if section.node("at").is_none() {
+            self.enter(section, "at", &"entry", Origin::Default(OURS));
+            return Some(StagePlace::Edge(Edge::Entry));
+        }
+        let word = self.name(section, "at")?;
+        let (place, at) = match EDGES.iter().position(|edge| *edge == word) {
+            Some(0) => (StagePlace::Edge(Edge::Entry), word),
+            Some(_) => (StagePlace::Edge(Edge::Exit), word),
+            None => {
+                let Some(node) = network.nodes.iter().position(|node| *node == word) else {
+                    let nodes = network.nodes.iter().map(String::as_str);
+                    let message = no_such("edge or router", &word, EDGES.iter().copied().chain(nodes));
+                    self.error(&section.at("at"), &section.sub("at"), message);
+                    return None;
+                };
+                (StagePlace::Router(node), word)
+            }
+        };
+        self.enter(section, "at", &at, Origin::Given);
+        Some(place)
     }
 
     fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<usize> {
@@ -119,17 +141,21 @@ impl Pass<'_, '_> {
         network: &Network<'_>,
         classes: &[&ClassPlan],
     ) -> Option<()> {
-        let ends = |class: &ClassPlan, direction: usize| {
-            let way = if direction == 0 { &class.path } else { &class.return_path };
-            let (first, last) = (way.first()?, way.last()?);
-            Some([network.links[*first].from, network.links[*last].to])
-        };
+        let ends = |link: usize| [network.links[link].from, network.links[link].to];
         let matching = |(i, class): &(usize, &&ClassPlan)| {
-            (0..2)
-                .any(|direction| ends(class, direction).is_some_and(|ends| rule.matches(*i, direction, ends)))
+            (0..2).any(|direction| rule.matches(*i, direction, class.way(direction), ends))
         };
         if !classes.iter().enumerate().any(|class| matching(&class)) {
-            let message = "no packet matches this rule: no class of traffic has packets that go this way";
+            let message = match rule.place {
+                StagePlace::Edge(_) => {
+                    "no packet matches this rule: no class of traffic has packets that go this way"
+                        .to_string()
+                }
+                StagePlace::Router(router) => format!(
+                    "no packet matches this rule: no class of traffic that it names has packets that pass \"{}\" this way",
+                    network.nodes[router]
+                ),
+            };
             self.error(&section.at, &section.path, message);
             return None;
         }
@@ -161,13 +187,27 @@ impl Pass<'_, '_> {
 const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
-    /// Does it hold for packets of class number `class` in this direction (0: to the receiver), which enter and leave
-    /// the network at these routers?
-    fn matches(&self, class: usize, direction: usize, [enter, leave]: [usize; 2]) -> bool {
+    /// Whether it holds for packets of class number `class` in this direction (0: to the receiver), which cross the links
+    /// `way`, each between the routers `ends`.
+    fn matches(
+        &self,
+        class: usize,
+        direction: usize,
+        way: &[usize],
+        ends: impl Fn(usize) -> [usize; 2],
+    ) -> bool {
+        let (Some(&first), Some(&last)) = (way.first(), way.last()) else { return false };
+        let [enter, leave] = [ends(first)[0], ends(last)[1]];
         self.class.is_none_or(|wanted| wanted == class)
             && self.from.is_none_or(|wanted| wanted == enter)
             && self.to.is_none_or(|wanted| wanted == leave)
             && self.directions[direction]
+            && match self.place {
+                StagePlace::Edge(_) => true,
+                StagePlace::Router(router) => {
+                    leave == router || way.iter().any(|&link| ends(link)[0] == router)
+                }
+            }
     }
 
     /// May it ever lose a packet?
@@ -203,39 +243,48 @@ impl DelayPlan {
     }
 }
 
-/// The first rule for the packets of class number `class` in a direction (0: to the receiver) at an edge.
-pub(crate) fn rule_of(
-    delays: &[DelayPlan],
-    ends: [usize; 2],
-    class: usize,
-    direction: usize,
-    edge: Edge,
-) -> Option<&DelayPlan> {
-    delays.iter().find(|rule| rule.edge == edge && rule.matches(class, direction, ends))
-}
-
-/// The routers where packets of a class enter and leave the network, by direction.
-fn ends(links: &[LinkPlan], class: &ClassPlan, direction: usize) -> [usize; 2] {
-    let way = if direction == 0 { &class.path } else { &class.return_path };
-    let link = |at: Option<&usize>| &links[*at.expect("a path has links")];
-    [link(way.first()).from, link(way.last()).to]
-}
-
-impl Plan {
-    /// The delay stage that packets of class number `class` meet in a direction (0: to the receiver) at an edge.
-    pub fn delay_stage(&self, class: usize, direction: usize, edge: Edge) -> Option<&DelayPlan> {
-        rule_of(&self.delays, ends(&self.links, &self.classes[class], direction), class, direction, edge)
+impl ClassPlan {
+    /// The links that its packets cross in a direction (0: to the receiver), in order.
+    pub fn way(&self, direction: usize) -> &[usize] {
+        if direction == 0 { &self.path } else { &self.return_path }
     }
 }
 
-/// The mean of what delay stages add to the round-trip time of a class.
-pub(crate) fn mean_of(delays: &[DelayPlan], ends: [[usize; 2]; 2], class: usize) -> Span {
+/// Where a packet may meet delay stages that crosses the links `way`, in order.
+pub(crate) fn stage_places(
+    way: &[usize],
+    ends: impl Fn(usize) -> [usize; 2],
+) -> impl Iterator<Item = StagePlace> {
+    let leave = way.last().map(|&last| ends(last)[1]);
+    let routers = way.iter().map(move |&link| ends(link)[0]).chain(leave).map(StagePlace::Router);
+    let [entry, exit] = [Edge::Entry, Edge::Exit].map(|edge| std::iter::once(StagePlace::Edge(edge)));
+    entry.chain(routers).chain(exit)
+}
+
+impl Plan {
+    /// The delay stage that packets of class number `class` meet in a direction (0: to the receiver) at a place: the first
+    /// that matches.
+    pub fn delay_stage(&self, class: usize, direction: usize, place: StagePlace) -> Option<&DelayPlan> {
+        let way = self.classes[class].way(direction);
+        let ends = |link: usize| [self.links[link].from, self.links[link].to];
+        self.delays.iter().find(|rule| rule.place == place && rule.matches(class, direction, way, ends))
+    }
+}
+
+/// The mean of what delay stages add to the round-trip time of class number `number`, where links lie between the routers
+/// `ends`.
+pub(crate) fn mean_of(
+    delays: &[DelayPlan],
+    class: &ClassPlan,
+    number: usize,
+    ends: impl Fn(usize) -> [usize; 2] + Copy,
+) -> Span {
     let mut sum = Span::ZERO;
-    for (direction, ends) in ends.into_iter().enumerate() {
-        for edge in [Edge::Entry, Edge::Exit] {
-            if let Some(rule) = rule_of(delays, ends, class, direction, edge) {
-                sum += rule.delay.mean();
-            }
+    for direction in 0..2 {
+        let way = class.way(direction);
+        for place in stage_places(way, ends) {
+            let met = |rule: &&DelayPlan| rule.place == place && rule.matches(number, direction, way, ends);
+            sum += delays.iter().find(met).map_or(Span::ZERO, |rule| rule.delay.mean());
         }
     }
     sum

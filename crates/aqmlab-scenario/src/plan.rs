@@ -386,7 +386,7 @@ impl Workload {
     }
 }
 
-/// A delay stage at the edge of the network: which packets it delays, and by how much.
+/// A delay stage at the edge of the network or in a router: which packets it delays, and by how much.
 #[derive(Clone, Debug)]
 pub struct DelayPlan {
     /// The rule's name.
@@ -400,7 +400,7 @@ pub struct DelayPlan {
     /// Packets to the receiver, and packets to the sender?
     pub directions: [bool; 2],
     /// Where the packets meet it.
-    pub edge: Edge,
+    pub place: StagePlace,
     /// The constant delay of each flow and direction.
     pub delay: Distribution,
     /// The most that a single packet is delayed beyond.
@@ -418,6 +418,15 @@ pub enum Edge {
     Entry,
     /// Between the last router and the flow's own link, or its host.
     Exit,
+}
+
+/// Where a delay stage stands on the path of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StagePlace {
+    /// At an edge of the network.
+    Edge(Edge),
+    /// In this router, before its output queue: an index into [`Plan::nodes`].
+    Router(usize),
 }
 
 /// What to record, how often; zero means not at all.

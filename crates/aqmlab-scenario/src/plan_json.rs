@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::plan::{
     Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, PopulationPlan, QueueCount,
-    RecordPlan, RequestPlan, Sessions, Stop, Workload,
+    RecordPlan, RequestPlan, Sessions, StagePlace, Stop, Workload,
 };
 use crate::settings_json::{QueueJson, TcpJson};
 use crate::trace::ecn_word;
@@ -382,7 +382,7 @@ pub enum BeginJson {
     Stationary,
 }
 
-/// A delay stage at the edge of the network.
+/// A delay stage at the edge of the network or in a router.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DelayJson {
@@ -399,7 +399,10 @@ pub struct DelayJson {
     /// Whether packets to the sender pass it.
     pub to_sender: bool,
     /// Where packets meet it.
-    pub at: EdgeJson,
+    pub at: StagePlaceJson,
+    /// The router in which it stands, if it stands in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
     /// The constant delay of each flow and direction.
     pub delay_ns: DistributionJson<u64>,
     /// The most that a single packet is delayed beyond.
@@ -410,14 +413,16 @@ pub struct DelayJson {
     pub rate_bps: Option<DistributionJson<u64>>,
 }
 
-/// An edge of the network.
+/// A place of a delay stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum EdgeJson {
+pub enum StagePlaceJson {
     /// before the first router
     Entry,
     /// behind the last router
     Exit,
+    /// in a router, before its output queue
+    Router,
 }
 
 /// What is recorded how often; zero is not at all.
@@ -625,9 +630,14 @@ impl Plan {
             to: router(rule.to),
             to_receiver: rule.directions[0],
             to_sender: rule.directions[1],
-            at: match rule.edge {
-                Edge::Entry => EdgeJson::Entry,
-                Edge::Exit => EdgeJson::Exit,
+            at: match rule.place {
+                StagePlace::Edge(Edge::Entry) => StagePlaceJson::Entry,
+                StagePlace::Edge(Edge::Exit) => StagePlaceJson::Exit,
+                StagePlace::Router(_) => StagePlaceJson::Router,
+            },
+            router: match rule.place {
+                StagePlace::Edge(_) => None,
+                StagePlace::Router(node) => Some(self.nodes[node].clone()),
             },
             delay_ns: distribution(&rule.delay, Span::as_ns),
             jitter_ns: rule.jitter.as_ns(),

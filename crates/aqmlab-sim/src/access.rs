@@ -2,9 +2,11 @@
 //! stages, links that are not there); and its packets on them that are not foreseen.
 
 use aqmlab_network::{End, FlowPath};
-use aqmlab_qdisc::{Line, Loss, Passage, Pipe};
-use aqmlab_scenario::Edge;
+use aqmlab_qdisc::{Line, Loss, Pipe};
+use aqmlab_scenario::{Edge, StagePlace};
 use aqmlab_units::{Bytes, Instant, Serialiser, Span};
+
+use crate::stages::StagePipe;
 
 /// Which of a flow's four access links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,18 +132,16 @@ impl AccessLinks {
     }
 }
 
-/// A flow's losses and delay stages. A stage lies between the flow's own link and the network: behind a link that leads
-/// into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is
+/// A flow's losses and its delay stages at the edges. A stage lies between the flow's own link and the network: behind a link
+/// that leads into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is
 /// arithmetic on the packet's way over the link.
 pub struct Impairments {
     /// At the entrance of the sender's outgoing link.
     loss: Option<Loss>,
     /// In the order of [`AccessLink`].
-    stages: [Option<Pipe>; 4],
-    /// Which links there are, in the same order. Where one is missing its stage stands alone, if there is one.
+    stages: [Option<StagePipe>; 4],
+    /// Which links there are, in the same order. Where one is missing its stage stands alone, one without delay if need be.
     linked: [bool; 4],
-    /// When the last packet came out of each stage that nothing follows, and how many before it came out at that instant.
-    last: [Option<(Instant, u64)>; 4],
     /// Packets lost here.
     pub lost_packets: u64,
 }
@@ -158,15 +158,19 @@ impl Impairments {
     /// Those of a flow; `None` if nothing can happen to its packets.
     pub fn new(path: &FlowPath<'_>) -> Option<Self> {
         let loss = path.access_losses();
-        let stages = PLACES.map(|(_, direction, edge)| path.stage(direction, edge));
+        let stage = |direction, edge| path.stage(direction, StagePlace::Edge(edge)).map(StagePipe::new);
+        let mut stages = PLACES.map(|(_, direction, edge)| stage(direction, edge));
         let linked = PLACES.map(|(link, ..)| path.class().has_access(link.end() as usize));
-        let any = loss.is_some() || stages.iter().any(Option::is_some) || linked.contains(&false);
-        any.then_some(Impairments { loss, stages, linked, last: [None; 4], lost_packets: 0 })
+        for (stage, _) in stages.iter_mut().zip(linked).filter(|(_, linked)| !linked) {
+            stage.get_or_insert_with(|| StagePipe::new(Pipe::new(Span::ZERO)));
+        }
+        let any = loss.is_some() || stages.iter().any(Option::is_some);
+        any.then_some(Impairments { loss, stages, linked, lost_packets: 0 })
     }
 
     /// What the stages add to the round-trip time.
     fn delay(&self) -> Span {
-        self.stages.iter().flatten().fold(Span::ZERO, |sum, pipe| sum + pipe.delay())
+        self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
     /// Before a packet enters a link: when it does. `None` if it is lost.
@@ -175,7 +179,7 @@ impl Impairments {
             self.lost_packets += 1;
             return None;
         }
-        if leads_in(which) { Some(now) } else { self.through(which, now, size) }
+        if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
     /// After a packet has come out of a link, in which turn of that instant: when it has passed the stage behind it.
@@ -200,22 +204,10 @@ impl Impairments {
     /// When a packet has passed the stage, if there is one, which comes to it at `now`, and in which turn of that instant.
     /// `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
-        let due = self.through(which, now, size)?;
-        let last = &mut self.last[which as usize];
-        let turn = last.filter(|(at, _)| *at == due).map_or(0, |(_, turn)| turn + 1);
-        *last = Some((due, turn));
-        Some((due, turn))
-    }
-
-    fn through(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
-        let Some(pipe) = &mut self.stages[which as usize] else { return Some(now) };
-        match pipe.pass(now, size) {
-            Passage::Due(due) => Some(due),
-            Passage::Lost => {
-                self.lost_packets += 1;
-                None
-            }
-        }
+        let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
+        let passage = stage.pass(now, size);
+        self.lost_packets += u64::from(passage.is_none());
+        passage
     }
 }
 

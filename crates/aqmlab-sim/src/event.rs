@@ -49,7 +49,7 @@ pub struct Key {
     order: u64,
 }
 
-const OBJECT_BITS: u32 = 40;
+const OBJECT_BITS: u32 = 41;
 const TURN_BITS: u32 = 20;
 
 impl Key {

@@ -9,6 +9,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::access::{AccessLinks, Pending};
 use crate::connection::Connection;
 use crate::packet::FlowId;
+use crate::stages::RouterStages;
 
 /// One flow that is alive.
 pub struct Flow {
@@ -30,8 +31,24 @@ pub struct Flow {
     pub access: Option<AccessLinks>,
     /// What sends.
     pub body: Body,
-    /// What it was at instants for which that matters.
-    pub snapshots: Option<Box<Snapshots>>,
+    /// What few flows have.
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What few flows have, so that the others have eight bytes for all of it.
+#[derive(Default)]
+pub struct Rare {
+    /// What the flow was at instants for which that matters.
+    snapshots: Option<Box<Snapshots>>,
+    /// Its passages through delay stages in routers.
+    stages: Option<RouterStages>,
+}
+
+impl Rare {
+    /// The passages of a flow that has some.
+    pub fn stages(stages: RouterStages) -> Box<Self> {
+        Box::new(Rare { snapshots: None, stages: Some(stages) })
+    }
 }
 
 /// What a flow is.
@@ -80,6 +97,20 @@ impl Flow {
         self.access.as_mut().expect("its class has access links or delay stages")
     }
 
+    /// Its passages through delay stages in routers, if there are any.
+    pub fn router_stages(&self) -> Option<&RouterStages> {
+        self.rare.as_ref()?.stages.as_ref()
+    }
+
+    /// The same where there are some.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn router_stages_mut(&mut self) -> &mut RouterStages {
+        let stages = self.rare.as_mut().and_then(|rare| rare.stages.as_mut());
+        stages.expect("its class meets delay stages in routers")
+    }
+
     /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else
     /// happens to that end before.
     #[inline(always)]
@@ -112,7 +143,10 @@ impl Flow {
     /// What one end has counted so far.
     pub fn counts_of(&self, end: End) -> FlowCounts {
         let lost_outside_queues_packets = match end {
-            End::Client => self.access.as_ref().map_or(0, AccessLinks::lost_packets),
+            End::Client => {
+                self.access.as_ref().map_or(0, AccessLinks::lost_packets)
+                    + self.router_stages().map_or(0, |stages| stages.lost_packets)
+            }
             End::Server => 0,
         };
         FlowCounts { lost_outside_queues_packets, ..self.body_counts(end) }
@@ -144,15 +178,16 @@ impl Flow {
     /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
-        self.snapshots.get_or_insert_default().warmup[end as usize].get_or_insert(counts);
+        let snapshots = self.rare.get_or_insert_default().snapshots.get_or_insert_default();
+        snapshots.warmup[end as usize].get_or_insert(counts);
     }
 
     /// Keeps one end for the next sample, unless that has been done.
     pub fn keep_for_sample(&mut self, end: End) {
-        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), snapshots, .. } = self else {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return;
         };
-        let snapshots = snapshots.get_or_insert_default();
+        let snapshots = rare.get_or_insert_default().snapshots.get_or_insert_default();
         match end {
             End::Client => {
                 snapshots.sender.get_or_insert_with(|| SenderSample::of(sender));
@@ -165,12 +200,12 @@ impl Flow {
 
     /// The flow at the sample of this instant: its sender and its receiver. `None` if it is no connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
-        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), snapshots, .. } = self else {
+        let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return None;
         };
-        let (kept_sender, kept_receiver) = snapshots
-            .as_mut()
-            .map_or((None, None), |snapshots| (snapshots.sender.take(), snapshots.receiver.take()));
+        let snapshots = rare.as_mut().and_then(|rare| rare.snapshots.as_mut());
+        let (kept_sender, kept_receiver) =
+            snapshots.map_or((None, None), |snapshots| (snapshots.sender.take(), snapshots.receiver.take()));
         let sender = kept_sender.unwrap_or_else(|| SenderSample::of(sender));
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
@@ -178,7 +213,7 @@ impl Flow {
     /// The counts at the end of the warm-up; none for a flow that started later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
         let [sender, receiver] =
-            self.snapshots.as_ref().map(|snapshots| snapshots.warmup).unwrap_or_default();
+            self.rare.as_ref().and_then(|rare| Some(rare.snapshots.as_ref()?.warmup)).unwrap_or_default();
         sender.unwrap_or_default().plus(receiver.unwrap_or_default())
     }
 }

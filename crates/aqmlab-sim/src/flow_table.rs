@@ -142,7 +142,7 @@ mod tests {
             completed: Instant::FAR_FUTURE,
             access: None,
             body,
-            snapshots: None,
+            rare: None,
         }
     }
 

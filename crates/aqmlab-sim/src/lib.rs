@@ -25,6 +25,7 @@ mod recorder;
 mod routes;
 mod run;
 mod scheduler;
+mod stages;
 mod timer_ring;
 mod watch;
 mod wheel;

@@ -1,10 +1,9 @@
 //! The network of a run: links with their ports, classes with their paths, built from the plan.
 
-use aqmlab_network::FlowPath;
+use aqmlab_network::{FlowPath, stages};
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, Workload, base_rtt};
-use aqmlab_traffic::packmime::Carried;
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, StagePlace, Workload, base_rtt};
 use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -13,6 +12,7 @@ use crate::access::{AccessLinks, Impairments, Serialisers};
 use crate::event::{EventQueue, FlowRef, Notice, Turns};
 use crate::packet::{Begin, Place, PortPacket, SimPacket};
 use crate::scheduler::{FlowObject, Scheduler};
+use crate::stages::RouterStages;
 
 /// One directed link.
 pub struct Link {
@@ -36,6 +36,10 @@ pub struct Class {
     pub propagation: Span,
     /// How many access links each of its flows has.
     access_links: u64,
+    /// Whether anything lies between the network and its hosts.
+    has_edges: bool,
+    /// The delay stages in routers that its packets meet, by direction, in their order.
+    router_stages: [Vec<StagePlace>; 2],
     /// Until when nobody from outside stops what its flows do; the end of the run at most.
     pub unattended_until: Instant,
     /// Until when its hosts are served ahead of time at the moment.
@@ -89,9 +93,18 @@ impl Opener {
 impl Class {
     /// Twice the propagation delay of the path of one of its flows, and of what lies between the hosts and the network. It is
     /// worked out when a flow has ended: to keep it would take eight bytes of each.
-    pub fn base_rtt(&self, access: Option<&AccessLinks>) -> Span {
+    pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
-        base_rtt(self.propagation, links, access.map_or(Span::ZERO, AccessLinks::stages))
+        let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);
+        base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
+    }
+
+    /// What lies on the path of one of its flows that the flow has to itself, outside the hosts.
+    pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
+        let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
+        let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());
+        let stages = has_stages.then(|| RouterStages::new(path, &self.router_stages));
+        (self.has_edges.then(access), stages)
     }
 
     /// The parameters of its connections.
@@ -149,6 +162,11 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 serialisers: [Serialiser::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation: plan.propagation(number),
                 access_links: class.access_links(),
+                has_edges: has_edges(plan, number),
+                router_stages: [0, 1].map(|direction| {
+                    let places = stages(plan, number, direction);
+                    places.filter(|place| matches!(place, StagePlace::Router(_))).collect()
+                }),
                 unattended_until,
                 served_until: unattended_until,
                 opener: Opener {
@@ -182,24 +200,9 @@ fn unattended_until(class: &ClassPlan) -> Instant {
     }
 }
 
-/// What lies between a flow's hosts and the network, if anything does; `number` is its class's.
-pub fn access(
-    plan: &Plan,
-    number: usize,
-    propagation: Span,
-    of: Identity,
-    carried: Option<&Carried>,
-    seed: u64,
-) -> Option<AccessLinks> {
-    has_edges(plan, number).then(|| {
-        let path = FlowPath::new(plan, number, propagation, Some(of), seed).carrying(carried);
-        AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(&path))
-    })
-}
-
 /// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.
 pub fn has_edges(plan: &Plan, number: usize) -> bool {
-    let stage = |direction, edge| plan.delay_stage(number, direction, edge).is_some();
+    let stage = |direction, edge| plan.delay_stage(number, direction, StagePlace::Edge(edge)).is_some();
     plan.classes[number].access.is_some()
         || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }

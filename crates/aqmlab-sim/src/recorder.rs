@@ -75,7 +75,7 @@ impl Recorder {
             index: flow.index,
             start: flow.start,
             end: Some(flow.completed).filter(|&at| at != Instant::FAR_FUTURE),
-            base_rtt: class.base_rtt(flow.access.as_ref()),
+            base_rtt: class.base_rtt(flow.access.as_ref(), flow.router_stages()),
             counts: flow.counts(),
             at_warmup: flow.counts_at_warmup(),
         };

@@ -1,7 +1,7 @@
 //! Where packets go: the places on all paths of a run, in one table.
 
 use aqmlab_network::{End, Hop, OwnPipe, hops};
-use aqmlab_scenario::{ClassPlan, Edge, Plan, Workload};
+use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, StagePlace, Workload};
 
 use crate::access::AccessLink;
 use crate::network::{has_edges, is_watched};
@@ -22,6 +22,13 @@ pub enum Next {
     /// Over one of its flow's own links, with a stage in front of it that may lose the packet: whether it does is decided
     /// when the packet gets there and not before, so that the books are right at any moment.
     Risk(AccessLink),
+    /// Through the delay stage of this number on its way, which stands in a router.
+    Stage {
+        /// the first is 0
+        number: u8,
+        /// whether it may lose the packet, which is decided when it gets there
+        loses: bool,
+    },
     /// To its host at this end of the path, having passed so many links, access links included.
     Host(End, u8),
     /// The same two where applications look how far their streams have come.
@@ -44,6 +51,8 @@ pub enum Onward {
     ToClient(u8),
     /// The same where applications look how far their streams have come.
     ToAttended(AccessLink, u8),
+    /// It enters the delay stage of this number at once, for its flow's passage has no other feeder and cannot drop.
+    ToStage(u8),
 }
 
 const _: () = assert!(size_of::<Next>() == 8, "an entry is a word");
@@ -55,6 +64,7 @@ impl Onward {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
             Next::Access(_, passed) => Onward::ToClient(passed),
             Next::AttendedAccess(link, passed) => Onward::ToAttended(link, passed),
+            Next::Stage { number, loses: false } => Onward::ToStage(number),
             _ => Onward::Arrive,
         }
     }
@@ -75,66 +85,36 @@ impl Routes {
         let mut routes = Routes::default();
         let add = |(i, class): (usize, &ClassPlan)| {
             let attended = matches!(class.workload, Workload::Sessions { .. });
-            let (access, host): (fn(_, _) -> _, fn(_, _) -> _) = match attended {
-                _ if is_watched(plan, i) || class.delays_sending() => (Next::Access, Next::WatchedHost),
-                true => (Next::AttendedAccess, Next::AttendedHost),
-                false => (Next::Access, Next::Host),
+            let arrival = match attended {
+                _ if is_watched(plan, i) || class.delays_sending() => {
+                    LastPlaces { access: Next::Access, host: Next::WatchedHost }
+                }
+                true => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
+                false => LastPlaces { access: Next::Access, host: Next::Host },
             };
-            let last = [0, 1].map(|direction| match plan.delay_stage(i, direction, Edge::Exit) {
-                Some(stage) if stage.loses() => |link, _| Next::Risk(link),
-                _ => access,
-            });
-            let onward = if fused { Onward::fused } else { |_| Onward::Arrive };
-            let own = |links: [AccessLink; 2]| has_edges(plan, i).then_some(links);
-            let there = own([AccessLink::ClientOut, AccessLink::ServerIn]);
-            let back = own([AccessLink::ServerOut, AccessLink::ClientIn]);
-            Some([
-                routes.add(&hops(plan, i, 0), there, last[0], |passed| host(End::Server, passed), onward)?,
-                routes.add(&hops(plan, i, 1), back, last[1], |passed| host(End::Client, passed), onward)?,
-            ])
+            let mut way = |direction| {
+                let (mut path, passed) = path(plan, i, direction, &arrival);
+                if fused {
+                    fuse(&mut path);
+                }
+                routes.add(&path, &passed)
+            };
+            Some([way(0)?, way(1)?])
         };
         let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
         Some((routes, begins))
     }
 
-    /// Adds the path over these hops, of which those at the edges are two links of the flow's own if anything lies there;
-    /// `into_last` is how packets meet the second, and `onward` how they go on behind a queue, into what follows it.
-    fn add(
-        &mut self,
-        hops: &[Hop],
-        own: Option<[AccessLink; 2]>,
-        into_last: fn(AccessLink, u8) -> Next,
-        host: impl FnOnce(u8) -> Next,
-        onward: fn(Next) -> Onward,
-    ) -> Option<Place> {
-        let links = hops.iter().map(|hop| hop.links()).sum();
-        let queues = hops.iter().filter_map(|hop| match hop {
-            Hop::Queue(link) => Some(Next::Queue { link: *link as u32, onward: Onward::Arrive }),
-            Hop::Own(_) => None,
-        });
-        let [first, last] = own.map_or([None, None], |own| own.map(Some));
-        let enters = first.map(|link| Next::Access(link, links));
-        let leaves = last.map(|link| into_last(link, links));
-        let mut path: Vec<Next> =
-            enters.into_iter().chain(queues).chain(leaves).chain([host(links)]).collect();
-        for place in 1..path.len() {
-            let next = path[place];
-            if let Next::Queue { onward: of, .. } = &mut path[place - 1] {
-                *of = onward(next);
-            }
-        }
-        // Is what stands first a link?
-        let first = own.is_none() || matches!(hops.first(), Some(Hop::Own(OwnPipe::Access(..))));
+    /// Adds a path, on which packets have passed so many links at each place. Where it begins.
+    fn add(&mut self, path: &[Next], passed: &[u8]) -> Option<Place> {
         // A path ends with its host, so what looks like a path begins and ends like one too, except that one
         // path may be the end of another.
-        let passed = |n: usize| (if first { n } else { n.saturating_sub(1) }) as u8;
-        let same =
-            |begin: usize| self.passed[begin..][..path.len()].iter().copied().eq((0..path.len()).map(passed));
+        let same = |begin: usize| self.passed[begin..][..path.len()] == *passed;
         let known =
             self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
         let begin = known.unwrap_or_else(|| {
-            self.passed.extend((0..path.len()).map(passed));
-            self.places.extend(&path);
+            self.passed.extend(passed);
+            self.places.extend(path);
             self.places.len() - path.len()
         });
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
@@ -150,5 +130,65 @@ impl Routes {
     #[inline]
     pub fn passed(&self, place: Place) -> u8 {
         self.passed[usize::from(place)]
+    }
+}
+
+/// The last places on paths.
+struct LastPlaces {
+    /// The flow's own link, where it cannot lose packets.
+    access: fn(AccessLink, u8) -> Next,
+    host: fn(End, u8) -> Next,
+}
+
+/// The places on the path of class number `class` in a direction, and how many links a packet has passed that comes to each.
+/// What lies at the edges is two links of the flow's own, if anything does.
+fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
+    let hops = hops(plan, class, direction);
+    let links = hops.iter().map(|hop| hop.links()).sum();
+    let loses = |place| plan.delay_stage(class, direction, place).is_some_and(DelayPlan::loses);
+    let (first, last, end) = match direction {
+        0 => (AccessLink::ClientOut, AccessLink::ServerIn, End::Server),
+        _ => (AccessLink::ServerOut, AccessLink::ClientIn, End::Client),
+    };
+    let has_edges = has_edges(plan, class);
+    let (mut path, mut passed) = (Vec::new(), Vec::new());
+    let mut links_passed = 0;
+    let mut add = |next, links| {
+        path.push(next);
+        passed.push(links_passed);
+        links_passed += links;
+    };
+    if has_edges {
+        let linked = matches!(hops.first(), Some(Hop::Own(OwnPipe::Access(..))));
+        add(Next::Access(first, links), u8::from(linked));
+    }
+    let mut stages = 0;
+    for hop in &hops {
+        match *hop {
+            Hop::Queue(link) => add(Next::Queue { link: link as u32, onward: Onward::Arrive }, 1),
+            Hop::Own(OwnPipe::Stage(_, place @ StagePlace::Router(_))) => {
+                add(Next::Stage { number: stages, loses: loses(place) }, 0);
+                stages += 1;
+            }
+            Hop::Own(_) => {} // at an edge
+        }
+    }
+    if has_edges {
+        let linked = matches!(hops.last(), Some(Hop::Own(OwnPipe::Access(..))));
+        let into_last =
+            if loses(StagePlace::Edge(Edge::Exit)) { |link, _| Next::Risk(link) } else { arrival.access };
+        add(into_last(last, links), u8::from(linked));
+    }
+    add((arrival.host)(end, links), 0);
+    (path, passed)
+}
+
+/// Packets enter what follows a queue without an event, where that has no other feeder and cannot drop.
+fn fuse(path: &mut [Next]) {
+    for place in 1..path.len() {
+        let next = path[place];
+        if let Next::Queue { onward, .. } = &mut path[place - 1] {
+            *onward = Onward::fused(next);
+        }
     }
 }

@@ -20,7 +20,7 @@ pub struct Scheduler<Q: EventQueue> {
 }
 
 /// What of a flow has timers: the low bits of its object's number in the order of events. A flow's access links
-/// ([`AccessLink`]) have the same low bits in the rank of arrivals; ranks keep them apart.
+/// ([`AccessLink`]) and its delay stages have the same low bits in the rank of arrivals; ranks keep them apart.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint
@@ -39,7 +39,10 @@ pub enum FlowObject {
     ServerDelay = 6,
 }
 
-const OBJECTS_PER_FLOW: u64 = 8;
+/// Enough for a delay stage in each router of the longest path, both ways.
+const OBJECTS_PER_FLOW: u64 = 512;
+/// The first of a flow's delay stages in routers, behind its access links.
+const FIRST_STAGE: u64 = 4;
 
 impl<Q: EventQueue> Scheduler<Q> {
     /// Nothing to come yet, in a network of so many links.
@@ -95,6 +98,14 @@ impl<Q: EventQueue> Scheduler<Q> {
     pub fn arrival_from_own_link(&mut self, due: Instant, which: AccessLink, turn: u64, packet: SimPacket) {
         // The key of object `flow_object(number, which)`, in the fewest steps.
         let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which as u64;
+        self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
+    }
+
+    /// A packet comes out of its flow's passage through a delay stage in a router, of this number on its way: the `turn`-th
+    /// at that instant.
+    pub fn arrival_from_stage(&mut self, due: Instant, number: u8, turn: u64, packet: SimPacket) {
+        let which = FIRST_STAGE + 2 * u64::from(number) + packet.toward() as u64;
+        let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which;
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
     }
 

@@ -183,6 +183,101 @@ fn a_delay_difference_costs_a_class_its_share() {
     assert!((1.4..4.0).contains(&ratio), "{ratio}");
 }
 
+// --- in routers ------------------------------------------------------------------------------------------------------
+
+/// Three links in a row with 1 ms each; a class from end to end, one over the link in the middle, and more.
+fn row(more: &str) -> Recording {
+    let text = format!(
+        r#"
+        duration = "10s"
+        [topology]
+        kind = "parking_lot"
+        hops = 3
+        rate = "100Mbit"
+        delay = "1ms"
+        [[traffic]]
+        name = "far"
+        kind = "bulk"
+        bytes = "1kB"
+        access_rate = "none"
+        [[traffic]]
+        name = "near"
+        kind = "bulk"
+        bytes = "1kB"
+        from = "r1"
+        to = "r2"
+        rtt = "12ms"
+        start = "5s"
+        {more}
+        "#
+    );
+    record(&text, 1)
+}
+
+/// SYN, SYN-ACK and data each pass each stage once, at the first router of a path, in the middle and at the last.
+#[test]
+fn a_stage_in_a_router_delays_whoever_passes_it() {
+    let (plain, took) = (row(""), |r: &Recording, class: &str| flows(r, class, "end_ns")[0]);
+    let rtt = |r: &Recording, class: &str| flows(r, class, "base_rtt_ns")[0];
+    assert_eq!((rtt(&plain, "far"), rtt(&plain, "near")), (6 * MS, 12 * MS));
+    // By router: is it on the near class's path?
+    for (router, is_near) in [("r0", 0), ("r1", 1), ("r2", 1), ("r3", 0)] {
+        for (direction, packets, ways) in [("both", 3, 2), ("to_receiver", 2, 1), ("to_sender", 1, 1)] {
+            let r = row(&format!(
+                "[[delay]]\nat = \"{router}\"\ndirection = \"{direction}\"\ndelay = \"20ms\"\n"
+            ));
+            let later = |class: &str| took(&r, class) - took(&plain, class);
+            let what = format!("{router} {direction}");
+            assert_eq!(
+                (later("far"), later("near")),
+                (packets * 20 * MS, is_near * packets * 20 * MS),
+                "{what}"
+            );
+            let longer = |class: &str| rtt(&r, class) - rtt(&plain, class);
+            assert_eq!((longer("far"), longer("near")), (ways * 20 * MS, is_near * ways * 20 * MS), "{what}");
+        }
+    }
+}
+
+/// One at each of two routers, and one at an edge: all of them, and at each place the first rule that fits.
+#[test]
+fn stages_on_one_path_add_up() {
+    let stages = "[[delay]]\nat = \"r1\"\ndelay = \"20ms\"\n[[delay]]\nat = \"r2\"\nclass = \"far\"\ndelay = \"5ms\"\n\
+                  [[delay]]\nat = \"r2\"\ndelay = \"300ms\"\n[[delay]]\ndelay = \"1ms\"\nclass = \"far\"\n";
+    let (plain, r) = (row(""), row(stages));
+    let later = |class: &str| flows(&r, class, "end_ns")[0] - flows(&plain, class, "end_ns")[0];
+    assert_eq!((later("far"), later("near")), (3 * 26 * MS, 3 * 320 * MS));
+    assert_eq!(flows(&r, "far", "base_rtt_ns"), [58 * MS]);
+}
+
+/// Queues before the router see packets as they come, those behind it see them later.
+#[test]
+fn what_lies_behind_a_router_sees_its_delay_and_losses() {
+    let arrivals = |stages: &str| {
+        let traffic = "[[traffic]]\nname = \"back\"\nkind = \"cbr\"\nfrom = \"r3\"\nto = \"r0\"\nrate = \"8Mbit\"\nsize = \"1000B\"\n\
+                       access_rate = \"none\"\n";
+        let r = row(&format!("{traffic}{stages}"));
+        let at = |queue: &str| summary(&r, queue, "back", "arrivals_packets");
+        let lost = flows(&r, "back", "lost_outside_queues_packets")[0];
+        (["hop3-reverse", "hop2-reverse", "hop1-reverse"].map(at), lost, lost_in(&r))
+    };
+    // A packet a millisecond from 0 s on; the last is sent at the end, and a hop takes 1.08 ms.
+    assert_eq!(arrivals(""), ([10_001, 9_999, 9_998], 0, 0));
+    let late = "[[delay]]\nclass = \"back\"\nat = \"r2\"\ndelay = \"2s\"\n";
+    assert_eq!(arrivals(late), ([10_001, 7_999, 7_998], 0, 0));
+    let ([first, second, third], lost, in_all) =
+        arrivals("[[delay]]\nclass = \"back\"\nat = \"r1\"\nloss = 0.1\n");
+    // Binomial(9998, 0.1): a deviation of 30.
+    assert!(lost.abs_diff(1000) < 150 && lost == in_all, "{lost} {in_all}");
+    assert_eq!((first, second), (10_001, 9_999));
+    assert!((9_998 - lost..=9_999 - lost).contains(&third), "{third}");
+}
+
+/// Packets lost outside the queues, by the books of the network.
+fn lost_in(r: &Recording) -> u128 {
+    lost(r, "packets")
+}
+
 // --- without links of their own --------------------------------------------------------------------------------------
 
 /// When the receiver of one small transfer had it, and its base round-trip time, where hosts are at the routers.

@@ -157,6 +157,11 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("[[delay]]\ndelay = { uniform = [\"1ms\", \"90ms\"] }\njitter = \"3ms\"\nat = \"exit\"\n"),
         1 => Just("[[delay]]\nloss = 0.05\nat = \"exit\"\n[[delay]]\nclass = \"tcp\"\nloss = 0.02\nrate = \"300kbit\"\n"),
         1 => Just("[[delay]]\nclass = \"udp\"\nloss = { uniform = [0.0, 0.3] }\njitter = \"20ms\"\n"),
+        1 => Just("[[delay]]\nat = \"r0\"\ndelay = \"10ms\"\n[[delay]]\nat = \"r1\"\ndelay = { uniform = [\"0ms\", \"40ms\"] }\n"),
+        1 => Just(
+            "[[delay]]\nat = \"r1\"\nloss = 0.05\njitter = \"2ms\"\n[[delay]]\nat = \"r0\"\nclass = \"tcp\"\nrate = \"300kbit\"\n\
+             [[delay]]\nat = \"exit\"\nclass = \"tcp\"\ndelay = \"3ms\"\n"
+        ),
     ];
     let pause = prop_oneof![
         2 => Just(""),

@@ -7,8 +7,8 @@ use aqmlab_network::{FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Pipes that a row may have: an access link and a delay stage at either edge, both ways.
-pub const MOST_PIPES: usize = 8;
+/// Pipes that a row may have: access links and delay stages, both ways.
+pub const MOST_PIPES: usize = 16;
 
 /// Announcements that may wait for the router. It takes them in at each SYN, so few do.
 const WAITING: usize = 1024;

@@ -8,7 +8,7 @@ use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 use rtrb::Consumer;
 
-use super::announcements::{self, Announcement, Announcer};
+use super::announcements::{self, Announcement, Announcer, MOST_PIPES};
 use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
 use super::flow_table::{FlowTable, INSIDE};
 use super::frame_budget::{FrameBudget, client_ports};
@@ -66,6 +66,7 @@ impl Router {
         assert_eq!(budget.largest.len(), plan.classes.len(), "a largest packet for each class");
         let too_large = || LiveError::Unsupported("it has too many queues, classes or flows".into());
         let routes = Routes::new(plan).ok_or_else(too_large)?;
+        check_pipes(plan, &routes)?;
         let rows = client_ports(plan)?;
         let (flow_table, pipes) = FlowTable::new(plan, &routes, &rows, seed).ok_or_else(too_large)?;
         let mut ports = Vec::with_capacity(plan.links.len());
@@ -411,6 +412,17 @@ impl Router {
     pub(super) const fn now(&self) -> Instant {
         self.now
     }
+}
+
+/// Whether each row's pipes find room in an announcement.
+fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
+    let pipes = |class| routes.pipes(class).len();
+    let Some(class) = (0..plan.classes.len()).find(|&class| pipes(class) > MOST_PIPES) else { return Ok(()) };
+    Err(LiveError::Unsupported(format!(
+        "each flow of class \"{}\" has {} access links and delay stages to itself, and may have {MOST_PIPES}",
+        plan.classes[class].name,
+        pipes(class)
+    )))
 }
 
 /// An empty stage of these pipes with room for all frames that there are.

@@ -227,8 +227,8 @@ impl ClassRows {
 /// The least delay that a pipe of a connection may be drawn to have.
 fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
-        OwnPipe::Stage(direction, edge) => {
-            plan.delay_stage(class, direction, edge).map_or(Span::ZERO, |stage| stage.delay.least())
+        OwnPipe::Stage(direction, place) => {
+            plan.delay_stage(class, direction, place).map_or(Span::ZERO, |stage| stage.delay.least())
         }
         OwnPipe::Access(..) => plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| {
             access.rtt.least().saturating_sub(plan.propagation(class)).div(access.links())

@@ -1,7 +1,8 @@
 //! How many frames and connections a router has memory for.
 
+use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, PopulationPlan};
+use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, PopulationPlan};
 use aqmlab_traffic::Gaps;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
@@ -115,9 +116,10 @@ fn frames(plan: &Plan) -> (u64, u64) {
 /// The mean round-trip time of a class, path and own links, and what its delay stages add to it.
 fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());
-    let edges =
-        [0, 1].into_iter().flat_map(|direction| [Edge::Entry, Edge::Exit].map(|edge| (direction, edge)));
-    let stages = edges.filter_map(|(direction, edge)| plan.delay_stage(class, direction, edge));
+    let places = [0, 1]
+        .into_iter()
+        .flat_map(|direction| stages(plan, class, direction).map(move |place| (direction, place)));
+    let stages = places.filter_map(|(direction, place)| plan.delay_stage(class, direction, place));
     stages.fold(access, |sum, stage| sum + stage.mean_pipe().delay())
 }
 

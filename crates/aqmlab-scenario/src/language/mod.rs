@@ -66,7 +66,7 @@ pub const FILE: &[Field] = &[
         "delay",
         Form::Tables(DELAY_RULE),
         "none",
-        "delay stages at the edge of the network, outside the queues: delay, loss and rate of each flow by rule",
+        "delay stages at the edge of the network and in routers, outside the queues: delay, loss and rate of each flow by rule",
     ),
     ruled(
         "stop",

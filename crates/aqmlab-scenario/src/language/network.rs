@@ -110,8 +110,8 @@ pub const FAULTS: &[Field] = &[
     ruled("mark", Form::Arrivals, "none", "arrivals that are marked CE, if ECN-capable"),
 ];
 
-/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at the place where it enters the network,
-/// and the first at the place where it leaves.
+/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at each place: where it enters the network, in
+/// each router, and where it leaves.
 pub const DELAY_RULE: &[Field] = &[
     ruled("name", Form::Name, "`delay` and its number", "what the rule is called"),
     ruled("class", Form::Name, "all", "packets of flows of this class"),
@@ -123,12 +123,12 @@ pub const DELAY_RULE: &[Field] = &[
         Default::Choice("both"),
         "packets to the end that accepts the connection, packets back, or both",
     ),
-    default(
+    ruled(
         "at",
-        Form::One(Kind::Choice(EDGES)),
-        Default::Choice("entry"),
-        "where it works: between the flow's own link and the first router, or between the last router and the flow's own \
-         link",
+        Form::Name,
+        "\"entry\"",
+        "where it stands: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
+         the flow's own link; or a router on the flow's path, before its output queue",
     ),
     default(
         "delay",
@@ -159,5 +159,5 @@ pub const DELAY_RULE: &[Field] = &[
 /// Which way packets go.
 pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
 
-/// At which edge of the network.
+/// The edges of the network, beside routers the places of delay stages.
 pub(crate) const EDGES: &[&str] = &["entry", "exit"];

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use aqmlab_network::End;
+use aqmlab_network::{End, FlowPath};
 use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
 use aqmlab_traffic::{Identity, Opening, Step, Wake};
@@ -13,8 +13,7 @@ use super::World;
 use crate::access::{AccessLink, AccessLinks};
 use crate::connection::{Applications, Connection};
 use crate::event::{EventQueue, FlowRef, Notice};
-use crate::flow::{Body, Datagrams, Flow};
-use crate::network;
+use crate::flow::{Body, Datagrams, Flow, Rare};
 use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;
 
@@ -31,8 +30,8 @@ impl<Q: EventQueue> World<'_, Q> {
             self.opened
         };
         let plan = &self.plan.classes[class as usize];
-        let access =
-            network::access(self.plan, class as usize, c.propagation, open, carried.as_deref(), self.seed);
+        let path = FlowPath::new(self.plan, class as usize, c.propagation, Some(open), self.seed);
+        let (access, stages) = c.own_path(&path.carrying(carried.as_deref()));
         let source = match carried {
             Some(carried) => FlowSource::carried(*carried),
             None => plan.source(open, self.now, self.seed),
@@ -48,7 +47,7 @@ impl<Q: EventQueue> World<'_, Q> {
             completed: Instant::FAR_FUTURE,
             access,
             body,
-            snapshots: None,
+            rare: stages.map(Rare::stages),
         });
         if self.classes[class as usize].stopping.is_some() {
             self.schedule_stop(class, number, flow);

@@ -52,6 +52,7 @@ impl<Q: EventQueue> World<'_, Q> {
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
             Next::AttendedAccess(link, _) => self.enter_access(link, *packet),
+            Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::Queue { .. } | Next::Host(..) => unreachable!("these are on every packet's way"),
@@ -62,14 +63,35 @@ impl<Q: EventQueue> World<'_, Q> {
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let serialisers = &mut self.classes[usize::from(class)].serialisers;
-        let own = self.in_transit.flows.of_packet(slot).own_links();
-        if !self.scheduler.over_access(own, serialisers, link, self.now, packet) {
-            if let Some(watch) = &mut self.watch {
-                watch.lost(self.now, &packet);
-            }
-            self.lose(packet);
-            self.reap();
+        let flow = self.in_transit.flows.of_packet(slot);
+        // What is foreseen of its host waits for it.
+        flow.pending.one_more();
+        if !self.scheduler.over_access(flow.own_links(), serialisers, link, self.now, packet) {
+            flow.pending.one_less();
+            self.lose_on_its_way(packet);
         }
+    }
+
+    /// A packet enters its flow's passage through a delay stage in a router, at `at`.
+    #[inline(never)]
+    fn enter_stage(&mut self, at: Instant, number: u8, mut packet: SimPacket) {
+        let stages = self.in_transit.flows.of_packet(packet.flow().slot).router_stages_mut();
+        match stages.pass(packet.toward(), number, at, packet.wire_len()) {
+            Some((due, turn)) => {
+                packet.pass();
+                self.scheduler.arrival_from_stage(due, number, turn, packet);
+            }
+            None => self.lose_on_its_way(packet),
+        }
+    }
+
+    /// A packet is lost at an event of its own.
+    fn lose_on_its_way(&mut self, packet: SimPacket) {
+        if let Some(watch) = &mut self.watch {
+            watch.lost(self.now, &packet);
+        }
+        self.lose(packet);
+        self.reap();
     }
 
     /// [`World::forward`] where speed does not matter.
@@ -123,6 +145,10 @@ impl<Q: EventQueue> World<'_, Q> {
             Onward::ToServer(passed) => self.leave_for_server(at, packet, passed),
             Onward::ToClient(passed) => self.leave_for_client(at, packet, passed),
             Onward::ToAttended(last, passed) => self.leave_for_attended_host(at, packet, passed, last),
+            Onward::ToStage(number) => {
+                packet.pass();
+                self.enter_stage(at, number, *packet);
+            }
             Onward::Arrive => {
                 packet.pass();
                 let turn = l.turns.take(at);
