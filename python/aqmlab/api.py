@@ -98,6 +98,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     by: str | None = None,
     where: Mapping[str, str] | None = None,
     over: str = "seeds",
+    class_name: str = "*",
+    reference: str | None = None,
     width: str | float | None = None,
     height: str | float | None = None,
     font_size: float | None = None,
@@ -115,9 +117,10 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         ``"box"``, ``"bar"``; of flows ``"goodput-rtt"``, ``"cumulative-ack"``; of single flows, if recorded,
         ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
         Of a sweep ``"lines"``, ``"heat"``, ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``,
-        ``"box"``, ``"bar"``.
+        ``"box"``, ``"bar"``. Of requests, in either, ``"response-cdf"``, ``"response-ccdf"``,
+        ``"response-scatter"``, ``"response-quantiles"``.
     output
-        The file; its ending chooses PDF, SVG or PNG, and for the figures of flows CSV (the numbers).
+        The file; its ending chooses PDF, SVG or PNG, and for most kinds CSV (the numbers).
         ``figures/<kind>.pdf`` in the directory if not given.
     queue
         The queue to draw; the bottleneck if not given.
@@ -126,7 +129,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     arms
         The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
     from_s, until_s
-        The time to show, for the figures of flows; all of the run if not given.
+        The time to show, for the figures of flows; all of the run if not given. Response times, for
+        ``"response-cdf"`` (0 to 2 s if not given) and ``"response-ccdf"`` (all).
     metrics
         Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th percentile of
         queueing delay if not given, and goodput in boxes and bars.
@@ -137,6 +141,10 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         Labels at which other axes are held, by axis; their first ones if not given.
     over
         What ``"box"`` and ``"bar"`` are of: ``"seeds"``, or ``"flows"`` (their goodput).
+    class_name
+        Whose response times; everybody's if not given.
+    reference
+        The arm whose response times are drawn in grey behind the others: an uncongested network.
     width, height
         The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of inches. If only
         one is given, the other one follows the figure's proportions.
@@ -167,6 +175,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         by=by,
         where=where or {},
         over=over,
+        class_name=class_name,
+        reference=reference,
     )
     return draw(load(path), kind, output, queue=queue, view=view, look=look)
 
@@ -185,6 +195,8 @@ def figure(  # noqa: PLR0913 (keyword arguments)
     by: str | None = None,
     where: Mapping[str, str] | None = None,
     over: str = "seeds",
+    class_name: str = "*",
+    reference: str | None = None,
     width: str | float | None = None,
     height: str | float | None = None,
     font_size: float | None = None,
@@ -195,7 +207,7 @@ def figure(  # noqa: PLR0913 (keyword arguments)
 
     Parameters
     ----------
-    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over
+    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name, reference
         As :func:`plot` has them.
     width, height, font_size, title, style
         As :func:`plot` has them.
@@ -220,6 +232,8 @@ def figure(  # noqa: PLR0913 (keyword arguments)
         by=by,
         where=where or {},
         over=over,
+        class_name=class_name,
+        reference=reference,
     )
     return figure_of(load(path), kind, queue=queue, view=view, look=look)
 

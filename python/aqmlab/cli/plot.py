@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab.cli.console import interruptible, say, set_quiet
-from aqmlab.cli.options import Metrics, Queue, Quiet, RecordingPath
+from aqmlab.cli.options import ClassName, Metrics, Queue, Quiet, RecordingPath
 from aqmlab.cli.progress import duration_s
 from aqmlab.errors import UsageError
 
@@ -58,7 +58,8 @@ def plot_recording(
             help="series, delay-cdf, goodput-delay, variance-time, box, bar; of flows: goodput-rtt,"
             " cumulative-ack; of single flows, if the scenario has them recorded: cwnd, srtt (`trace`),"
             " time-sequence, ladder (`packets`)."
-            " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar.",
+            " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
+            " Of requests, in either: response-cdf, response-ccdf, response-scatter, response-quantiles.",
             show_default=False,
         ),
     ],
@@ -79,8 +80,16 @@ def plot_recording(
     arm: Annotated[
         list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; can be given again.")
     ] = None,
+    class_name: ClassName = "*",
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference", metavar="ARM", help="Of requests: the arm to draw in grey behind the others."
+        ),
+    ] = None,
     begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Show flows from then on.")
+        str | None,
+        typer.Option("--from", metavar="TIME", help="Show flows, or response times, from then on."),
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     metric: Metrics = None,
@@ -122,6 +131,8 @@ def plot_recording(
         by=by,
         where=_where(where or []),
         over=over,
+        class_name=class_name,
+        reference=reference,
         width=width,
         height=height,
         font_size=font_size,

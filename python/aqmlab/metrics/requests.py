@@ -6,9 +6,12 @@ most 1 %. Each can be asked of the responses of some size bands: ``response_time
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from aqmlab.metrics.measured import Measured, RequestTotals
 from aqmlab.metrics.registry import Parameter, metric
 from aqmlab.metrics.response_times import CdfUntil, ResponseTimes
+from aqmlab.plan import quantity_text
 
 _RFC9411 = "RFC 9411, section 6.1 (time to last byte)"
 _TIMED = (
@@ -34,6 +37,34 @@ WITHIN = "within"
 _WITHIN = Parameter(WITHIN, "s", "the time", 2.0)
 
 Size = float | None
+
+
+class SizeBand(NamedTuple):
+    """Responses of at least one size that are below another one, if there is one."""
+
+    at_least: int
+    below: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """What metrics are told to look at these alone."""
+        return {AT_LEAST: float(self.at_least), BELOW: None if self.below is None else float(self.below)}
+
+    def __str__(self) -> str:
+        low, high = (size and quantity_text(size, "bytes") for size in self)
+        if not low:
+            return f"below {high}" if high else "all sizes"
+        return f"{low} to {high}" if high else f"from {low}"
+
+
+def size_bands(run: Measured, class_name: str) -> list[SizeBand]:
+    """The size bands in which requests of a class were completed, ascending."""
+    bands = {
+        (band.response_low_bytes, band.response_high_bytes)
+        for band in run.requests_of(class_name)
+        if band.completed
+    }
+    return [SizeBand(low, None if high is None else high + 1) for low, high in sorted(bands)]
 
 
 def requests_of_sizes(

@@ -19,7 +19,7 @@ from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
-from aqmlab.plots.sweep_kinds import SWEEP_KINDS
+from aqmlab.plots.sweep_kinds import RESPONSE_KINDS, SWEEP_KINDS
 from aqmlab.plots.variance_time import variance_time
 from aqmlab.plots.view import EVERYTHING, FigureKind, View
 from aqmlab.results import Results
@@ -52,6 +52,7 @@ KINDS: dict[str, FigureKind] = {
     "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
     "ladder": FigureKind(ladder, ladder_rows),
     **{kind: SWEEP_KINDS[kind] for kind in ("box", "bar")},
+    **RESPONSE_KINDS,
 }
 """What can be drawn of an experiment, by the name that the command line takes."""
 
@@ -78,7 +79,7 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     HostError
         If the file cannot be written.
     """
-    found = kind_of(results, kind)
+    found = _asked(results, kind, view)
     look.check()
     file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
     check_format(file, (".csv",) if found.rows else ())
@@ -107,7 +108,7 @@ def figure_of(
     RecordingError
         If a recording cannot be read.
     """
-    found = kind_of(results, kind)
+    found = _asked(results, kind, view)
     where = queue if results.axes else results.place(queue)
     with look.applied():
         drawn = found.draw(results, view, where)
@@ -133,6 +134,15 @@ def kind_of(results: Results, kind: str) -> FigureKind:
             f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
         )
     raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; there are {known}")
+
+
+def _asked(results: Results, kind: str, view: View) -> FigureKind:
+    """The kind of figure of a name, which takes what is asked of requests."""
+    found = kind_of(results, kind)
+    of_requests = [name for name in view.chosen() if name in ("`--class`", "`--reference`")]
+    if of_requests and kind not in RESPONSE_KINDS:
+        raise UsageError(f"`{kind}` is no figure of requests; leave out {listed(of_requests)}")
+    return found
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:

@@ -12,6 +12,8 @@ from aqmlab.figures import display_unit, display_value
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
 from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
+from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, response_rows
+from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
 from aqmlab.plots.view import FigureKind, View
 from aqmlab.results import Results
@@ -45,6 +47,14 @@ def _labels(cell: Cell) -> tuple[str, ...]:
     return tuple(label for _, label in cell.settings)
 
 
+RESPONSE_KINDS: dict[str, FigureKind] = {
+    "response-cdf": FigureKind(cdf_figure, response_rows),
+    "response-ccdf": FigureKind(ccdf_figure, response_rows),
+    "response-scatter": FigureKind(scatter_figure, scatter_rows),
+    "response-quantiles": FigureKind(quantiles_figure, quantile_rows),
+}
+"""What can be drawn of requests, in experiments and in sweeps."""
+
 SWEEP_KINDS: dict[str, FigureKind] = {
     "lines": FigureKind(lines, value_rows),
     "heat": FigureKind(heat, value_rows),
@@ -53,5 +63,6 @@ SWEEP_KINDS: dict[str, FigureKind] = {
     "delay-cdf": FigureKind(cdfs),
     "box": FigureKind(box, value_rows),
     "bar": FigureKind(bar, value_rows),
+    **RESPONSE_KINDS,
 }
 """What can be drawn of a sweep, by the name that the command line takes."""

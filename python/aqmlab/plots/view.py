@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import time_text
+from aqmlab.metrics import EVERY_CLASS
 from aqmlab.recording import Run
 from aqmlab.results import Results
 
@@ -36,6 +37,10 @@ class View:
         Labels at which other axes of a sweep are held, by axis; their first ones if not given.
     over
         What boxes and bars are of: ``"seeds"`` or ``"flows"``.
+    class_name
+        Whose response times; everybody's if ``*``.
+    reference
+        The arm whose response times are drawn in grey behind the others.
     """
 
     flows: Sequence[str] = ()
@@ -47,10 +52,13 @@ class View:
     by: str | None = None
     where: Mapping[str, str] = field(default_factory=dict)
     over: str = "seeds"
+    class_name: str = EVERY_CLASS
+    reference: str | None = None
 
     def chosen(self) -> list[str]:
         """The choices that differ from the defaults, as options of the command line."""
         options = {"from_s": "from", "until_s": "until", "flows": "flow", "arms": "arm", "metrics": "metric"}
+        options["class_name"] = "class"
         given = [
             each.name for each in fields(self) if getattr(self, each.name) != getattr(EVERYTHING, each.name)
         ]

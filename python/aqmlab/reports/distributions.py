@@ -1,14 +1,16 @@
-"""Distributions of queueing delay: of all seeds together, and as a mean curve over seeds with its band."""
+"""Distributions of queueing delay and of response times: the mean curve over seeds with its band."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, sqrt
+from math import fsum, log10, sqrt
 
 from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
+from aqmlab.metrics.requests import response_times
+from aqmlab.metrics.response_times import ResponseTimes
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
 
@@ -61,17 +63,74 @@ def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCd
     ends, share = merged.cdf()
     places = sorted({min(bisect_left(share, part), len(ends) - 1) for part in SHARES})
     grid = [0, *(ends[place] for place in places)]
-    shares = list(zip(*(_share_up_to(histogram, grid) for histogram in of_seeds), strict=True))
-    means = [fsum(column) / len(column) for column in shares]
-    halves = [_half_width(column, mean) for column, mean in zip(shares, means, strict=True)]
-    return DelayCdf(
-        [end / 1e6 for end in grid],
-        means,
-        [max(0.0, mean - half) for mean, half in zip(means, halves, strict=True)],
-        [min(1.0, mean + half) for mean, half in zip(means, halves, strict=True)],
-        len(of_seeds),
-        (merged.quantile(0.99) or 0.0) / 1e6,
-    )
+    means, lows, highs = _band([_share_up_to(histogram, grid) for histogram in of_seeds])
+    p99_ms = (merged.quantile(0.99) or 0.0) / 1e6
+    return DelayCdf([end / 1e6 for end in grid], means, lows, highs, len(of_seeds), p99_ms)
+
+
+@dataclass(frozen=True)
+class ResponseCdf:
+    """The distribution function of response times in one cell.
+
+    Attributes
+    ----------
+    time_s
+        From 0 to the longest response time of any seed.
+    share
+        Mean over the seeds of the share of requests that were completed within that time, as
+        :mod:`aqmlab.metrics.response_times` defines it.
+    low, high
+        Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
+    n
+        Seeds.
+    """
+
+    time_s: Sequence[float]
+    share: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    n: int
+
+
+def response_cdf(
+    results: Results, cell: Cell, class_name: str = EVERY_CLASS, *, shares: Sequence[float] = SHARES
+) -> ResponseCdf | None:
+    """The distribution of a class, or of all that the cell's queue sees; ``None`` if nothing was completed.
+
+    It has a point at each of some shares of the completed requests, and more of them in the tail.
+    """
+    measured = results.measured(cell)
+    if not measured:
+        return None
+    queue = results.queue_of(cell, class_name)
+    of_seeds = [response_times(run.at(queue), class_name) for run in measured]
+    of_seeds = [times for times in of_seeds if times.completed.total]
+    if not of_seeds:
+        return None
+    times_ns = _times(Histogram.merged([times.completed for times in of_seeds]), shares)
+    means, lows, highs = _band([_shares_within(times, times_ns) for times in of_seeds])
+    return ResponseCdf([ns / 1e9 for ns in times_ns], means, lows, highs, len(of_seeds))
+
+
+def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
+    """Where the shares are reached, and then tails down to a single request, five for each power of ten."""
+    tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
+    found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
+    return sorted({0.0, *found, float(completed.high[-1])})
+
+
+def _shares_within(times: ResponseTimes, times_ns: Sequence[float]) -> list[float]:
+    return [times.share_within(ns) or 0.0 for ns in times_ns]
+
+
+def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
+    """Means over the seeds of shares, and the ends of their intervals, place by place."""
+    columns = list(zip(*of_seeds, strict=True))
+    means = [fsum(column) / len(column) for column in columns]
+    halves = [_half_width(column, mean) for column, mean in zip(columns, means, strict=True)]
+    lows = [max(0.0, mean - half) for mean, half in zip(means, halves, strict=True)]
+    highs = [min(1.0, mean + half) for mean, half in zip(means, halves, strict=True)]
+    return means, lows, highs
 
 
 def _half_width(values: Sequence[float], mean: float) -> float:

@@ -1,0 +1,188 @@
+"""Distributions of response times: from 0 to a time, and their tails on logarithmic axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.metrics import EVERY_CLASS
+from aqmlab.plots.appearance import arm_color, arm_look, legend_below
+from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, panel_grid
+from aqmlab.plots.panels import plain_powers
+from aqmlab.plots.view import View
+from aqmlab.reports.distributions import ResponseCdf, response_cdf
+from aqmlab.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MEDIAN = "response_time_median_s"
+UNTIL_S = 2.0
+"""Where the axis of response times ends unless another end is asked for."""
+_SHARES = tuple(i / 200 for i in range(201))
+REFERENCE: dict[str, Any] = {"color": "0.62", "linewidth": 2.4, "zorder": 1}
+
+
+@dataclass(frozen=True)
+class ResponseLine:
+    """A curve of a plot.
+
+    Attributes
+    ----------
+    label
+        In the legend.
+    number
+        Of its look; ``None`` for the reference, which is grey.
+    curve
+        The distribution.
+    """
+
+    label: str
+    number: int | None
+    curve: ResponseCdf
+
+
+class Limits(NamedTuple):
+    """What the axes of curves show."""
+
+    begin_s: float
+    end_s: float
+    least_share: float
+
+
+def cdf_figure(results: Results, view: View, queue: str | None) -> Figure:
+    """The distribution of response times of each arm, with the 95 % band of its mean over the seeds."""
+    return _figure(results, view, queue, tail=False)
+
+
+def ccdf_figure(results: Results, view: View, queue: str | None) -> Figure:
+    """The share of requests that take longer than a time, both axes logarithmic."""
+    return _figure(results, view, queue, tail=True)
+
+
+def response_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+    """The points of the curves, to the longest response time."""
+    axes = tuple(axis.short for axis in results.axes)
+    yield (*axes, "arm", "response_time_s", "share", "low_95", "high_95", "n")
+    grid = response_grid(results, view, queue)
+    for panel in grid.panels:
+        labels = [panel.held[axis.name] for axis in results.axes]
+        for line in _lines(grid, panel, view):
+            curve = line.curve
+            for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
+                yield (*labels, line.label, *(f"{value:.9g}" for value in point), curve.n)
+
+
+def response_grid(results: Results, view: View, queue: str | None, **more: Any) -> PanelGrid:  # noqa: ANN401
+    """The plots of a figure of response times.
+
+    Raises
+    ------
+    UsageError
+        For an arm or class that is not there, or of whom no request was completed.
+    """
+    for arm in (view.reference, *view.arms):
+        if arm is not None and arm not in results.arms:
+            raise unknown("arm", arm, results.arms)
+    grid = panel_grid(results, view, queue, along=False, **{"metrics": (MEDIAN,), **more})
+    completed = (
+        results.values("requests_completed", cell, class_name=view.class_name).values()
+        for cell in results.cells
+    )
+    if not any(count for of_cell in completed for count in of_cell):
+        whose = "" if view.class_name == EVERY_CLASS else f" of `{view.class_name}`"
+        raise UsageError(f"`{results.path}` has no completed request{whose}: there are no response times")
+    return grid
+
+
+def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
+    """The arms that are drawn in their colours, by their number among all."""
+    return {arm: number for arm, number in grid.arms.items() if arm != view.reference}
+
+
+def named(results: Results, view: View, what: str) -> str:
+    """What a figure shows, and of whom where there are several classes."""
+    several = len({entry.name for plan in results.plans for entry in plan.classes}) > 1
+    if view.class_name != EVERY_CLASS:
+        return f"{what} of {view.class_name}"
+    return f"{what} of all classes" if several else what
+
+
+def _figure(results: Results, view: View, queue: str | None, *, tail: bool) -> Figure:
+    if view.metrics:
+        raise UsageError("distributions of response times have no metric: leave it out")
+    grid = response_grid(results, view, queue)
+    figure, plots = empty_plots(grid, named(results, view, "response times"))
+    drawn = [(axes, _lines(grid, panel, view)) for panel, axes in plots]
+    limits = limits_of([line for _, lines in drawn for line in lines], view, tail=tail)
+    for axes, lines in drawn:
+        draw_lines(axes, lines, limits, tail=tail)
+    firsts = {id(row[0]) for row in grid.rows}
+    for (panel, _), (axes, _) in zip(plots, drawn, strict=True):
+        axes.set_xlabel("response time [s]")
+        if id(panel) in firsts:
+            axes.set_ylabel(share_label(tail=tail))
+    several = any(line.curve.n > 1 for _, lines in drawn for line in lines)
+    legend_below(figure, [axes for axes, _ in drawn], band_note() if several else None)
+    return figure
+
+
+def share_label(*, tail: bool) -> str:
+    """What is upward."""
+    return "share that takes longer" if tail else "share of requests"
+
+
+def _lines(grid: PanelGrid, panel: Panel, view: View) -> list[ResponseLine]:
+    """The curves of a plot, the reference last."""
+    asked: list[tuple[str, int | None]] = list(other_arms(grid, view).items())
+    if view.reference is not None:
+        asked.append((view.reference, None))
+    found = []
+    for arm, number in asked:
+        cell = grid.cell(arm, panel, "")
+        curve = cell and response_cdf(grid.answer.results, cell, view.class_name, shares=_SHARES)
+        if curve:
+            found.append(ResponseLine(arm, number, curve))
+    return found
+
+
+def draw_lines(axes: Axes, lines: Sequence[ResponseLine], limits: Limits, *, tail: bool) -> None:
+    """Draw curves with their bands, or what is left of them above each time, and set the axes."""
+    for line in lines:
+        # Beyond the last request the function stays where it is.
+        x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))
+        low, mean, high = (
+            np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
+        )
+        if tail:
+            # A logarithmic axis has no zero: a curve ends with its last request.
+            shown = (x > 0) & (mean < 1)
+            x, low, mean, high = x[shown], 1 - high[shown], 1 - mean[shown], 1 - low[shown]
+            low = np.maximum(low, mean / 1e3)
+        if line.number is None:
+            axes.plot(x, mean, label=f"{line.label} (reference)", **REFERENCE)
+            color: str = REFERENCE["color"]
+        else:
+            axes.plot(x, mean, label=line.label, **arm_look(line.number))
+            color = arm_color(line.number)
+        if line.curve.n > 1:
+            axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    axes.set(xlim=(limits.begin_s, limits.end_s), ylim=(limits.least_share, 1.01))
+    if tail:
+        axes.set(xscale="log", yscale="log", ylim=(limits.least_share, 1.2))
+        plain_powers(axes.xaxis)
+        plain_powers(axes.yaxis)
+
+
+def limits_of(lines: Sequence[ResponseLine], view: View, *, tail: bool) -> Limits:
+    """The axes of curves: to the time that is asked for, or in a tail to the last request."""
+    if not tail:
+        return Limits(*view.limits(0.0, UNTIL_S), 0.0)
+    times = [s for line in lines for s in line.curve.time_s if s > 0]
+    shares = [1 - share for line in lines for share in line.curve.share if share < 1]
+    return Limits(*view.limits(min(times), max(times)), min(shares) / 1.5)

@@ -1,0 +1,239 @@
+"""Response times by the size of the response: single requests, and percentiles of size bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from aqmlab.cells import Cell
+from aqmlab.errors import UsageError
+from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics import EVERY_CLASS, Metric, named_classes
+from aqmlab.metrics.requests import SizeBand, size_bands
+from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
+from aqmlab.plots.panel_grid import (
+    Panel,
+    PanelGrid,
+    band_note,
+    columns_of,
+    empty_plots,
+    label_y,
+    turned,
+)
+from aqmlab.plots.panels import plain_powers
+from aqmlab.plots.response_curves import MEDIAN, REFERENCE, named, other_arms, response_grid
+from aqmlab.plots.view import View
+from aqmlab.results import Results
+from aqmlab.stats import Estimate, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PERCENTILES = (MEDIAN, "response_time_p90_s", "response_time_p99_s")
+
+
+class Sample(NamedTuple):
+    """Requests of a cell's first run: sizes of the responses in bytes, and response times in seconds."""
+
+    sizes: Any
+    times: Any
+
+
+# --- single requests
+
+
+def scatter_figure(results: Results, view: View, queue: str | None) -> Figure:
+    """Response time against response size, both axes logarithmic; a plot per arm, a dot per request."""
+    grid = _held(results, view, queue)
+    arms = other_arms(grid, view)
+    columns = columns_of(len(arms))
+    panels = [Panel(arm, grid.held, grid.panels[0].metric) for arm in arms]
+    rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
+    of_arms = replace(grid, rows=rows)
+    what = named(results, view, "response times of single requests")
+    figure, plots = empty_plots(of_arms, f"{what}, seed {results.finished_seeds[0]}")
+    reference = None if view.reference is None else _sample(grid, view.reference, view)
+    for panel, axes in plots:
+        if reference is not None:
+            _dots(axes, reference, REFERENCE["color"], 0)
+        sample = _sample(grid, panel.title, view)
+        if sample is not None:
+            _dots(axes, sample, arm_color(arms[panel.title]), 1)
+        axes.set(xscale="log", yscale="log")
+        plain_powers(axes.xaxis)
+        plain_powers(axes.yaxis)
+    for i, (_, axes) in enumerate(plots):
+        axes.set_xlabel("response size [kB]")
+        if i % columns == 0:
+            axes.set_ylabel("response time [s]")
+    legend_below(figure, [], _dot_notes(view))
+    return figure
+
+
+def _dot_notes(view: View) -> dict[str, Artist]:
+    """What dots mean, for a legend; the titles of the plots name the arms."""
+    from matplotlib.lines import Line2D
+
+    dot: dict[str, Any] = {"linestyle": "none", "marker": "."}
+    notes: dict[str, Artist] = {
+        "a dot: a completed request of the sample": Line2D([], [], color="black", **dot)
+    }
+    if view.reference is not None:
+        notes[f"{view.reference} (reference)"] = Line2D([], [], color=REFERENCE["color"], **dot)
+    return notes
+
+
+def scatter_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+    """The dots of :func:`scatter_figure`."""
+    yield ("arm", "response_bytes", "response_time_s")
+    grid = _held(results, view, queue)
+    for arm in dict.fromkeys([*grid.arms, *([view.reference] if view.reference else [])]):
+        sample = _sample(grid, arm, view)
+        if sample is not None:
+            for size, time in zip(*sample, strict=True):
+                yield (arm, int(size), f"{time:.9f}")
+
+
+def _held(results: Results, view: View, queue: str | None) -> PanelGrid:
+    """A single case: every axis of a sweep is held at a label."""
+    if view.metrics or view.by is not None:
+        raise UsageError("a scatter of requests has a plot for each arm: leave out the metric and `by`")
+    grid = response_grid(results, view, queue)
+    return replace(grid, held=grid.panels[0].held)
+
+
+def _sample(grid: PanelGrid, arm: str, view: View) -> Sample | None:
+    """The sample that is recorded of the first finished run of a cell."""
+    results = grid.answer.results
+    cell = _cell(results, arm, grid)
+    runs = () if cell is None else results.runs_of(cell)
+    if not runs:
+        return None
+    clause = "" if view.class_name == EVERY_CLASS else f"WHERE class IN ({_quoted(view.class_name)})"
+    found = results.tables.arrays(
+        "request_sample",
+        "response_bytes, response_time_ns / 1e9 AS time_s",
+        f"{clause} ORDER BY class, start_ns, user, serial, exchange",
+        [runs[0]],
+    )
+    return Sample(np.asarray(found["response_bytes"]), np.asarray(found["time_s"]))
+
+
+def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
+    return next((c for c in results.cells if c.arm == arm and dict(c.settings) == dict(grid.held)), None)
+
+
+def _quoted(class_name: str) -> str:
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in named_classes(class_name))
+
+
+def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
+    # Thousands of dots are a picture, also in a file of lines.
+    look: dict[str, Any] = {
+        "marker": ".",
+        "markersize": 0.8 * mark_size(),
+        "markeredgewidth": 0,
+        "alpha": 0.5,
+    }
+    sizes = sample.sizes / 1e3
+    axes.plot(sizes, sample.times, linestyle="none", color=color, zorder=order, rasterized=True, **look)
+
+
+# --- size bands
+
+
+def quantiles_figure(results: Results, view: View, queue: str | None) -> Figure:
+    """Percentiles of response times by size band: a line an arm, with the interval of its mean."""
+    grid = response_grid(results, view, queue, metrics=PERCENTILES)
+    bands = _bands(results, view)
+    figure, plots = empty_plots(grid, f"{named(results, view, 'response times')} by response size")
+    names, across = list(map(str, bands)), max(map(len, grid.rows))
+    means: dict[Metric, list[float]] = {}
+    for panel, axes in plots:
+        for arm, number in _drawn(grid, view):
+            points = [_estimate(grid, panel, arm, band, view) for band in bands]
+            means.setdefault(panel.metric, []).extend(point.mean for point in points if point is not None)
+            _line(axes, arm, number, points)
+    for i, (panel, axes) in enumerate(plots):
+        axes.set_yscale("log")
+        # An interval of few requests goes beyond any axis. Plots of a metric share theirs.
+        axes.set_ylim(min(means[panel.metric]) / 2, max(means[panel.metric]) * 2)
+        plain_powers(axes.yaxis)
+        axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))
+        if i + across >= len(plots):
+            axes.set_xlabel("response size")
+        axes.grid(visible=False, axis="x")
+    label_y(grid, plots)
+    several = any(axes.collections for _, axes in plots)
+    legend_below(figure, [axes for _, axes in plots], band_note() if several else None)
+    return figure
+
+
+def quantile_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+    """The points of :func:`quantiles_figure`."""
+    axes = tuple(axis.short for axis in results.axes)
+    yield (
+        *axes,
+        "arm",
+        "response_at_least_bytes",
+        "response_below_bytes",
+        "metric",
+        "unit",
+        "mean",
+        "half_width_95",
+        "n",
+    )
+    grid = response_grid(results, view, queue, metrics=PERCENTILES)
+    for panel in grid.panels:
+        labels = [panel.held[axis.name] for axis in results.axes]
+        for arm, _ in _drawn(grid, view):
+            for band in _bands(results, view):
+                found = _estimate(grid, panel, arm, band, view)
+                if found is not None:
+                    numbers = (
+                        f"{found.mean:.9g}",
+                        "" if found.half_width is None else f"{found.half_width:.9g}",
+                    )
+                    what = (panel.metric.name, display_unit(panel.metric.unit))
+                    yield (*labels, arm, band.at_least, band.below or "", *what, *numbers, found.n)
+
+
+def _drawn(grid: PanelGrid, view: View) -> list[tuple[str, int | None]]:
+    """The arms with their numbers, and the reference without one."""
+    reference = [] if view.reference is None else [(view.reference, None)]
+    return [*other_arms(grid, view).items(), *reference]
+
+
+def _bands(results: Results, view: View) -> list[SizeBand]:
+    return sorted({band for run in results.measured() for band in size_bands(run, view.class_name)})
+
+
+def _estimate(grid: PanelGrid, panel: Panel, arm: str, band: SizeBand, view: View) -> Estimate | None:
+    cell = grid.cell(arm, panel, "")
+    if cell is None:
+        return None
+    metric: Metric = panel.metric
+    values = grid.answer.results.values(
+        metric.name, cell, class_name=view.class_name, parameters=band.parameters
+    )
+    return estimate(display_value(value, metric.unit) for value in values.values() if value is not None)
+
+
+def _line(axes: Axes, arm: str, number: int | None, points: list[Estimate | None]) -> None:
+    known = [(i, e) for i, e in enumerate(points) if e is not None]
+    look = REFERENCE if number is None else {**arm_look(number), "markevery": None}
+    label = f"{arm} (reference)" if number is None else arm
+    axes.plot([i for i, _ in known], [e.mean for _, e in known], label=label, **look)
+    # A logarithmic axis has no zero: an interval that reaches it goes to the lower edge.
+    sure = [
+        (i, max(e.low, e.mean / 1e3), e.high) for i, e in known if e.low is not None and e.high is not None
+    ]
+    if sure:
+        xs, lows, highs = zip(*sure, strict=True)
+        color = REFERENCE["color"] if number is None else arm_color(number)
+        axes.fill_between(xs, lows, highs, color=color, alpha=0.18, linewidth=0)

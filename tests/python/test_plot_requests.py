@@ -1,0 +1,215 @@
+"""Figures of requests: their numbers are those of the metrics, in experiments and in sweeps."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from scipy import stats as scipy_stats
+
+import aqmlab
+from aqmlab.errors import UsageError
+from aqmlab.plots.sweep_kinds import RESPONSE_KINDS
+from laid_out import nothing_is_covered
+
+SCENARIO = """
+title = "Web"
+duration = "12s"
+warmup = "2s"
+runs = 3
+[topology]
+kind = "dumbbell"
+rate = "2Mbit"
+delay = "10ms"
+queue = { kind = "droptail", limit = "60p" }
+[[traffic]]
+name = "web"
+kind = "requests"
+rate = "20/s"
+request = "300B"
+response = { pareto = "4kB", shape = 1.3 }
+[[traffic]]
+name = "api"
+kind = "requests"
+rate = "5/s"
+request = "300B"
+response = "500B"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+[[arm]]
+name = "Uncongested"
+"topology.rate" = "1Gbit"
+[[arm]]
+name = "DropTail"
+[[arm]]
+name = "CoDel"
+"topology.queue" = { kind = "codel", limit = "60p" }
+"""
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    output = tmp_path_factory.mktemp("requests") / "run"
+    return aqmlab.run(tomllib.loads(SCENARIO), output=output, report=False)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    file = tmp_path_factory.mktemp("swept") / "web.toml"
+    file.write_text(SCENARIO + '[sweep]\n"traffic.web.rate" = ["5/s", "20/s"]\n')
+    return aqmlab.sweep(file, store=file.parent / "store", runs=2).wait()
+
+
+def within(results, cell, seconds, class_name="*"):
+    found = results.values(
+        "response_time_within_percent", cell, class_name=class_name, parameters={"within": seconds}
+    )
+    return np.array(list(found.values())) / 100
+
+
+def line_of(axes, label):
+    (line,) = (line for line in axes.lines if line.get_label() == label)
+    return line
+
+
+def test_a_curve_is_the_mean_of_the_seeds_and_its_band_students_interval(experiment):
+    axes = aqmlab.figure(experiment.path, "response-cdf", class_name="web").axes[0]
+    assert [line.get_label() for line in axes.lines] == list(experiment.arms)
+    assert axes.get_xlim() == (0.0, 2.0)
+    (cell,) = experiment.select("CoDel")
+    x, y = line_of(axes, "CoDel").get_data()
+    edges = axes.collections[2].get_paths()[0].vertices
+    for i in range(20, len(x) - 1, 25):
+        shares = within(experiment, cell, x[i], "web")
+        assert y[i] == pytest.approx(shares.mean(), abs=1e-9)
+        half = scipy_stats.t.ppf(0.975, 2) * scipy_stats.sem(shares)
+        here = edges[np.isclose(edges[:, 0], x[i])][:, 1]
+        low, high = max(0, shares.mean() - half), min(1, shares.mean() + half)
+        assert (here.min(), here.max()) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_a_tail_is_what_is_left_on_logarithmic_axes(experiment):
+    axes = aqmlab.figure(experiment.path, "response-ccdf", class_name="web").axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    (cell,) = experiment.select("DropTail")
+    x, y = line_of(axes, "DropTail").get_data()
+    assert np.all(y > 0)
+    for i in range(10, len(x), 25):
+        assert y[i] == pytest.approx(1 - within(experiment, cell, x[i], "web").mean(), abs=1e-9)
+    completed = sum(experiment.values("requests_completed", cell, class_name="web").values())
+    # The tail goes on to about the last request of all seeds.
+    assert y[-1] < 10 / completed
+    assert axes.get_ylim()[0] < y[-1]
+
+
+def test_the_reference_is_grey_and_behind_the_others(experiment):
+    axes = aqmlab.figure(experiment.path, "response-cdf", reference="Uncongested").axes[0]
+    reference = line_of(axes, "Uncongested (reference)")
+    others = [line for line in axes.lines if line is not reference]
+    assert [line.get_label() for line in others] == ["DropTail", "CoDel"]
+    assert all(line.get_zorder() > reference.get_zorder() for line in others)
+    # The others keep the looks that they have without it.
+    usual = aqmlab.figure(experiment.path, "response-cdf").axes[0]
+    assert [line.get_color() for line in others] == [line.get_color() for line in usual.lines[1:]]
+
+
+def test_the_time_that_is_shown_is_chosen(experiment):
+    assert aqmlab.figure(experiment.path, "response-cdf", until_s=0.5).axes[0].get_xlim() == (0.0, 0.5)
+    assert aqmlab.figure(experiment.path, "response-ccdf", until_s=60.0).axes[0].get_xlim()[1] == 60.0
+
+
+def test_a_sweep_has_a_plot_for_each_label(swept):
+    figure = aqmlab.figure(swept.path, "response-cdf", reference="Uncongested", class_name="web")
+    assert [axes.get_title() for axes in figure.axes] == ["rate 5/s", "rate 20/s"]
+    for axes, rate in zip(figure.axes, ("5/s", "20/s"), strict=True):
+        (cell,) = swept.select("CoDel", {"rate": rate})
+        x, y = line_of(axes, "CoDel").get_data()
+        assert y[100] == pytest.approx(within(swept, cell, x[100], "web").mean(), abs=1e-9)
+
+
+def test_a_scatter_has_a_dot_for_each_request_of_the_sample(experiment, tmp_path):
+    figure = aqmlab.figure(experiment.path, "response-scatter", class_name="web", reference="Uncongested")
+    assert [axes.get_title() for axes in figure.axes] == ["DropTail", "CoDel"]
+    run = experiment.runs_of("CoDel")[0]
+    rows = experiment.tables.rows(
+        "request_sample", "response_bytes / 1e3, response_time_ns / 1e9", "WHERE class = 'web'", [run]
+    )
+    x, y = figure.axes[1].lines[1].get_data()
+    assert np.array(sorted(zip(x, y, strict=True))) == pytest.approx(np.array(sorted(rows)))
+    file = aqmlab.plot(
+        experiment.path, "response-scatter", tmp_path / "s.csv", class_name="web", arms=["CoDel"]
+    )
+    with file.open() as text:
+        assert len(list(csv.DictReader(text))) == len(rows)
+
+
+def test_percentiles_of_size_bands_are_those_of_the_metrics(experiment):
+    figure = aqmlab.figure(experiment.path, "response-quantiles", class_name="web")
+    assert len(figure.axes) == 3
+    median, _, p99 = figure.axes
+    labels = [text.get_text() for text in median.get_xticklabels()]
+    assert labels[:3] == ["below 1kB", "1kB to 10kB", "10kB to 100kB"]
+    (cell,) = experiment.select("DropTail")
+    for axes, name in ((median, "response_time_median_s"), (p99, "response_time_p99_s")):
+        of_band = experiment.values(
+            name, cell, class_name="web", parameters={"at_least": 1e4, "below": 1e5}
+        ).values()
+        assert line_of(axes, "DropTail").get_ydata()[2] == pytest.approx(1e3 * np.mean(list(of_band)))
+
+
+@pytest.mark.parametrize("width", [None, 3.5, 7.16])
+@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(swept, kind, width):
+    figure = aqmlab.figure(swept.path, kind, width=width, reference="Uncongested")
+    FigureCanvasAgg(figure).draw()
+    assert len(figure.legends) == 1
+    nothing_is_covered(figure, width)
+
+
+@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+def test_numbers_of_figures_are_written_as_csv(swept, experiment, kind, tmp_path):
+    for results in (swept, experiment):
+        file = aqmlab.plot(results.path, kind, tmp_path / "a.csv", reference="Uncongested", class_name="web")
+        with file.open() as text:
+            rows = list(csv.DictReader(text))
+        assert {row["arm"] for row in rows} == set(results.arms)
+        if kind in ("response-cdf", "response-ccdf"):
+            row = rows[len(rows) // 2]
+            labels = {axis.short: row[axis.short] for axis in results.axes}
+            (cell,) = results.select(row["arm"], labels)
+            share = within(results, cell, float(row["response_time_s"]), "web").mean()
+            assert float(row["share"]) == pytest.approx(share, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+@pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])
+def test_the_same_recording_gives_the_same_file(experiment, kind, ending, tmp_path):
+    files = [aqmlab.plot(experiment.path, kind, tmp_path / f"{i}{ending}") for i in range(2)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"reference": "Uncongestd"}, "did you mean `Uncongested`"),
+        ({"arms": ["Codel"]}, "did you mean `CoDel`"),
+        ({"class_name": "wob"}, "did you mean `web`"),
+        ({"class_name": "ftp"}, "no completed request of `ftp`"),
+    ],
+)
+def test_what_is_not_there_is_named(experiment, kind, given, message):
+    with pytest.raises(UsageError, match=message):
+        aqmlab.figure(experiment.path, kind, **given)
+
+
+@pytest.mark.parametrize("kind", ["series", "box", "cumulative-ack"])
+def test_other_figures_refuse_a_class_and_a_reference(experiment, kind):
+    with pytest.raises(UsageError, match=f"`{kind}` is no figure of requests; leave out `--class`"):
+        aqmlab.figure(experiment.path, kind, class_name="web", reference="CoDel")
+    with pytest.raises(UsageError, match=f"`{kind}` is no figure of requests; leave out `--reference`"):
+        aqmlab.figure(experiment.path, kind, reference="CoDel")
