@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tomllib
 
 import numpy as np
 import pytest
@@ -14,54 +13,17 @@ import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.plots.sweep_kinds import RESPONSE_KINDS
 from laid_out import nothing_is_covered
-
-SCENARIO = """
-title = "Web"
-duration = "12s"
-warmup = "2s"
-runs = 3
-[topology]
-kind = "dumbbell"
-rate = "2Mbit"
-delay = "10ms"
-queue = { kind = "droptail", limit = "60p" }
-[[traffic]]
-name = "web"
-kind = "requests"
-rate = "20/s"
-request = "300B"
-response = { pareto = "4kB", shape = 1.3 }
-[[traffic]]
-name = "api"
-kind = "requests"
-rate = "5/s"
-request = "300B"
-response = "500B"
-[[traffic]]
-name = "ftp"
-kind = "bulk"
-[[arm]]
-name = "Uncongested"
-"topology.rate" = "1Gbit"
-[[arm]]
-name = "DropTail"
-[[arm]]
-name = "CoDel"
-"topology.queue" = { kind = "codel", limit = "60p" }
-"""
+from web_runs import ran, ran_over_rates
 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    output = tmp_path_factory.mktemp("requests") / "run"
-    return aqmlab.run(tomllib.loads(SCENARIO), output=output, report=False)
+    return ran(tmp_path_factory.mktemp("requests"))
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
-    file = tmp_path_factory.mktemp("swept") / "web.toml"
-    file.write_text(SCENARIO + '[sweep]\n"traffic.web.rate" = ["5/s", "20/s"]\n')
-    return aqmlab.sweep(file, store=file.parent / "store", runs=2).wait()
+    return ran_over_rates(tmp_path_factory.mktemp("swept"))
 
 
 def within(results, cell, seconds, class_name="*"):

@@ -12,7 +12,8 @@ from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
-from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
+from aqmlab.papers.paper import RESPONSES, Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
+from aqmlab.papers.response_figure import cell_curves
 from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading, variant
@@ -38,6 +39,8 @@ def problems(paper: Paper) -> list[str]:
             found += _figure(figure, names[figure.experiment])
         elif figure.kind == "series":
             found += _series(figure)
+        elif figure.kind in RESPONSES:
+            found += _responses(figure, names[figure.experiment])
     return found
 
 
@@ -54,6 +57,13 @@ def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
 def _series(figure: PaperFigure) -> Iterator[str]:
     try:
         shown(figure)
+    except AqmlabError as error:
+        yield str(error)
+
+
+def _responses(figure: PaperFigure, names: Names) -> Iterator[str]:
+    try:
+        cell_curves(figure, names)
     except AqmlabError as error:
         yield str(error)
 

@@ -15,7 +15,8 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.loading import of_runs
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
-from aqmlab.papers.paper import PaperFigure
+from aqmlab.papers.paper import RESPONSES, PaperFigure
+from aqmlab.papers.response_figure import line_rows, response_figure, response_lines
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.recording import Run
@@ -55,6 +56,11 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         lines = curves(figure, results)
         write_csv(file.with_suffix(".csv"), _rows(figure, lines))
         save(lambda: sweep_figure(figure, title, lines, _unit(figure, results)), file, title, version)
+        return file
+    if figure.kind in RESPONSES:
+        curves_shown = response_lines(figure, results)
+        write_csv(file.with_suffix(".csv"), line_rows(curves_shown))
+        save(lambda: response_figure(figure, title, curves_shown), file, title, version)
         return file
     experiment = one_of_each(figure, results, title)
     if figure.kind == "cumulative":

@@ -13,6 +13,7 @@ from aqmlab.papers.paper import (
     CAUSE_SEEDS,
     DESIGNS,
     MARKS,
+    RESPONSES,
     SCENARIO_ENDING,
     SCORED_MARKS,
     STRENGTHS,
@@ -290,9 +291,11 @@ _FIGURE_KEYS = {
     "sweep": ("x", "y", "curves", "arms", "where", "x_label", "y_label", "log_x", "log_y", "linear_below"),
     "series": ("arms", "where", "seed", "queue", "rows", "laws", "from", "until"),
     "cumulative": ("arms", "where", "seed"),
+    **dict.fromkeys(RESPONSES, ("arms", "where", "curves", "class", "until", "reference")),
     "law": ("law", "settings", "presets"),
 }
-"""Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; a law."""
+"""Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; response times; a
+law."""
 
 
 def _figure(entry: TomlTable, files: list[str]) -> PaperFigure:

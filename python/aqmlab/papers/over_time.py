@@ -102,11 +102,18 @@ def shown(figure: PaperFigure) -> Shown:
     for row in rows:
         if row not in ROWS:
             raise ScenarioError(f"figure {figure.name}: rows: {unknown('row', row, ROWS)}")
-    view = View(from_s=_seconds(figure, "from"), until_s=_seconds(figure, "until"))
+    view = View(from_s=time_of(figure, "from"), until_s=time_of(figure, "until"))
     return Shown(rows, [str(law) for law in content.get("laws", ("p",))], view)
 
 
-def _seconds(figure: PaperFigure, key: str) -> float | None:
+def time_of(figure: PaperFigure, key: str) -> float | None:
+    """A time that a figure names, in seconds; ``None`` if it does not.
+
+    Raises
+    ------
+    ScenarioError
+        If it is none.
+    """
     if key not in figure.content:
         return None
     text = str(figure.content[key])

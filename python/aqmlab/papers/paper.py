@@ -19,6 +19,8 @@ DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
 SCENARIO_ENDING = ".toml"
 """By which a scenario file is told from a scenario key among what a candidate changes."""
+RESPONSES = ("response_cdf", "response_ccdf")
+"""Kinds of figures: distributions of response times to a time, and their tails."""
 ARM = "arm"
 """Under which a candidate has what is for one arm alone."""
 

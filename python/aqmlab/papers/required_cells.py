@@ -13,7 +13,8 @@ from aqmlab.errors import AqmlabError
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.paper import PaperFigure, PublishedTable
+from aqmlab.papers.paper import RESPONSES, PaperFigure, PublishedTable
+from aqmlab.papers.response_figure import cell_curves
 from aqmlab.papers.tables import cell_expression
 
 
@@ -78,6 +79,10 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
 
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
     """Those that one question is about; ``None`` if that cannot be told."""
+    if isinstance(question, PaperFigure) and question.kind in RESPONSES:
+        by_default = "class" not in question.content
+        of_curves = {curve.cell for curve in cell_curves(question, names)}
+        return None if by_default and not _queue_is_known(names) else of_curves
     if isinstance(question, PaperFigure) and question.kind != "sweep":
         by_default = question.kind == "series" and "queue" not in question.content
         return None if by_default and not _queue_is_known(names) else set(_of_runs(question, names))

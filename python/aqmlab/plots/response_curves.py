@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MEDIAN = "response_time_median_s"
 UNTIL_S = 2.0
 """Where the axis of response times ends unless another end is asked for."""
-_SHARES = tuple(i / 200 for i in range(201))
+SHARES = tuple(i / 200 for i in range(201))
+"""Where curves have their points."""
 REFERENCE: dict[str, Any] = {"color": "0.62", "linewidth": 2.4, "zorder": 1}
 
 
@@ -73,9 +74,15 @@ def response_rows(results: Results, view: View, queue: str | None) -> Iterator[t
     for panel in grid.panels:
         labels = [panel.held[axis.name] for axis in results.axes]
         for line in _lines(grid, panel, view):
-            curve = line.curve
-            for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
-                yield (*labels, line.label, *(f"{value:.9g}" for value in point), curve.n)
+            for row in point_rows(line):
+                yield (*labels, *row)
+
+
+def point_rows(line: ResponseLine) -> Iterator[tuple[Any, ...]]:
+    """Label, time, share, ends of its interval and number of seeds of each point of a curve."""
+    curve = line.curve
+    for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
+        yield (line.label, *(f"{value:.9g}" for value in point), curve.n)
 
 
 def response_grid(results: Results, view: View, queue: str | None, **more: Any) -> PanelGrid:  # noqa: ANN401
@@ -145,7 +152,7 @@ def _lines(grid: PanelGrid, panel: Panel, view: View) -> list[ResponseLine]:
     found = []
     for arm, number in asked:
         cell = grid.cell(arm, panel, "")
-        curve = cell and response_cdf(grid.answer.results, cell, view.class_name, shares=_SHARES)
+        curve = cell and response_cdf(grid.answer.results, cell, view.class_name, shares=SHARES)
         if curve:
             found.append(ResponseLine(arm, number, curve))
     return found
