@@ -20,7 +20,7 @@
 //! # Parameters
 //! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
 //! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] knows the bundles
-//! `rfc`, `ns2`, `freebsd4` and `linux`.
+//! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
 //! Timestamps; duplicate SACK (RFC 2883); path MTU discovery; urgent data; a zero window and its probes (the

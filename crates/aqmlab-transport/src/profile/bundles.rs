@@ -46,6 +46,13 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
         values: NS2,
     },
     ProfileInfo {
+        name: "ns2_fulltcp",
+        summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: without loss, with single losses, \
+                  marks and timeouts segment by segment; its timer of acknowledgments, its FINs and several losses in \
+                  a window differ",
+        values: NS2_FULLTCP,
+    },
+    ProfileInfo {
         name: "freebsd4",
         summary: "hosts of the web experiments on FreeBSD 4.x (Le, Aikat, Jeffay, Smith 2003): NewReno with small \
                   windows; timestamps are left out",
@@ -95,6 +102,38 @@ static NS2: &[ProfileValue] = &[
     value("syn_ack_timer", Flag(false), "tcp-sink.cc: a sink has no timer but the one that delays acknowledgments"),
     value("data_retries", Unlimited, "tcp.cc: never gives up"),
     value("time_wait", Time(Span::ZERO), "one-way agents have none"),
+];
+
+#[rustfmt::skip]
+static NS2_FULLTCP: &[ProfileValue] = &[
+    value("mss", Bytes(536), "ns-default.tcl, segsize_"),
+    value("receive_window", Bytes(1 << 30), "tcp-full.cc has none"),
+    value("max_window", Integer(20), "ns-default.tcl, window_"),
+    value("initial_window", Integer(2), "ns-default.tcl, windowInit_"),
+    value("initial_ssthresh", Choice("max_window"), "tcp.cc, reset(): ssthresh_ is wnd_"),
+    value("reduction_base", Choice("window"), "tcp.cc, slowdown(), CLOSE_SSTHRESH_HALF"),
+    value("limited_transmit", Flag(false), "tcp-full.cc, recv(): nothing leaves before the third duplicate"),
+    value("fast_retransmit_guard", Choice("rfc6582"), "tcp-full.cc, dupack_action(): none below `recover`"),
+    value("fast_retransmit_restarts_timer", Flag(true), "tcp-full.cc, dupack_action(): set_rtx_timer"),
+    value("partial_ack", Choice("slow_but_steady"), "tcp-full.cc, pack_action(): restarts the timer each time"),
+    value("recovery_exit", Choice("ns2"), "tcp-full.cc, ack_action(): the window is ssthresh"),
+    value("timeout_ssthresh", Choice("ns2"), "tcp.cc, slowdown()"),
+    value("rtt_arithmetic", Choice("ns2"), "tcp.cc, rtt_update()"),
+    value("granularity", Time(Span::ms(10)), "ns-default.tcl, tcpTick_"),
+    value("min_rto", Time(Span::ms(200)), "ns-default.tcl, minrto_"),
+    value("initial_rto", Time(Span::s(3)), "ns-default.tcl, rtxcur_init_"),
+    value("max_rto", Time(Span::s(60)), "ns-default.tcl, maxrto_"),
+    value("ack_every", Integer(1), "ns-default.tcl, segsperack_"),
+    value("delayed_ack", Time(Span::ms(100)), "ns-default.tcl, interval_; in ns-2 it beats at its multiples, 50 ms after an arrival on average"),
+    value("nagle", Flag(true), "ns-default.tcl, nodelay_ is false"),
+    value("idle_restart", Choice("rfc5681"), "tcp-full.cc, send_much(): after an idle time of a timeout"),
+    value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),
+    value("echo_outside_window", Flag(true), "tcp-full.cc, recv(): CE of each packet"),
+    value("ect_on_retransmission", Flag(true), "tcp-full.cc, sendpacket(): all data"),
+    value("cwr_on_retransmission", Flag(true), "ns-default.tcl, SetCWRonRetransmit_"),
+    value("syn_retries", Unlimited, "tcp-full.cc: never gives up"),
+    value("data_retries", Unlimited, "tcp-full.cc: never gives up"),
+    value("time_wait", Time(Span::ZERO), "tcp-full.cc: no timer ends TIME-WAIT"),
 ];
 
 #[rustfmt::skip]

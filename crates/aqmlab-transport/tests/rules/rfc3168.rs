@@ -372,6 +372,7 @@ fn what_is_ecn_capable_by_profile() {
     let table = [
         ("rfc", [false, false, true, false, false, true, false]),
         ("ns2", [false, false, true, false, true, true, false]),
+        ("ns2_fulltcp", [false, false, true, false, true, true, false]),
         ("freebsd4", [false, false, true, false, false, true, false]),
         ("linux", [false, false, true, false, false, true, false]),
     ];
