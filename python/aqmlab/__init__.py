@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         score_claims,
         show,
     )
+    from aqmlab.calibration import Calibration, calibrate
     from aqmlab.cells import Axis, Cell
     from aqmlab.comparison import Comparison
     from aqmlab.disciplines import aqm_list, aqm_show
@@ -52,6 +53,7 @@ __all__ = [
     "Answer",
     "AqmlabError",
     "Axis",
+    "Calibration",
     "Cell",
     "Cluster",
     "Comparison",
@@ -68,6 +70,7 @@ __all__ = [
     "aqm_check",
     "aqm_list",
     "aqm_show",
+    "calibrate",
     "compare",
     "doctor",
     "figure",
@@ -99,6 +102,7 @@ _NAMES = {
         *("aqm_check", "figure", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "schema", "score_claims", "show"),
     ),
+    "aqmlab.calibration": ("Calibration", "calibrate"),
     "aqmlab.comparison": ("Comparison",),
     "aqmlab.disciplines": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),

@@ -9,6 +9,7 @@ import typer
 from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
+from aqmlab.cli.calibrate import calibrate
 from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
@@ -191,6 +192,7 @@ def report(
 app.command()(live)
 app.command()(doctor)
 app.command()(sweep)
+app.command()(calibrate)
 app.command()(merge)
 app.command()(query)
 app.command()(verify)

@@ -159,3 +159,20 @@ def chosen_executor(
 def ports_of(text: str | None) -> tuple[str, ...]:
     """The ports that ``--pcap`` names; none if it is not given."""
     return () if text is None else tuple(port.strip() for port in text.split(","))
+
+
+def labels_of(where: list[str] | None) -> dict[str, str]:
+    """The labels by axis that ``--where`` gives.
+
+    Raises
+    ------
+    UsageError
+        If one is no ``AXIS=LABEL``.
+    """
+    held = {}
+    for text in where or ():
+        axis, equals, label = text.partition("=")
+        if not (axis and equals and label):
+            raise UsageError(f"`{text}` holds no axis; write `--where AXIS=LABEL`")
+        held[axis] = label
+    return held

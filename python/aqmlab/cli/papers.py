@@ -25,7 +25,7 @@ from aqmlab.cli.options import (
     TlsKey,
     chosen_executor,
 )
-from aqmlab.cli.progress import ProgressLine, progress_text
+from aqmlab.cli.progress import ProgressLine, titled_text
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.files import save
 
@@ -164,16 +164,12 @@ def _resumable(store: Path) -> Iterator[None]:
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Watcher]:
     """Shows which experiment is being run, and how far it is."""
-    with ProgressLine(enabled=not quiet, text=_text) as line:
+    with ProgressLine(enabled=not quiet, text=titled_text) as line:
 
         def watch(what: str, now: Progress) -> None:
             line.update((what, now))
 
         yield watch
-
-
-def _text(now: tuple[str, Progress], elapsed_s: float) -> str:
-    return f"{now[0]} · {progress_text(now[1], elapsed_s)}"
 
 
 def _say_needed(parts: Mapping[str, RequiredCells]) -> None:

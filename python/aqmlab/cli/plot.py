@@ -9,9 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab.cli.console import interruptible, say, set_quiet
-from aqmlab.cli.options import ClassName, Metrics, Queue, Quiet, RecordingPath
+from aqmlab.cli.options import ClassName, Metrics, Queue, Quiet, RecordingPath, labels_of
 from aqmlab.cli.progress import duration_s
-from aqmlab.errors import UsageError
 
 _RECORDING = "recording"
 
@@ -129,7 +128,7 @@ def plot_recording(
         metrics=metric or [],
         x=x,
         by=by,
-        where=_where(where or []),
+        where=labels_of(where),
         over=over,
         class_name=class_name,
         reference=reference,
@@ -140,16 +139,6 @@ def plot_recording(
         style=style,
     )
     typer.echo(str(file))
-
-
-def _where(given: list[str]) -> dict[str, str]:
-    held = {}
-    for text in given:
-        axis, equals, label = text.partition("=")
-        if not (axis and equals and label):
-            raise UsageError(f"`{text}` holds no axis; write `--where AXIS=LABEL`")
-        held[axis] = label
-    return held
 
 
 @plot.command("law")

@@ -90,6 +90,11 @@ def progress_text(now: Progress, elapsed_s: float) -> str:
     return " · ".join(parts)
 
 
+def titled_text(now: tuple[str, Progress], elapsed_s: float) -> str:
+    """What is being run, and how far it is."""
+    return f"{now[0]} · {progress_text(now[1], elapsed_s)}"
+
+
 def _live_text(run: UnderWay) -> str:
     """``RED, seed 1: run 14/20 s, worst 1.2 ms late``."""
     late = f", worst {1e3 * run.lateness_max_s:.1f} ms late" if run.lateness_max_s else ""

@@ -1,0 +1,22 @@
+"""Calibration: the connection rate, or the number of users, that offers a given load on uncongested links.
+
+===============  ======================================================================
+``calibrating``  what may be asked for, and the answer
+``result``       the answer as a table, in words, for programs: :class:`Calibration`
+``search``       from a first guess to the value
+``places``       where the load is measured, and how much it is to be
+``population``   classes whose load follows from one number
+``arithmetic``   what their mean sizes say of the load, to begin with
+``network``      the scenario with its links uncongested and its other classes left out
+``trials``       runs of that scenario, and the loads that they offered
+``fit``          the load as a function of the value; what seeds and heavy tails do to it
+``writing``      the value in the scenario's own text
+===============  ======================================================================
+"""
+
+from __future__ import annotations
+
+from aqmlab.calibration.calibrating import calibrate
+from aqmlab.calibration.result import Calibration
+
+__all__ = ["Calibration", "calibrate"]

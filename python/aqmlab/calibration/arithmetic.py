@@ -1,0 +1,94 @@
+"""What mean sizes say of a load: where a search begins, not what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aqmlab.calibration.places import PAYLOAD, Load
+from aqmlab.calibration.population import Population
+from aqmlab.plan import PACKMIME, Drawn
+
+_EXCHANGES = 1.2
+_REQUEST_BYTES = 584.0
+_RESPONSE_BYTES = 8.6e3
+"""PackMime-HTTP's means, by integration of its tables."""
+PACKMIME_TAIL = 1.231
+"""Index of the Pareto tail of PackMime-HTTP's responses; of its requests see :data:`_REQUEST_TAIL`."""
+_REQUEST_TAIL = 1.485
+
+
+def mean_of(drawn: Drawn) -> float:
+    """The mean of a distribution, in its unit."""
+    if not isinstance(drawn, Mapping):
+        return float(drawn)
+    if "exponential" in drawn:
+        return float(drawn["exponential"] + drawn.get("offset", 0))
+    if "pareto" in drawn:
+        return _pareto_mean(float(drawn["pareto"]), float(drawn["shape"]), drawn.get("max"))
+    if "empirical" in drawn:
+        return _empirical_mean(drawn["empirical"])
+    (values,) = drawn.values()
+    return float(sum(values) / len(values))
+
+
+def _pareto_mean(mean: float, shape: float, most: float | None) -> float:
+    if most is None:
+        return mean
+    least = mean * (shape - 1) / shape
+    inside = 1 - (least / most) ** shape
+    return float(shape * least / (shape - 1) * (1 - (least / most) ** (shape - 1)) / inside)
+
+
+def _empirical_mean(points: Sequence[tuple[float, float]]) -> float:
+    before, below, total = float(points[0][0]), 0.0, 0.0
+    for value, share in points:
+        total += (share - below) * (before + value) / 2
+        before, below = value, share
+    return float(total)
+
+
+def load_bps(population: Population, asked: Load) -> float | None:
+    """About what a population of the written number offers of a kind of load; ``None`` if not known."""
+    sent = _bytes_sent(population)
+    if sent is None:
+        return None
+    exchanges, request, response = sent
+    payload: float = exchanges * (response if asked.responses else request)
+    tcp = population.of.tcp or {}
+    headers = (
+        0.0 if asked.count == PAYLOAD else tcp["header_bytes"] * (payload / tcp["mss_bytes"] + exchanges + 2)
+    )
+    bits = 8 * (payload + headers) * population.written
+    return bits / _cycle_s(population, exchanges) if population.closed else bits
+
+
+def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
+    """Exchanges of a connection, and mean bytes of a request and of a response."""
+    workload = population.of.workload
+    if population.of.kind == PACKMIME:
+        return _EXCHANGES, _REQUEST_BYTES, _RESPONSE_BYTES
+    if not {"exchanges", "request_bytes", "response_bytes"} <= workload.keys():
+        return None
+    means = (mean_of(workload[key]) for key in ("exchanges", "request_bytes", "response_bytes"))
+    exchanges, request, response = means
+    return exchanges, request, response
+
+
+def _cycle_s(population: Population, exchanges: float) -> float:
+    """A user's time from one connection to the next."""
+    workload, access = population.of.workload, population.of.access
+    rtt_ns = mean_of(access.rtt_ns) if access else 0.0
+    waits_ns = exchanges * (mean_of(workload["server_delay_ns"]) + 2 * rtt_ns)
+    pauses_ns = (exchanges - 1) * mean_of(workload["pause_ns"])
+    return (mean_of(workload["think_ns"]) + waits_ns + pauses_ns) / 1e9
+
+
+def tail_index(population: Population, asked: Load) -> float | None:
+    """The index of the Pareto tail of what is sent, where its variance is infinite; else ``None``."""
+    if population.of.kind == PACKMIME:
+        return PACKMIME_TAIL if asked.responses else _REQUEST_TAIL
+    drawn = population.of.workload.get("response_bytes" if asked.responses else "request_bytes")
+    if not isinstance(drawn, Mapping) or "pareto" not in drawn or drawn.get("max") is not None:
+        return None
+    shape = float(drawn["shape"])
+    return shape if shape < 2 else None

@@ -1,0 +1,222 @@
+"""Calibration as callers have it: what may be asked for, and what the answer is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from aqmlab.arguments import names, whole
+from aqmlab.calibration.arithmetic import tail_index
+from aqmlab.calibration.fit import SHARES, needed, spread
+from aqmlab.calibration.network import Case, Uncongested, cases, the_same
+from aqmlab.calibration.places import COUNTS, REQUESTS, RESPONSES, WIRE, Load, measured_link, target_bps
+from aqmlab.calibration.population import Population, populations
+from aqmlab.calibration.result import Calibration
+from aqmlab.calibration.search import Found, search
+from aqmlab.calibration.trials import MOST_BUSY, Trials, Watcher
+from aqmlab.calibration.writing import arms_with_their_own, check_destination
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import change_text, number
+from aqmlab.scenario import DICT_NAME, Scenario, read
+
+RUNS = 10
+FASTER = 10.0
+
+
+def calibrate(  # noqa: PLR0913 (keyword arguments)
+    scenario: Scenario,
+    classes: str | Sequence[str],
+    target: str,
+    on: str,
+    *,
+    direction: str = RESPONSES,
+    count: str = WIRE,
+    faster: float = FASTER,
+    keep: str | Sequence[str] = (),
+    others: str | Sequence[str] = (),
+    runs: int = RUNS,
+    seed: int | None = None,
+    duration: str | None = None,
+    warmup: str | None = None,
+    arm: str | None = None,
+    where: Mapping[str, str] | None = None,
+    allow_overload: bool = False,
+    write: Path | str | None = None,
+    store: Path | str | None = None,
+    jobs: int | None = None,
+    progress: Watcher | None = None,
+) -> Calibration:
+    """Find the rate of connections, or the number of users, that offers a load on uncongested links.
+
+    Parameters
+    ----------
+    scenario
+        A TOML file, or its content as a dict.
+    classes
+        A class of connections that open at a rate, or of users; or several, whose numbers keep their ratio.
+    target
+        The load of all of them together: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
+    on
+        The link on which it is measured, in either direction.
+    direction
+        ``"responses"``, the way that the classes' responses take, ``"requests"``, or ``"named"``: just the
+        link that ``on`` names.
+    count
+        ``"wire"``: bytes with headers, acknowledgments and what the link adds; or ``"payload"``.
+    faster
+        How many times as fast the links are made.
+    keep
+        Links that keep their rates, such as shared access links; ``"access*"`` is all whose names begin so.
+    others
+        Classes that send as well, and whose load does not count; all others are left out.
+    runs, seed
+        Seeds of each value, at least two, and the first of them; that of the scenario if not given.
+    duration, warmup
+        When measurement ends and begins, such as ``"300s"``; as in the scenario if not given.
+    arm, where
+        Under which arm, and at which labels by axis, where the load depends on them.
+    allow_overload
+        Whether the target may be more than the link carries.
+    write
+        The file for a copy of the scenario with the value; that of the scenario itself changes it in place.
+    store, jobs
+        As in :func:`aqmlab.sweep`: a calibration that is interrupted goes on where it was.
+    progress
+        Receives what is being run and how far it is.
+
+    Returns
+    -------
+    Calibration
+        The value with its interval, and how much the load differs between seeds.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong.
+    UsageError
+        If the request makes no sense, or the load cannot be reached; nothing is written then.
+    RunError, HostError, RecordingError
+        As of :func:`aqmlab.sweep`.
+    """
+    runs = whole(runs, "`runs`")
+    if runs < 2:
+        raise UsageError(f"`{runs}` seeds have no interval; give at least 2")
+    if count not in COUNTS:
+        raise unknown("count", count, COUNTS)
+    text, name = read(scenario)
+    source = None if name == DICT_NAME else Path(name)
+    found = list(cases(text, name, arm, where or {}))
+    if write is not None:
+        check_destination(text, source, Path(write))
+    first = found[0]
+    chosen = populations(first.plan, names(classes) or ())
+    _check_not_swept(first, chosen)
+    link = measured_link(first.plan, on, direction, [one.of for one in chosen])
+    bps = target_bps(target, link, allow_overload=allow_overload)
+    asked = Load(bps, link, count, direction != REQUESTS)
+    network = Uncongested(
+        chosen,
+        _known("class", names(others) or (), [one.name for one in first.plan.classes]),
+        faster,
+        names(keep) or (),
+        *_interval(first, warmup, duration),
+        Path() if source is None else source.parent,
+    )
+    _check_links(network, first, asked)
+    scenarios = [(case, network.scenario(case)) for case in found]
+    the_same(scenarios, "name one with `--arm`, or a label with `--where`")
+    begin = first.seed if seed is None else whole(seed, "`seed`")
+    trials = Trials(scenarios[0][1], network, asked, begin, store, jobs, progress)
+    answer = search(trials, runs)
+    own = arms_with_their_own(text, [one.path for one in chosen], arm)
+    calibration = _result(trials, first, answer, own)
+    if write is not None:
+        # As it stands, with the ends of its lines.
+        calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
+    return calibration
+
+
+def _known(what: str, given: Sequence[str], there: Sequence[str]) -> Sequence[str]:
+    for name in given:
+        if name not in there:
+            raise unknown(what, name, there)
+    return given
+
+
+def _check_not_swept(case: Case, chosen: Sequence[Population]) -> None:
+    for one in chosen:
+        if any(fnmatchcase(one.path, path) for path in case.swept):
+            raise UsageError(
+                f"the sweep sets `{one.path}` itself; calibrate a copy of the scenario without that axis"
+            )
+
+
+def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int, int]:
+    from aqmlab import _core
+
+    begin = case.warmup_ns if warmup is None else _core.quantity(warmup, "ns")
+    end = case.end_ns if duration is None else _core.quantity(duration, "ns")
+    if begin >= end:
+        raise UsageError("nothing is measured: the warm-up ends at the end of the run or later")
+    return begin, end
+
+
+def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
+    """Whether the links can be as fast, and the load small enough beside them."""
+    if not (math.isfinite(network.faster) and network.faster >= 1):
+        raise UsageError(f"links `{network.faster:g}` times as fast are no faster; give 1 or more")
+    for pattern in network.keep:
+        if not any(fnmatchcase(each.name, pattern) for each in case.plan.links):
+            raise unknown("link", pattern, [each.name for each in case.plan.links])
+    link = asked.link
+    rate_bps = network.rate_bps(link)
+    if network.is_kept(link.name):
+        if asked.bps > rate_bps:
+            raise UsageError(
+                f"`{link.name}` keeps its rate, and the target is more; leave it out of `--keep`"
+            )
+    elif asked.bps > MOST_BUSY * rate_bps:
+        least = math.ceil(asked.bps / MOST_BUSY / link.rate_bps)
+        raise UsageError(
+            f"the target is {number(100 * asked.bps / rate_bps, 3)} % of `{link.name}`, also when it is"
+            f" {network.faster:g} times as fast: above {100 * MOST_BUSY:.0f} % it is not uncongested;"
+            f" give `--faster {least}` or more"
+        )
+
+
+def _result(trials: Trials, case: Case, answer: Found, own: str) -> Calibration:
+    chosen, network = trials.network.populations, trials.network
+    seeds = spread(list(answer.loads[answer.value].values()))
+    interval_s = (network.end_ns - network.warmup_ns) / 1e9
+    tails = [tail_index(one, trials.asked) for one in chosen]
+    tail = min((each for each in tails if each is not None), default=None)
+    remarks = [own] if own else []
+    if not answer.wide.proportional:
+        first, wide = chosen[0], answer.wide
+        remarks.append(
+            f"The load is not proportional: from {first.text(wide.least)} to {first.text(wide.most)} it"
+            f" changes by {change_text(wide.change.mean)} per {first.unit}; the value holds for this target"
+            " only."
+        )
+    numbers = trials.others_at(answer.value)
+    return Calibration(
+        classes=tuple(chosen),
+        values={one.name: number_of for one, number_of in zip(chosen, numbers, strict=True)},
+        asked=trials.asked,
+        fit=answer.fit,
+        proportional=answer.wide.proportional,
+        spread=seeds,
+        needed=tuple(needed(share, seeds, interval_s, tail) for share in SHARES),
+        tail=tail,
+        runs=len(answer.loads[answer.value]),
+        interval_s=interval_s,
+        loads=answer.loads,
+        differences=network.differences(case),
+        remarks=tuple(remarks),
+        runs_done=trials.runs_done,
+    )
+
+
+__all__ = ["calibrate"]

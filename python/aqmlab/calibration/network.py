@@ -1,0 +1,269 @@
+"""A scenario with its links uncongested, and with only the classes whose load is asked for."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from aqmlab.calibration.population import Population
+from aqmlab.cells import axis_named
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import listed, number
+from aqmlab.plan import Link, Plan, quantity_text
+from aqmlab.scenario import resolve
+from aqmlab.sweeps.cases import axes_of
+
+QUEUE = {"kind": "droptail", "limit": "1s"}
+"""What every link has in place of its own queue: room for what it sends in a second."""
+
+_LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
+_NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
+"""What arms may change and a calibration has for itself."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One arm of one case of a scenario.
+
+    Attributes
+    ----------
+    content
+        The case's scenario, in the one form in which arms have dotted paths.
+    arm
+        The arm's name.
+    plan
+        What they resolve to.
+    warmup_ns, end_ns
+        When measurement begins, and when a run ends at the latest.
+    ends_early
+        Whether something else may end a run sooner.
+    seed
+        The scenario's first.
+    swept
+        Paths that the sweep sets.
+    """
+
+    content: Mapping[str, Any]
+    arm: str
+    plan: Plan
+    warmup_ns: int
+    end_ns: int
+    ends_early: bool
+    seed: int
+    swept: frozenset[str]
+
+
+def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> Iterator[Case]:
+    """The cases of a scenario at chosen labels, under one arm or all.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong.
+    UsageError
+        If there is no such arm, axis or label.
+    """
+    from aqmlab import _core
+
+    swept = _core.Sweep(text, name)
+    about = json.loads(swept.about())
+    if arm is not None and arm not in about["arms"]:
+        raise unknown("arm", arm, about["arms"])
+    axes = axes_of(about)
+    wanted = {axis_named(axes, axis).name: label for axis, label in where.items()}
+    for axis in axes:
+        if axis.name in wanted and wanted[axis.name] not in axis.labels:
+            raise unknown(f"label of `{axis.short}`", wanted[axis.name], axis.labels)
+    for i in range(int(about["cases"])):
+        case = json.loads(swept.case(i))
+        labels = {str(axis): str(label) for axis, label in case["settings"]}
+        if any(labels[axis] != label for axis, label in wanted.items()):
+            continue
+        content = tomllib.loads(case["toml"])
+        for planned in case["arms"]:
+            if arm in (None, planned["name"]):
+                plan = planned["plan"]
+                yield Case(
+                    content,
+                    planned["name"],
+                    Plan.of(plan),
+                    int(plan["warmup_ns"]),
+                    int(plan["stop"]["at_ns"]),
+                    len(plan["stop"]) > 1,
+                    int(about["seeds"][0]),
+                    frozenset(key for axis in axes for key in axis.keys),
+                )
+
+
+@dataclass(frozen=True)
+class Uncongested:
+    """How a scenario's links are made uncongested, and who sends.
+
+    Attributes
+    ----------
+    populations
+        The classes that are calibrated.
+    others
+        Names of classes that send as well.
+    faster
+        How many times as fast links are.
+    keep
+        Names of links that keep their rates; ``*`` stands for any characters.
+    warmup_ns, end_ns
+        When measurement begins and ends.
+    folder
+        Where files that a class reads are, if their names are relative.
+    """
+
+    populations: Sequence[Population]
+    others: Collection[str]
+    faster: float
+    keep: Sequence[str]
+    warmup_ns: int
+    end_ns: int
+    folder: Path
+
+    def is_kept(self, link: str) -> bool:
+        """Whether a link keeps its rate."""
+        return any(fnmatchcase(link, pattern) for pattern in self.keep)
+
+    def rate_bps(self, link: Link) -> int:
+        """The rate that a link has."""
+        return link.rate_bps if self.is_kept(link.name) else round(self.faster * link.rate_bps)
+
+    @property
+    def senders(self) -> frozenset[str]:
+        """Names of the classes that send."""
+        return frozenset({one.name for one in self.populations} | set(self.others))
+
+    def scenario(self, case: Case) -> dict[str, Any]:
+        """The scenario of a case, of one arm and without a sweep; populations as they are written."""
+        content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
+        title = str(content.get("title", "scenario"))
+        content |= {
+            "title": f"calibrate {', '.join(one.name for one in self.populations)}: {title}",
+            "duration": quantity_text(self.end_ns, "ns"),
+            "warmup": quantity_text(self.warmup_ns, "ns"),
+            "record": {"queues": "0s", "flows": "0s"},
+            "traffic": [self._entry(entry) for entry in case.content["traffic"]],
+        }
+        content["arm"] = [{"name": case.arm} | self._changes(case)]
+        return content
+
+    def _entry(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A class of traffic, with the place of its file where the scenario's own folder is another."""
+        file = {"file": str((self.folder / entry["file"]).resolve())} if "file" in entry else {}
+        return {**entry, **file}
+
+    def _changes(self, case: Case) -> dict[str, Any]:
+        """What the arm changes, and after that what makes links uncongested."""
+        own = (
+            (each, value)
+            for path, value in _arm(case).items()
+            if path != "name" and path.split(".")[0] not in _NOT_FOLLOWED
+            for each in self._written_out(path)
+        )
+        changes: dict[str, Any] = {}
+        for path, value in (*own, *self._network(case)):
+            # What comes last holds, also where the arm sets the same or part of it.
+            changes.pop(path, None)
+            changes[path] = value
+        return changes
+
+    def _written_out(self, path: str) -> Iterator[str]:
+        """A path, or one for each class that sends where a star stands for several."""
+        first, _, rest = path.partition(".")
+        name, _, key = rest.partition(".")
+        if first != "traffic" or "*" not in name:
+            yield path
+            return
+        for sender in sorted(self.senders):
+            if fnmatchcase(sender, name):
+                yield f"traffic.{sender}.{key}"
+
+    def _network(self, case: Case) -> Iterator[tuple[str, Any]]:
+        for link, place, prefix in _placed(case):
+            yield f"{place}.{prefix}rate", quantity_text(self.rate_bps(link), "bps")
+            yield f"{place}.{prefix}queue", QUEUE
+            yield f"{place}.{prefix}faults", {}
+        for planned in case.plan.classes:
+            if planned.name in self.senders:
+                # Its rule takes the slowest link, which is faster now.
+                access = quantity_text(planned.access.rate_bps, "bps") if planned.access else "none"
+                yield f"traffic.{planned.name}.access_rate", access
+            else:
+                yield f"traffic.{planned.name}.enabled", False
+        for one in self.populations:
+            yield one.path, one.toml(one.written)
+
+    def differences(self, case: Case) -> tuple[str, ...]:
+        """What is not as in the scenario, in words."""
+        faster = [link for link in case.plan.links if not self.is_kept(link.name)]
+        kept = [link for link in case.plan.links if self.is_kept(link.name)]
+        said = []
+        if faster:
+            rates = listed([f"`{link.name}` {_rate_text(self.rate_bps(link))}" for link in faster])
+            said.append(f"links {number(self.faster).rstrip('0').rstrip('.')} times as fast: {rates}")
+        if kept:
+            said.append(f"links with their own rate: {listed([f'`{link.name}`' for link in kept])}")
+        said.append(f"every queue a drop-tail queue of {QUEUE['limit']} at its link's rate, without faults")
+        absent = [f"`{one.name}`" for one in case.plan.classes if one.name not in self.senders]
+        if absent:
+            said.append(f"left out: {listed(absent)}")
+        if case.ends_early or self.end_ns != case.end_ns or self.warmup_ns != case.warmup_ns:
+            begin, end = (quantity_text(ns, "ns") for ns in (self.warmup_ns, self.end_ns))
+            said.append(f"measured from {begin} to {end}, whatever the scenario's [stop] says")
+        return tuple(said)
+
+
+def _rate_text(bps: int) -> str:
+    return quantity_text(bps, "bps")
+
+
+def _arm(case: Case) -> Mapping[str, Any]:
+    arms: Sequence[Mapping[str, Any]] = case.content.get("arm", ())
+    return next((arm for arm in arms if arm["name"] == case.arm), {})
+
+
+def _placed(case: Case) -> Iterator[tuple[Link, str, str]]:
+    """Each link, the path of the table that describes it, and how its keys begin there."""
+    links = {link.name: link for link in case.plan.links}
+    kind = case.content["topology"]["kind"]
+    if kind == "dumbbell":
+        yield links["bottleneck"], "topology", ""
+        yield links["reverse"], "topology", "reverse_"
+    elif kind == "parking_lot":
+        for name, link in links.items():
+            back = name.endswith("-reverse")
+            yield link, f"topology.{name.removesuffix('-reverse')}", "reverse_" if back else ""
+    else:
+        for entry in case.content["link"]:
+            there = f"{entry['from']}-{entry['to']}"
+            name = entry.get("name", there)
+            yield links[name], f"link.{name}", ""
+            way_back = links.get(f"{name}-reverse" if "name" in entry else f"{entry['to']}-{entry['from']}")
+            if entry.get("duplex", True) and way_back is not None:
+                yield way_back, f"link.{name}", "reverse_"
+
+
+def the_same(found: Sequence[tuple[Case, Mapping[str, Any]]], more: str) -> None:
+    """Refuse cases that differ in what the load depends on.
+
+    Raises
+    ------
+    UsageError
+        If two differ, with what to do.
+    """
+    (first, scenario), *others = found
+    digest = resolve(scenario)["arms"][0]["digest"]
+    for case, other in others:
+        if resolve(other)["arms"][0]["digest"] != digest:
+            what = f"the arms `{first.arm}` and `{case.arm}`"
+            if case.arm == first.arm:
+                what = "cases of the sweep"
+            raise UsageError(f"{what} differ in what the load depends on; {more}")

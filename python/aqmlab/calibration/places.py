@@ -1,0 +1,144 @@
+"""Where a load is measured, and how much it is to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import listed, number
+from aqmlab.plan import Link, Plan, TrafficClass
+
+RESPONSES = "responses"
+REQUESTS = "requests"
+NAMED = "named"
+DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
+"""The way that responses take, the way that requests take, the link just as it is named."""
+
+WIRE = "wire"
+PAYLOAD = "payload"
+COUNTS = (WIRE, PAYLOAD)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load that is asked for.
+
+    Attributes
+    ----------
+    bps
+        How much.
+    link
+        Where it is measured, as the scenario has it.
+    count
+        ``"wire"``: bytes with headers and what the link adds; or ``"payload"``.
+    responses
+        Whether it is mainly of responses, not of requests.
+    """
+
+    bps: float
+    link: Link
+    count: str
+    responses: bool
+
+    def __str__(self) -> str:
+        share = 100 * self.bps / self.link.rate_bps
+        return f"{number(self.bps / 1e6)} Mbit/s ({number(share, 3)} % of the rate of `{self.link.name}`)"
+
+
+def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[TrafficClass]) -> Link:
+    """The directed link on which the load of some classes is measured.
+
+    Parameters
+    ----------
+    plan
+        Which has the links.
+    name
+        Of the link, in either direction.
+    direction
+        One of :data:`DIRECTIONS`.
+    classes
+        Those whose load it is.
+
+    Raises
+    ------
+    UsageError
+        If there is no such link or direction, or a class does not cross it, or the classes cross it in
+        different directions.
+    """
+    if direction not in DIRECTIONS:
+        raise unknown("direction", direction, DIRECTIONS)
+    link = plan.link(name)
+    if link is None:
+        raise unknown("link", name, [each.name for each in plan.links])
+    if direction == NAMED:
+        for one in classes:
+            if name not in (*one.path, *one.return_path):
+                raise _misses(one, name)
+        return link
+    found = {one.name: _crossed(plan, link, one, direction) for one in classes}
+    if len({each.name for each in found.values()}) > 1:
+        ways = listed([f"those of `{one}` cross `{each.name}`" for one, each in found.items()])
+        raise UsageError(
+            f"{direction} go different ways: {ways}; name the one to measure and add `--direction {NAMED}`"
+        )
+    return next(iter(found.values()))
+
+
+def _crossed(plan: Plan, link: Link, one: TrafficClass, direction: str) -> Link:
+    """The link or its way back, whichever a class's responses or requests cross."""
+    way = one.return_path if direction == RESPONSES else one.path
+    both = [link, *(each for each in plan.links if (each.source, each.target) == (link.target, link.source))]
+    crossed = next((each for each in both if each.name in way), None)
+    if crossed is None:
+        raise _misses(one, link.name)
+    return crossed
+
+
+def _misses(one: TrafficClass, name: str) -> UsageError:
+    def way(links: Sequence[str]) -> str:
+        return listed([f"`{link}`" for link in links]) if links else "no link"
+
+    return UsageError(
+        f"the class `{one.name}` does not cross `{name}`: its requests cross {way(one.path)},"
+        f" its responses {way(one.return_path)}"
+    )
+
+
+def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
+    """A load in bit/s, from a share of a link's rate (``"35 %"``) or a rate (``"3.5Mbit"``).
+
+    Raises
+    ------
+    UsageError
+        If it is neither, or zero, or more than the link carries where that is not allowed.
+    """
+    wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
+    if wanted <= 0:
+        raise UsageError(f"the target `{text}` is no load; write more than zero")
+    if wanted > link.rate_bps and not allow_overload:
+        raise UsageError(
+            f"the target `{text}` is {number(100 * wanted / link.rate_bps)} % of the rate of `{link.name}`"
+            f" ({link.rate}); a load beyond the link needs `--allow-overload`"
+        )
+    return wanted
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = math.nan
+    if not math.isfinite(share):
+        raise UsageError(f'the target `{text}` is no share; write "35 %", or a rate such as "3.5Mbit"')
+    return share
+
+
+def _rate(text: str) -> float:
+    from aqmlab import _core
+
+    try:
+        return float(_core.quantity(text, "bps"))
+    except UsageError as error:
+        raise UsageError(f'the target {error}, or a share of the link such as "35 %"') from None

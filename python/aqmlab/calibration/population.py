@@ -1,0 +1,118 @@
+"""Classes whose load follows from one number: the rate of their connections, or the number of their users."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import listed, number
+from aqmlab.plan import Plan, TrafficClass
+
+MOST_USERS = 10**12
+"""As in the scenario language."""
+MOST_A_SECOND = 10.0**9
+LEAST_A_SECOND = 1e-6
+
+
+@dataclass(frozen=True)
+class Population:
+    """A class of connections that open at a rate, or of users.
+
+    Attributes
+    ----------
+    of
+        The class as it is planned.
+    key
+        What the scenario calls the number: ``"rate"`` or ``"users"``.
+    written
+        The number that the scenario has.
+    """
+
+    of: TrafficClass
+    key: str
+    written: float
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.of.name
+
+    @property
+    def path(self) -> str:
+        """The number's place in a scenario: ``traffic.web.rate``."""
+        return f"traffic.{self.name}.{self.key}"
+
+    @property
+    def closed(self) -> bool:
+        """Whether users wait for their responses before they go on."""
+        return self.key == "users"
+
+    @property
+    def unit(self) -> str:
+        """What it counts, for tables."""
+        return "users" if self.closed else "connections/s"
+
+    @property
+    def most(self) -> float:
+        """The greatest number that a scenario may have."""
+        return MOST_USERS if self.closed else MOST_A_SECOND
+
+    def rounded(self, value: float) -> float:
+        """The nearest number that a scenario can have: whole users, a rate of four significant digits."""
+        if self.closed:
+            return float(max(round(value), 1))
+        value = max(value, LEAST_A_SECOND)
+        return round(value, 3 - math.floor(math.log10(value)))
+
+    def text(self, value: float) -> str:
+        """A number for people: ``43.2/s``, ``250 users``."""
+        return f"{self.digits(value)}{' users' if self.closed else '/s'}"
+
+    def toml(self, value: float) -> str | int:
+        """A number as a scenario has it: ``"43.2/s"``, ``250``."""
+        value = self.rounded(value)
+        return int(value) if self.closed else f"{self.digits(value)}/s"
+
+    def digits(self, value: float) -> str:
+        """A number without what it counts: ``43.2``, ``250``."""
+        if self.closed:
+            return f"{value:.0f}"
+        text = number(value) if value >= 1e-3 else f"{value:.4g}"
+        return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:
+    """The populations of these names.
+
+    Raises
+    ------
+    UsageError
+        If there is no class of a name, or it is no population.
+    """
+    classes = {one.name: one for one in plan.classes}
+    for name in names:
+        if name not in classes:
+            raise unknown("class", name, classes)
+    if not names:
+        raise UsageError("no class to calibrate: name at least one")
+    found = [population_of(classes[name]) for name in dict.fromkeys(names)]
+    for name, one in zip(dict.fromkeys(names), found, strict=True):
+        if one is None:
+            others = [f"`{each.name}`" for each in plan.classes if population_of(each) is not None]
+            known = f"; here {listed(others)} can be calibrated" if others else ""
+            raise UsageError(
+                f"the class `{name}` is no population: traffic of kind `{classes[name].kind}` has neither a"
+                f" rate of connections nor users{known}"
+            )
+    return tuple(one for one in found if one is not None)
+
+
+def population_of(one: TrafficClass) -> Population | None:
+    """A class as a population; ``None`` if it is none."""
+    if "rate_per_s" in one.workload:
+        return Population(one, "rate", float(one.workload["rate_per_s"]))
+    if one.workload.get("think_ns") is not None:
+        return Population(one, "users", float(one.count))
+    return None

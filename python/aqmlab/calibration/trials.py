@@ -1,0 +1,161 @@
+"""Runs of an uncongested scenario, and the loads that they offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.calibration.network import Uncongested
+from aqmlab.calibration.places import PAYLOAD, Load
+from aqmlab.calibration.population import Population
+from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.figures import counted, number
+from aqmlab.metrics import EVERY_CLASS, Measured
+from aqmlab.sweeps.progress import Progress
+from aqmlab.sweeps.sweep import sweep
+
+MOST_BUSY = 0.3
+"""Share of the time that a link may be busy and still count as uncongested: Poisson arrivals of equal packets
+would wait for a fifth of a transmission time on average (M/D/1)."""
+
+Loads = Mapping[float, Mapping[int, float]]
+"""Load in bit/s by value and seed."""
+
+Watcher = Callable[[str, Progress], object]
+"""Receives what is being run and how far it is."""
+
+
+class CongestedError(UsageError):
+    """A link that is to be uncongested is not.
+
+    Attributes
+    ----------
+    loads
+        What was offered all the same, by value and seed.
+    """
+
+    def __init__(self, message: str, loads: Loads) -> None:
+        super().__init__(message)
+        self.loads = loads
+
+
+@dataclass
+class Trials:
+    """Runs at several values, each kept in a store.
+
+    Attributes
+    ----------
+    scenario
+        The uncongested one.
+    network
+        How it was made.
+    asked
+        The load that is sought.
+    seed
+        The first seed.
+    store, jobs, watcher
+        As in :func:`aqmlab.sweep`.
+    """
+
+    scenario: Mapping[str, Any]
+    network: Uncongested
+    asked: Load
+    seed: int
+    store: Path | str | None = None
+    jobs: int | None = None
+    watcher: Watcher | None = None
+    runs_done: int = field(default=0, init=False)
+
+    @property
+    def first(self) -> Population:
+        """The population whose number is sought; those of the others follow by their ratio."""
+        return self.network.populations[0]
+
+    def others_at(self, value: float) -> list[float]:
+        """The numbers of all populations where the first one's is given."""
+        factor = value / self.first.written
+        return [value, *(one.rounded(factor * one.written) for one in self.network.populations[1:])]
+
+    def loads(self, values: Sequence[float], runs: int, what: str) -> Loads:
+        """The load at each value by seed.
+
+        Raises
+        ------
+        CongestedError
+            If a link drops packets, or is busy more than :data:`MOST_BUSY` of the time.
+        UsageError
+            If a value is more than this machine can run.
+        """
+        watcher = self.watcher
+        try:
+            under_way = sweep(
+                self._swept(values),
+                store=self.store,
+                seed=self.seed,
+                runs=runs,
+                jobs=self.jobs,
+                report=False,
+                progress=None if watcher is None else lambda now: watcher(what, now),
+            )
+        except ScenarioError as error:
+            reason = error.errors[0]["message"] if error.errors else str(error)
+            raise UsageError(f"{self.first.text(max(values))} cannot be run: {reason}") from error
+        results = under_way.wait()
+        self.runs_done += under_way.progress.runs_done
+        by_value = dict(zip(values, results.cells, strict=True))
+        measured = {value: results.measured(cell) for value, cell in by_value.items()}
+        loads = {
+            value: {run.run.seed: self._load(run) for run in runs_of} for value, runs_of in measured.items()
+        }
+        for value, runs_of in measured.items():
+            for run in runs_of:
+                if congestion := self._congestion(run):
+                    at = f"{self.first.text(value)}, seed {run.run.seed}"
+                    raise CongestedError(f"the links are not uncongested ({at}): {congestion}", loads)
+        return loads
+
+    def _swept(self, values: Sequence[float]) -> dict[str, Any]:
+        """The scenario with one case for each value."""
+        (arm,) = self.scenario["arm"]
+        numbers = [self.others_at(value) for value in values]
+        axis: dict[str, Any] = {"name": "value", "labels": [self.first.text(value) for value in values]}
+        for i, one in enumerate(self.network.populations):
+            axis[one.path] = [one.toml(each[i]) for each in numbers]
+        own = {path: value for path, value in arm.items() if path not in axis or path == "name"}
+        return {**self.scenario, "arm": [own], "sweep": {"zip": [axis]}}
+
+    def _load(self, run: Measured) -> float:
+        """Bits of the populations that arrived at the link, by the measured interval."""
+        total = 0
+        for one in self.network.populations:
+            counts = run.queues.get((self.asked.link.name, one.name))
+            if counts is None:
+                continue
+            packets = counts["arrivals_packets"]
+            if self.asked.count == PAYLOAD:
+                # Without losses no packet has options, so each has the same header.
+                total -= packets * int((one.of.tcp or {})["header_bytes"])
+            else:
+                total += packets * self.asked.link.overhead_bytes
+            total += counts["arrivals_bytes"]
+        return 8 * total / run.interval_s
+
+    def _congestion(self, run: Measured) -> str:
+        """What speaks against calling the links uncongested; empty if nothing does."""
+        for link in run.run.plan.links:
+            counts = run.queues.get((link.name, EVERY_CLASS))
+            if counts is None:
+                continue
+            kept = self.network.is_kept(link.name)
+            remedy = "leave it out of `--keep`" if kept else "give a greater `--faster`"
+            busy = counts["busy_ns"] / run.interval_ns
+            if dropped := counts.sum_over_reasons("dropped"):
+                return f"`{link.name}` with {link.rate} drops {counted(dropped, 'packet')}; {remedy}"
+            if busy > MOST_BUSY and not kept:
+                return (
+                    f"`{link.name}` with {link.rate} is busy {number(100 * busy, 2)} % of the time,"
+                    f" more than {100 * MOST_BUSY:.0f} %; {remedy}"
+                )
+        return ""

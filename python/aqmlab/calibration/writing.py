@@ -1,0 +1,104 @@
+"""The value in the scenario's own text: one number changes, and comments stay."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import AqmlabError, UsageError
+from aqmlab.figures import listed
+from aqmlab.files import save
+
+Values = Mapping[str, str | int]
+"""What a path of the scenario is to hold: ``{"traffic.web.rate": "43.2/s"}``."""
+
+
+def check_destination(text: str, source: Path | None, destination: Path) -> None:
+    """Whether a copy of a scenario could be written there, before anything is run.
+
+    Raises
+    ------
+    UsageError
+        If there is such a file already, or no such folder, or the scenario would be wrong there.
+    """
+    from aqmlab import _core
+
+    if source is not None and destination.exists() and destination.samefile(source):
+        return
+    if destination.exists():
+        raise UsageError(f"`{destination}` exists; name another file, or remove it")
+    if not destination.parent.is_dir():
+        raise UsageError(f"there is no directory `{destination.parent}` for `{destination.name}`")
+    try:
+        _core.Sweep(text, str(destination))
+    except AqmlabError as error:
+        raise UsageError(f"the scenario would be wrong as `{destination}`: {error}") from error
+
+
+def write_values(text: str, values: Values, arm: str | None, destination: Path) -> None:
+    """Write a scenario with other values to a file, everything else as it stands.
+
+    A value goes where the arm has its own, or else to the class itself.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario could not be run with them.
+    HostError
+        If it cannot be written.
+    """
+    import tomlkit
+
+    from aqmlab import _core
+
+    document = tomlkit.parse(text)
+    arms: Sequence[Any] = document.get("arm", ())
+    for path, value in values.items():
+        _, name, key = path.split(".")
+        own = next((_place(each, path) for each in arms if each.get("name") == arm), None)
+        table, last = own or (_class(document, name), key)
+        table[last] = value
+    changed = tomlkit.dumps(document)
+    _core.Sweep(changed, str(destination))
+    save(destination, changed)
+
+
+def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str:
+    """A remark about arms that set one of the values themselves, and keep it; empty if there is none."""
+    content = tomllib.loads(text)
+    own = [
+        f"`{each['name']}`"
+        for each in content.get("arm", ())
+        if each.get("name") != arm and any(_place(each, path) for path in paths)
+    ]
+    what = listed([f"`{path}`" for path in paths])
+    return f"Arms that set {what} themselves keep it: {listed(own)}." if own else ""
+
+
+def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (as tomlkit has it)
+    """The table and the key in it that a dotted path means, in whatever form it is written.
+
+    Where a star stands for several names, the key is one for this path alone.
+    """
+    starred = None
+    for key, value in table.items():
+        plain = ".".join(part.strip() for part in key.split("."))
+        if plain == path:
+            return table, key
+        if path.startswith(f"{plain}.") and isinstance(value, Mapping):
+            found = _place(value, path.removeprefix(f"{plain}."))
+            if found is not None:
+                return found
+        if "*" in plain and fnmatchcase(path, plain):
+            starred = (table, path)
+    return starred
+
+
+def _class(document: Any, name: str) -> Any:  # noqa: ANN401 (as tomlkit has it)
+    for i, entry in enumerate(document["traffic"]):
+        if entry.get("name", f"traffic{i + 1}") == name:
+            return entry
+    raise UsageError(f"there is no [[traffic]] called `{name}` to write to")
