@@ -58,7 +58,7 @@ pub fn most_connections(plan: &Plan) -> u64 {
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         _ if !class.is_list() => 0,
-        Workload::Sessions { sessions: Sessions::Trace(_), .. } => 0,
+        Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => 0,
         Workload::Bulk { .. } | Workload::Sessions { .. } => 2 * class.count,
         Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => class.count,
     };

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{Carried, PackMime};
-use aqmlab_traffic::{
-    Arrivals, Cloud, Identity, PacketSource, Population, Requests, Session, SingleExchange, Starts, Users,
-};
+use aqmlab_traffic::{Arrivals, Cloud, Identity, PacketSource, Population, Requests, Session, Starts, Users};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
@@ -182,10 +180,7 @@ impl ClassPlan {
             Workload::Sessions { sessions, .. } => FlowSource::Session(match sessions {
                 Sessions::Greedy(times) => Session::greedy(times.clone(), draws("on"), draws("off")),
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
-                Sessions::Trace(trace) => {
-                    let row = trace.connections[index as usize];
-                    Session::Single(SingleExchange::new(row.request, row.response))
-                }
+                Sessions::Trace { trace, .. } => trace.session(index as usize),
                 Sessions::Web => unreachable!("a cloud says what its connections carry"),
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
@@ -213,12 +208,26 @@ pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) ->
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
 
+/// The delay of each of the access links of a connection whose client and server are so far from the network, one way.
+fn shared([client, server]: [Span; 2], access: &Access) -> Span {
+    ((client + server) * 2).div(access.links())
+}
+
 impl ClassPlan {
     /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
     /// such links, or its delays are the class's.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
-        let [client, server] = self.own_delays(carried)?;
-        Some(((client + server) * 2).div(self.access.as_ref()?.links()))
+        Some(shared(self.own_delays(carried)?, self.access.as_ref()?))
+    }
+
+    /// The one-way delays of the client and the server of the connection of a list; `None` if its delays are the class's.
+    pub fn listed_delays(&self, index: u64) -> Option<[Span; 2]> {
+        match &self.workload {
+            Workload::Sessions { sessions: Sessions::Trace { trace, own_delays: true }, .. } => {
+                trace.delays(index as usize)
+            }
+            _ => None,
+        }
     }
 
     /// The one-way delays of the client and the server of a connection that has this from its cloud; `None` if its
@@ -232,6 +241,9 @@ impl ClassPlan {
     /// together; `None` if it has no such links.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
+        if let Some(delays) = self.listed_delays(index) {
+            return Some(shared(delays, access));
+        }
         let rtt = access.rtt.value(
             index,
             self.count,

@@ -124,7 +124,10 @@ fn workload(workload: &Workload) -> &'static [&'static str] {
         Workload::Bulk { .. } => &[],
         Workload::Sessions { sessions: Sessions::Greedy(_), .. } => &[ON_OFF],
         Workload::Sessions { sessions: Sessions::Bursts(_), .. } => &[BURSTS],
-        Workload::Sessions { sessions: Sessions::Trace(_), .. } => &[EXCHANGE],
+        Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } if trace.has_vectors() => {
+            &[EXCHANGE, REQUESTS]
+        }
+        Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => &[EXCHANGE],
         Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],
         Workload::Sessions { sessions: Sessions::Web, .. } => &[PACKMIME, REQUESTS],
         Workload::OnOff { .. } => &[ON_OFF, PACKETS],

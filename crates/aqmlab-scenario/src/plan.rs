@@ -228,9 +228,9 @@ impl ClassPlan {
     /// the servers may send too, and of traces the clients need not.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
         let (there, back) = match &self.workload {
-            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => (
-                trace.connections.iter().any(|connection| connection.request > Bytes::ZERO),
-                trace.connections.iter().any(|connection| connection.response > Bytes::ZERO),
+            Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
+                trace.exchanges().iter().any(|exchange| exchange.request > 0),
+                trace.exchanges().iter().any(|exchange| exchange.response > 0),
             ),
             Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => (true, true),
             _ => (true, false),
@@ -330,8 +330,13 @@ pub enum Sessions {
     Greedy(Arc<OnOff>),
     /// A burst of bytes while on.
     Bursts(Arc<Bursty>),
-    /// A list of connections; a flow a row.
-    Trace(Arc<Trace>),
+    /// A list of connections; each is a flow.
+    Trace {
+        /// The list.
+        trace: Arc<Trace>,
+        /// Whether each connection has its own delays, which the list says; else the class's `rtt` holds.
+        own_delays: bool,
+    },
     /// Any number of exchanges on each connection.
     Requests(Arc<ExchangePlan>),
     /// The exchanges that their cloud gives them.
@@ -349,8 +354,8 @@ impl Workload {
     /// Whether its connections carry requests: something that a server answers.
     pub fn makes_requests(&self) -> bool {
         match self {
-            Workload::Sessions { sessions: Sessions::Trace(trace), .. } => {
-                trace.connections.iter().any(|connection| !connection.response.is_zero())
+            Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => {
+                trace.exchanges().iter().any(|exchange| exchange.response > 0)
             }
             Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => true,
             _ => false,

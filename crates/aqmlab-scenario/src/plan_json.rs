@@ -319,6 +319,9 @@ pub enum WorkloadJson {
         digest: String,
         /// whose rows of the file, if it has several
         class: Option<String>,
+        /// whether each connection has the delays that the file says, instead of the class's round-trip time
+        #[serde(skip_serializing_if = "Option::is_none")]
+        own_delays: Option<bool>,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -680,7 +683,7 @@ impl Plan {
 
 fn start_json(class: &ClassPlan) -> Option<DistributionJson<u64>> {
     match (&class.workload, &class.seed_starts) {
-        (Workload::Sessions { sessions: Sessions::Trace(_), .. } | Workload::Schedule(_), _) => None,
+        (Workload::Sessions { sessions: Sessions::Trace { .. }, .. } | Workload::Schedule(_), _) => None,
         (_, Some(starts)) => {
             let seeds = starts.lists.iter().map(|list| list.iter().map(|start| start.as_ns()).collect());
             Some(DistributionJson::Seeds { seeds: seeds.collect() })
@@ -776,10 +779,11 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
                 tcp,
             }
         }
-        Sessions::Trace(trace) => WorkloadJson::Trace {
+        Sessions::Trace { trace, own_delays } => WorkloadJson::Trace {
             file: trace.file.clone(),
             digest: trace.digest.clone(),
             class: trace.class.clone(),
+            own_delays: own_delays.then_some(true),
             tcp,
         },
     }

@@ -170,7 +170,8 @@ impl crate::plan::ClassPlan {
     pub fn completes(&self) -> bool {
         matches!(
             &self.workload,
-            Workload::Bulk { bytes: Some(_), .. } | Workload::Sessions { sessions: Sessions::Trace(_), .. }
+            Workload::Bulk { bytes: Some(_), .. }
+                | Workload::Sessions { sessions: Sessions::Trace { .. }, .. }
         )
     }
 }

@@ -142,7 +142,7 @@ impl Pass<'_, '_> {
             Ok(trace) => {
                 let rule = Origin::Derived("the rows of the trace".into());
                 let help = "connections of the trace";
-                self.enter_at(section.sub("count"), &trace.connections.len(), rule.clone(), help);
+                self.enter_at(section.sub("count"), &trace.starts().len(), rule.clone(), help);
                 self.enter_at(section.sub("digest"), &trace.digest, rule, "SHA-256 of the trace's file");
                 Some(trace)
             }
@@ -156,6 +156,8 @@ impl Pass<'_, '_> {
     /// The workload of a trace.
     pub(crate) fn traced(&mut self, section: &Section<'_>, trace: Arc<Trace>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
-        Some(Workload::Sessions { sessions: Sessions::Trace(trace), tcp: Box::new(tcp), tcp_settings })
+        let own_delays = trace.mean_delays().is_some() && section.node("rtt").is_none();
+        let sessions = Sessions::Trace { trace, own_delays };
+        Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 }

@@ -123,7 +123,11 @@ impl Pass<'_, '_> {
         let dscp = Dscp(self.integer(&section, "dscp").unwrap_or_default() as u8);
         let port = self.integer(&section, "port").map_or(ClassPlan::PORT, |port| port as u16);
         let ways = self.ways(&section, network);
-        let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways));
+        let own_delays = match &listed {
+            Some(List::Trace(trace)) => trace.mean_delays(),
+            _ => is_cloud(&section).then_some(MEAN_DELAYS),
+        };
+        let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways, own_delays));
 
         let workload = match (variant.kind, listed) {
             (_, Some(List::Trace(trace))) => self.traced(&section, trace),
@@ -256,12 +260,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The access links: outer `None` is a mistake, inner `None` is "there are none".
+    /// The access links: outer `None` is a mistake, inner `None` is "there are none". Where connections have delays of their
+    /// own, `own_delays` is the mean of what these add to the round-trip time.
     fn class_access(
         &mut self,
         section: &Section<'_>,
         network: &Network<'_>,
         (there, back): &(Vec<usize>, Vec<usize>),
+        own_delays: Option<Span>,
     ) -> Option<Option<Access>> {
         let slowest = there.iter().chain(back).map(|&l| network.links[l].rate).min()?;
         let propagation = propagation(network, there, back);
@@ -278,9 +284,15 @@ impl Pass<'_, '_> {
                         "`access_at` says which ends have access links, and `access_rate` is \"none\"",
                     ),
                 ];
-                if is_cloud(section) {
-                    let message = "clients and servers of PackMime-HTTP have delays of their own, which lie on access links, \
-                                   and `access_rate` is \"none\"; write a rate";
+                if own_delays.is_some() {
+                    let whose = if is_cloud(section) {
+                        "clients and servers of PackMime-HTTP"
+                    } else {
+                        "connections of this trace"
+                    };
+                    let message = format!(
+                        "{whose} have delays of their own, which lie on access links, and `access_rate` is \"none\"; write a rate"
+                    );
                     self.error(&section.at, &section.path, message);
                     return None;
                 }
@@ -306,7 +318,7 @@ impl Pass<'_, '_> {
                 rate
             }
         };
-        let rtt = self.rtt(section, propagation)?;
+        let rtt = self.rtt(section, propagation, own_delays)?;
         let ends = match section.node("access_at") {
             None => [true; 2],
             Some(_) => match self.value(section, "access_at")? {
@@ -318,16 +330,21 @@ impl Pass<'_, '_> {
         Some(Some(Access { rate, rtt, ends }))
     }
 
-    fn rtt(&mut self, section: &Section<'_>, propagation: Span) -> Option<Distribution> {
+    fn rtt(
+        &mut self,
+        section: &Section<'_>,
+        propagation: Span,
+        own_delays: Option<Span>,
+    ) -> Option<Distribution> {
         let Some(node) = section.node("rtt") else {
-            if is_cloud(section) {
-                let mean = propagation + MEAN_DELAYS;
-                self.derive(
-                    section,
-                    "rtt",
-                    &mean,
-                    "the path's propagation, and the mean of what connections draw",
-                );
+            if let Some(own_delays) = own_delays {
+                let mean = propagation + own_delays;
+                let rule = if is_cloud(section) {
+                    "the path's propagation, and the mean of what connections draw"
+                } else {
+                    "the path's propagation, and the mean of what the connections of the trace have"
+                };
+                self.derive(section, "rtt", &mean, rule);
                 return Some(Distribution::Constant(mean));
             }
             self.derive(section, "rtt", &propagation, "propagation of the path there and back");
@@ -448,7 +465,7 @@ impl List {
     /// When each flow starts.
     fn starts(&self) -> Vec<Span> {
         match self {
-            List::Trace(trace) => trace.connections.iter().map(|c| c.start).collect(),
+            List::Trace(trace) => trace.starts().collect(),
             List::Schedule(schedule) => schedule.starts(),
         }
     }

@@ -50,7 +50,10 @@ impl ClassPlan {
                 ));
             }
             let Opening { open, wake: then, carried } = population.on_wake(next);
-            let delays = carried.as_ref().and_then(|carried| self.own_delays(carried));
+            let delays = match &carried {
+                Some(carried) => self.own_delays(carried),
+                None => self.listed_delays(open.index()),
+            };
             let source = match carried {
                 Some(carried) => FlowSource::carried(*carried),
                 None => self.source(open, next.at, seed),
@@ -88,7 +91,7 @@ impl ClassPlan {
     fn check_vectors(&self) -> Result<(), String> {
         match &self.workload {
             Workload::Sessions {
-                sessions: Sessions::Trace(_) | Sessions::Requests(_) | Sessions::Web,
+                sessions: Sessions::Trace { .. } | Sessions::Requests(_) | Sessions::Web,
                 ..
             } => Ok(()),
             _ => Err(format!(

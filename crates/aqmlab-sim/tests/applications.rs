@@ -95,12 +95,9 @@ fn a_trace_of_parquet_says_the_same_as_one_of_csv() {
         let text = format!("{PATH}\n[[traffic]]\nname = \"x\"\nkind = \"trace\"\nfile = \"{file}\"\n");
         let experiment =
             parse_within(&text, "t", Limits::default(), &InFolder).unwrap_or_else(|e| panic!("{e}"));
-        let aqmlab_scenario::Workload::Sessions { sessions: aqmlab_scenario::Sessions::Trace(trace), .. } =
-            &experiment.arms[0].classes[0].workload
-        else {
-            panic!("a trace")
-        };
-        trace.connections.clone()
+        experiment.arms[0].classes[0]
+            .vectors(1, Instant::ZERO + Span::s(1000))
+            .unwrap_or_else(|e| panic!("{e}"))
     };
     let csv = connections("three.csv");
     assert_eq!(csv.len(), 3);

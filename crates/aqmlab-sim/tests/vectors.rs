@@ -3,8 +3,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use aqmlab_recording::Recording;
-use aqmlab_scenario::{ConnectionVector, Plan};
+use aqmlab_recording::{Recording, vectors_csv, vectors_parquet, vectors_tmix};
+use aqmlab_scenario::{ConnectionVector, Files, Limits, Plan, parse_within};
+use aqmlab_sim::{Control, run};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 
@@ -21,7 +22,8 @@ fn scenario(traffic: &str) -> String {
         kind = "dumbbell"
         rate = "3Mbit"
         delay = "10ms"
-        queue = {{ kind = "droptail", limit = "20p" }}
+        queue = {{ kind = "red", limit = "40p", min_th = "5p", max_th = "15p" }}
+        reverse_queue = {{ kind = "red", limit = "40p", min_th = "5p", max_th = "15p" }}
         [[traffic]]
         name = "web"
         {traffic}
@@ -131,4 +133,147 @@ fn what_carries_no_exchanges_has_no_vectors() {
     let plan = plan(&scenario("kind = \"bulk\"").replace("requests = { sample = 1000000 }", ""));
     let refused = plan.classes[0].vectors(SEED, Instant::ZERO).expect_err("bulk");
     assert!(refused.contains("carry no exchanges"), "{refused}");
+}
+
+/// The only file beside a scenario.
+struct Beside(Vec<u8>);
+
+impl Files for Beside {
+    fn read(&self, _path: &str) -> std::io::Result<Vec<u8>> {
+        Ok(self.0.clone())
+    }
+}
+
+/// The plan of the scenario with a trace in the place of its traffic.
+fn traced(file: &str, content: Vec<u8>, more: &str) -> Plan {
+    let text = scenario(&format!("kind = \"trace\"\n        file = \"{file}\"\n        {more}"));
+    parse_within(&text, "t", Limits::default(), &Beside(content))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .arms
+        .remove(0)
+}
+
+/// What the recording has of each completed exchange: connection, number, start, sizes and response time.
+fn exchanges(recording: &Recording, connection: &str) -> Vec<[u64; 6]> {
+    let table = recording.table("request_sample").expect("there are requests");
+    let columns = [connection, "exchange", "start_ns", "request_bytes", "response_bytes", "response_time_ns"];
+    let columns = columns.map(|name| integers(table, name));
+    let mut rows: Vec<_> =
+        (0..table.rows()).map(|i| columns.each_ref().map(|column| column[i] as u64)).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// All that could be derived from a class's mean round-trip time is written, for a model's mean is not that of its draws.
+#[test]
+fn a_trace_of_what_a_population_did_gives_the_same_run() {
+    for (traffic, more) in [(PACKMIME, ""), (ARRIVALS, "stop = \"35s\"")] {
+        let text = scenario(traffic);
+        let plan = plan(&text);
+        let class = &plan.classes[0];
+        let vectors = || vec![(class, drawn(&plan))];
+        let first = record(&text, SEED);
+        for (file, content) in [
+            ("v.csv", vectors_csv(&vectors()).into_bytes()),
+            ("v.parquet", vectors_parquet(&vectors()).unwrap_or_else(|e| panic!("{e}"))),
+        ] {
+            let again = traced(file, content, more);
+            assert_eq!(drawn(&again), drawn(&plan), "{file}");
+            let again = run(&again, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
+            let (one, other) = (exchanges(&first, "serial"), exchanges(&again, "user"));
+            assert!(one.len() > 500, "{traffic}: {}", one.len());
+            let differing = one.iter().zip(&other).find(|(one, other)| one != other);
+            assert_eq!((one.len(), differing), (other.len(), None), "{traffic}, {file}");
+            // What happens at the queues is the same, cell by cell.
+            for table in ["summary", "histograms", "queues", "request_summary", "request_histograms"] {
+                assert_eq!(first.table(table), again.table(table), "{table} of {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_of_tmix_is_the_same_but_for_what_its_format_rounds() {
+    let plan = plan(&scenario(PACKMIME));
+    let vectors = drawn(&plan);
+    let text = vectors_tmix(&plan.classes[0], &vectors).unwrap_or_else(|e| panic!("{e}"));
+    let again = drawn(&traced("v.cvec", text.clone().into_bytes(), ""));
+    assert_eq!(again.len(), vectors.len());
+    let apart = |one: u64, other: u64, most: u64| assert!(one.abs_diff(other) <= most, "{one} and {other}");
+    let since_zero = |vector: &ConnectionVector| vector.start.saturating_since(Instant::ZERO).as_ns();
+    for (one, other) in vectors.iter().zip(&again) {
+        apart(since_zero(one), since_zero(other), 500);
+        let way = |of: &ConnectionVector| of.delays.map(|[a, b]| (a + b).as_ns()).expect("it has delays");
+        apart(way(one), way(other), 250);
+        assert_eq!(one.exchanges.len(), other.exchanges.len());
+        for (one, other) in one.exchanges.iter().zip(&other.exchanges) {
+            assert_eq!((one.request, one.response, one.last), (other.request, other.response, other.last));
+            // Nothing is shorter than a microsecond.
+            apart(one.pause.as_ns(), other.pause.as_ns(), 1000);
+            apart(one.server_delay.as_ns(), other.server_delay.as_ns(), 1000);
+        }
+    }
+    // What has been rounded once is not rounded again.
+    let plan = traced("v.cvec", text.clone().into_bytes(), "");
+    assert_eq!(vectors_tmix(&plan.classes[0], &drawn(&plan)), Ok(text));
+}
+
+#[test]
+fn both_formats_of_tmix_say_the_same() {
+    let alternate = "# two connections\nS 100000 2 1 1\nm 1460 1460\nw 65535 65535\nr 40000\nl 0.01 0.02\n\
+                     I 0 0 300\nA 0 9000 800\nI 0 500000 310\nA 0 1 70000\nA 1 0 0\n\n\
+                     S 200000 1 2 2\nI 0 0 55\nA 0 7 1\n";
+    let original = "SEQ 100000 2 77 1\nw 65535 65535\nr 40000\nl 0.010000 0.020000\n> 300\nt 9000\n< 800\n\
+                    t 500000\n> 310\nt 1\n< 70000\nt 1000\n# the next\nSEQ 200000 1 78 2\n> 55\nt 7\n< 1\n";
+    let read = |text: &str| drawn(&traced("v.cvec", text.into(), ""));
+    let both = read(alternate);
+    assert_eq!(both, read(original));
+    let ms = Span::ms;
+    let found: Vec<_> =
+        both[0].exchanges.iter().map(|e| (e.pause, e.request, e.server_delay, e.response, e.last)).collect();
+    let expected = [(ms(0), 300, ms(9), 800, false), (ms(500), 310, Span::us(1), 70_000, true)];
+    assert_eq!(found, expected);
+    // There and back 40 ms, so a packet one way 20 ms, half of it at each end.
+    assert_eq!((both[0].start, both[0].delays), (Instant::ZERO + ms(100), Some([ms(10); 2])));
+    assert_eq!((both[1].delays, both[1].exchanges[0].response), (Some([ms(0); 2]), 1));
+    // Without any delay the scenario has them.
+    assert_eq!(read(&alternate.replace("r 40000", "r 0"))[0].delays, None);
+}
+
+#[test]
+fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_is_written() {
+    let csv = "connection,start_s,exchange,think_s,request_bytes,server_delay_s,response_bytes,client_delay_s,server_path_delay_s\n\
+               0,1,0,0,100,0.05,100,0.01,0.02\n0,,1,0.5,100,0,100,,\n1,2,0,0,100,0,100,0.1,0.05\n";
+    let times = |more: &str| {
+        let plan = traced("v.csv", csv.into(), more);
+        let rtt = plan.classes[0].access.as_ref().expect("access links").rtt.mean();
+        let recording = run(&plan, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
+        (rtt, exchanges(&recording, "user").into_iter().map(|row| Span::ns(row[5])).collect::<Vec<_>>())
+    };
+    // The path takes 20 ms there and back; transmission is some tenths of a millisecond, twice where it opens.
+    let near = |found: &[Span], expected: [u64; 3]| {
+        for (&found, expected) in found.iter().zip(expected) {
+            let beyond = found.saturating_sub(Span::ms(expected));
+            assert!(Span::ZERO < beyond && beyond < Span::us(1700), "{found} for {expected} ms");
+        }
+        assert_eq!(found.len(), 3);
+    };
+    let (rtt, found) = times("");
+    assert_eq!(rtt, Span::ms(20 + (60 + 300) / 2));
+    near(&found, [2 * 80 + 50, 80, 2 * 320]);
+    let (rtt, found) = times("rtt = \"30ms\"");
+    assert_eq!(rtt, Span::ms(30));
+    near(&found, [2 * 30 + 50, 30, 2 * 30]);
+}
+
+#[test]
+fn of_a_file_of_several_classes_one_is_taken() {
+    let (web, api) = (plan(&scenario(PACKMIME)), plan(&scenario(&format!("{ARRIVALS}\nrtt = \"30ms\""))));
+    let mut other = api.classes[0].clone();
+    other.name = "api".into();
+    let csv = vectors_csv(&[(&web.classes[0], drawn(&web)), (&other, drawn(&api))]);
+    let taken =
+        |class: &str| drawn(&traced("v.csv", csv.clone().into_bytes(), &format!("class = \"{class}\"")));
+    assert_eq!(taken("web"), drawn(&web));
+    assert_eq!(taken("api"), drawn(&api));
 }

@@ -61,6 +61,8 @@ enum Exchanges {
     Drawn(DrawnExchanges),
     /// A connection of PackMime-HTTP.
     Web(Box<WebConnection>),
+    /// Those of a list, from this place on.
+    Listed(Arc<[PlannedExchange]>, usize),
 }
 
 /// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`]; so one quantity more
@@ -118,6 +120,11 @@ impl Requests {
     /// The exchanges of a connection of PackMime-HTTP.
     pub fn of_web(connection: WebConnection) -> Self {
         Requests::of(Exchanges::Web(Box::new(connection)))
+    }
+
+    /// The exchanges of a list, from the place `first` on to the one that says it is the last.
+    pub fn of_list(list: Arc<[PlannedExchange]>, first: usize) -> Self {
+        Requests::of(Exchanges::Listed(list, first))
     }
 
     /// The exchanges of a connection that has not begun, without carrying them out.
@@ -249,6 +256,7 @@ impl Exchanges {
             Exchanges::Web(connection) => {
                 connection.next().expect("only the last exchange has none behind it")
             }
+            Exchanges::Listed(list, first) => list[*first + number as usize],
         }
     }
 }

@@ -32,7 +32,8 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "trace",
-        help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers",
+        help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers, \
+               exchange by exchange",
         fields: &[CLASS, TRACE],
     },
     Variant {
@@ -249,7 +250,8 @@ const TRACE: &[Field] = &[
         "file",
         Form::One(Kind::Text),
         "a CSV or Parquet file beside the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
-         `response_bytes` and, where wanted, `class`: a connection a row",
+         `response_bytes` and, where wanted, `class`: a connection a row; or connection vectors, an exchange a row; or a file \
+         of Tmix (`.cvec`)",
     ),
     ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
     TCP,

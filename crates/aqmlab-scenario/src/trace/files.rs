@@ -66,7 +66,7 @@ pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -
 }
 
 /// CSV or Parquet.
-pub(super) struct Raw(Vec<u8>);
+pub(super) struct Raw(pub(super) Vec<u8>);
 
 impl Raw {
     /// Its rows: `columns` reads the names of the columns, `row` each row.
@@ -76,7 +76,7 @@ impl Raw {
         file: &str,
         wanted: &str,
         columns: impl FnOnce(&[&str]) -> Result<C, String>,
-        row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+        row: impl FnMut(&C, &[Cell<'_>]) -> Result<R, String>,
     ) -> Result<Vec<R>, String> {
         if self.0.starts_with(b"PAR1") {
             rows_of_parquet(what, file, self.0, columns, row)

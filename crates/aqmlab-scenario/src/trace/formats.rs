@@ -15,7 +15,7 @@ pub(super) fn rows_of_csv<C, R>(
     content: &[u8],
     wanted: &str,
     columns: impl FnOnce(&[&str]) -> Result<C, String>,
-    row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+    mut row: impl FnMut(&C, &[Cell<'_>]) -> Result<R, String>,
 ) -> Result<Vec<R>, String> {
     let at_line = |line: u64, message: &str| format!("{what} `{file}`, line {line}: {message}");
     let at_error = |error: &csv::Error| {
@@ -53,7 +53,7 @@ pub(super) fn rows_of_parquet<C, R>(
     file: &str,
     content: Vec<u8>,
     columns: impl FnOnce(&[&str]) -> Result<C, String>,
-    row: impl Fn(&C, &[Cell<'_>]) -> Result<R, String>,
+    mut row: impl FnMut(&C, &[Cell<'_>]) -> Result<R, String>,
 ) -> Result<Vec<R>, String> {
     let whole = |error: &dyn std::fmt::Display| {
         format!("{what} `{file}` is no Parquet file that can be read: {error}")

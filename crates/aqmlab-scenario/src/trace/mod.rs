@@ -1,25 +1,29 @@
-//! Traces: lists of connections in a file beside the scenario, CSV or Parquet.
+//! Traces: lists of connections in a file beside the scenario, CSV, Parquet or Tmix.
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the client,
-//! `response_bytes` from the server, and `class` where a scenario takes rows by class. Whatever is wrong is told with
-//! file and row; a CSV file's rows are named by their lines, the header being line 1. Lists of datagrams are in
-//! `schedule.rs`.
+//! `response_bytes` from the server, and `class` where a scenario takes rows by class. With `connection` and `exchange` a row
+//! is an exchange (`docs/vectors.md`). Messages name file and row; a CSV file's rows are named by their lines, the header
+//! being line 1. Lists of datagrams are in `schedule.rs`.
 
+mod connections;
 mod files;
 mod formats;
 mod openings;
 mod row;
 mod schedule;
+mod tmix;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::suggest::no_such;
+use aqmlab_traffic::{PlannedExchange, Requests, Session, SingleExchange};
+use aqmlab_units::{Bytes, Span};
+
+use connections::Reader;
 pub use files::{Beside, Files};
 use files::{Content, content};
 pub use openings::recorded_openings;
-pub use row::TracedConnection;
-use row::{Columns, Row};
+use row::Columns;
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
 
@@ -74,7 +78,29 @@ pub struct Trace {
     /// The class whose rows these are, if not all.
     pub class: Option<String>,
     /// At least one.
-    pub connections: Vec<TracedConnection>,
+    connections: Vec<TracedConnection>,
+    exchanges: Arc<[PlannedExchange]>,
+    /// What client and server are away from the network, one way, for each connection; none if connections have no delays of
+    /// their own.
+    delays: Vec<[Span; 2]>,
+}
+
+/// One connection of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct TracedConnection {
+    /// When the client opens it.
+    start: Span,
+    /// The place of its first exchange.
+    first: usize,
+}
+
+/// Connections as they have been read so far.
+#[derive(Default)]
+struct Connections {
+    list: Vec<TracedConnection>,
+    exchanges: Vec<PlannedExchange>,
+    /// One for each connection, or none at all.
+    delays: Vec<[Span; 2]>,
 }
 
 impl Trace {
@@ -84,27 +110,67 @@ impl Trace {
     /// What is wrong, with file and row: a sentence without a full stop.
     pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "trace", file, row::WANTED)?;
-        let columns = |names: &[&str]| Columns::of(names, class.is_some());
-        let rows = bytes.rows("trace", file, row::WANTED, columns, Columns::row)?;
-        if rows.is_empty() {
-            return Err(format!("the trace `{file}` has no rows; write at least one connection"));
-        }
-        let connections = chosen(file, &rows, class)?;
-        Ok(Trace { file: file.to_string(), digest, class: class.map(str::to_string), connections })
+        let Connections { list, exchanges, delays } = match class {
+            Some(class) if file.ends_with(tmix::ENDING) => {
+                return Err(format!(
+                    "the trace `{file}` has no names of classes; leave `class = \"{class}\"` out"
+                ));
+            }
+            None if file.ends_with(tmix::ENDING) => tmix::read(file, &bytes.0)?,
+            class => {
+                let mut reader = Reader::new(class);
+                let columns = |names: &[&str]| Columns::of(names, class.is_some());
+                bytes.rows("trace", file, row::WANTED, columns, |columns, cells| {
+                    reader.take(columns, cells)
+                })?;
+                reader.finish(file)?
+            }
+        };
+        Ok(Trace {
+            file: file.to_string(),
+            digest,
+            class: class.map(str::to_string),
+            connections: list,
+            exchanges: exchanges.into(),
+            delays,
+        })
     }
-}
 
-/// The connections of one class.
-fn chosen(file: &str, rows: &[Row], class: Option<&str>) -> Result<Vec<TracedConnection>, String> {
-    let wanted = |row: &&Row| class.is_none_or(|class| row.class.as_deref() == Some(class));
-    let connections: Vec<_> = rows.iter().filter(wanted).map(|row| row.connection).collect();
-    match class {
-        Some(class) if connections.is_empty() => {
-            let mut classes: Vec<&str> = rows.iter().filter_map(|row| row.class.as_deref()).collect();
-            classes.sort_unstable();
-            classes.dedup();
-            Err(format!("in the trace `{file}`: {}", no_such("class", class, classes.into_iter())))
+    /// When each connection starts, in the order of the file.
+    pub(crate) fn starts(&self) -> impl ExactSizeIterator<Item = Span> {
+        self.connections.iter().map(|connection| connection.start)
+    }
+
+    /// All exchanges, those of a connection one after the other.
+    pub fn exchanges(&self) -> &[PlannedExchange] {
+        &self.exchanges
+    }
+
+    /// What a connection does.
+    pub(crate) fn session(&self, connection: usize) -> Session {
+        let first = self.connections[connection].first;
+        let PlannedExchange { request, response, server_delay, last, .. } = self.exchanges[first];
+        // Either half may be missing.
+        if last && server_delay.is_zero() {
+            return Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)));
         }
-        _ => Ok(connections),
+        Session::Requests(Requests::of_list(self.exchanges.clone(), first))
+    }
+
+    /// Whether any of its connections has more than one exchange, or a pause at the server.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.exchanges.iter().any(|exchange| !exchange.last || !exchange.server_delay.is_zero())
+    }
+
+    /// What client and server of a connection are away from the network, one way, if the file says so.
+    pub(crate) fn delays(&self, connection: usize) -> Option<[Span; 2]> {
+        self.delays.get(connection).copied()
+    }
+
+    /// The mean of what these add to the round-trip time; nothing if there are none.
+    pub(crate) fn mean_delays(&self) -> Option<Span> {
+        let sum: u128 = self.delays.iter().flatten().map(|delay| u128::from(delay.as_ns())).sum();
+        let count = self.delays.len() as u128;
+        (count > 0).then(|| Span::ns((2 * sum / count) as u64))
     }
 }

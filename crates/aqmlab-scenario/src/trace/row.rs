@@ -2,41 +2,70 @@
 
 use std::borrow::Cow;
 
-use aqmlab_units::{Bytes, Span};
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_units::Span;
 
 use crate::suggest::nearest;
 
 /// What a trace must have.
 pub(super) const WANTED: &str = "write a header with the columns `start_s` (or `start_ns`), `request_bytes`, `response_bytes` and, where rows are \
-     taken by class, `class`, and a row for each connection";
+     taken by class, `class`, and a row for each connection; or a row for each exchange, with `connection` and `exchange` as well";
 
-const START_S: &str = "start_s";
-const START_NS: &str = "start_ns";
+const START: [&str; 2] = ["start_s", "start_ns"];
 const REQUEST: &str = "request_bytes";
 const RESPONSE: &str = "response_bytes";
 const CLASS: &str = "class";
-const NAMES: Names = Names { all: &[START_S, START_NS, REQUEST, RESPONSE, CLASS], wanted: WANTED };
+/// These make a row one exchange.
+const CONNECTION: &str = "connection";
+const EXCHANGE: &str = "exchange";
+const THINK: [&str; 2] = ["think_s", "think_ns"];
+const SERVER_DELAY: [&str; 2] = ["server_delay_s", "server_delay_ns"];
+const CLIENT_PATH: [&str; 2] = ["client_delay_s", "client_delay_ns"];
+const SERVER_PATH: [&str; 2] = ["server_path_delay_s", "server_path_delay_ns"];
+const NAMES: Names = Names { all: &[START[0], START[1], REQUEST, RESPONSE, CLASS], wanted: WANTED };
+const VECTOR_NAMES: Names = Names {
+    all: &[
+        START[0],
+        START[1],
+        REQUEST,
+        RESPONSE,
+        CLASS,
+        CONNECTION,
+        EXCHANGE,
+        THINK[0],
+        THINK[1],
+        SERVER_DELAY[0],
+        SERVER_DELAY[1],
+        CLIENT_PATH[0],
+        CLIENT_PATH[1],
+        SERVER_PATH[0],
+        SERVER_PATH[1],
+    ],
+    wanted: WANTED,
+};
 
 /// A year, as for every other time in a scenario.
 const LATEST_S: f64 = 365.0 * 86400.0;
 /// As for every other transfer in a scenario.
 const MOST_BYTES: u64 = 1 << 50;
 
-/// One connection of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TracedConnection {
-    /// When the client opens it.
-    pub start: Span,
-    /// What the client sends.
-    pub request: Bytes,
-    /// What the server answers when it has all of that.
-    pub response: Bytes,
+/// A row understood.
+pub(super) enum Row {
+    /// A connection of one exchange, either half of which may be missing.
+    Connection { class: Option<String>, start: Span, exchange: PlannedExchange },
+    /// An exchange of a connection.
+    Exchange(VectorRow),
 }
 
-/// A row understood.
-pub(super) struct Row {
+/// An exchange of a connection.
+pub(super) struct VectorRow {
     pub(super) class: Option<String>,
-    pub(super) connection: TracedConnection,
+    pub(super) connection: u64,
+    /// Of the exchange on its connection.
+    pub(super) number: u64,
+    pub(super) start: Option<Span>,
+    pub(super) delays: Option<[Span; 2]>,
+    pub(super) exchange: PlannedExchange,
 }
 
 /// A value as the file has it.
@@ -90,11 +119,19 @@ impl Header<'_> {
     }
 
     /// The column of times: in seconds or in nanoseconds.
-    pub(super) fn when(&self, in_s: &'static str, in_ns: &'static str) -> Result<When, String> {
+    pub(super) fn when(&self, [in_s, in_ns]: [&'static str; 2]) -> Result<When, String> {
+        match self.may_be_when([in_s, in_ns])? {
+            Some(when) => Ok(when),
+            None => self.need(in_s).map(|at| When { at, name: in_s, in_seconds: true }),
+        }
+    }
+
+    /// The same of a column that may be missing.
+    pub(super) fn may_be_when(&self, [in_s, in_ns]: [&'static str; 2]) -> Result<Option<When>, String> {
         match (self.place(in_s), self.place(in_ns)) {
             (Some(_), Some(_)) => Err(format!("`{in_s}` and `{in_ns}` mean the same; keep one of them")),
-            (None, Some(at)) => Ok(When { at, name: in_ns, in_seconds: false }),
-            _ => Ok(When { at: self.need(in_s)?, name: in_s, in_seconds: true }),
+            (None, at) => Ok(at.map(|at| When { at, name: in_ns, in_seconds: false })),
+            (at, None) => Ok(at.map(|at| When { at, name: in_s, in_seconds: true })),
         }
     }
 }
@@ -114,6 +151,11 @@ impl When {
         }
         whole(self.name, &cells[self.at], 0, (LATEST_S * 1e9) as u64).map(Span::ns)
     }
+
+    /// The time of a row, if it has one.
+    fn read_if_there(&self, cells: &[Cell<'_>]) -> Result<Option<Span>, String> {
+        if cells[self.at].is_empty() { Ok(None) } else { self.read(cells).map(Some) }
+    }
 }
 
 /// Where in a row each value stands.
@@ -122,35 +164,127 @@ pub(super) struct Columns {
     request: usize,
     response: usize,
     class: Option<usize>,
+    vector: Option<VectorColumns>,
+}
+
+/// The same of what only a row has that is an exchange.
+struct VectorColumns {
+    connection: usize,
+    exchange: usize,
+    think: Option<When>,
+    server_delay: Option<When>,
+    /// Of the client and of the server.
+    delays: Option<[When; 2]>,
 }
 
 impl Columns {
     /// By the names in the header.
     pub(super) fn of(names: &[&str], needs_class: bool) -> Result<Self, String> {
-        let names = NAMES.check(names)?;
-        let start = names.when(START_S, START_NS)?;
+        let is_vector = names.contains(&CONNECTION);
+        let names = if is_vector { VECTOR_NAMES } else { NAMES }.check(names)?;
+        let start = names.when(START)?;
         let class = if needs_class { Some(names.need(CLASS)?) } else { names.place(CLASS) };
-        Ok(Columns { start, request: names.need(REQUEST)?, response: names.need(RESPONSE)?, class })
+        let vector = if is_vector { Some(VectorColumns::of(&names)?) } else { None };
+        Ok(Columns { start, request: names.need(REQUEST)?, response: names.need(RESPONSE)?, class, vector })
     }
 
     /// The row with these values.
     pub(super) fn row(&self, cells: &[Cell<'_>]) -> Result<Row, String> {
-        let start = self.start.read(cells)?;
-        let request = Bytes::new(whole(REQUEST, &cells[self.request], 0, MOST_BYTES)?);
-        let response = Bytes::new(whole(RESPONSE, &cells[self.response], 0, MOST_BYTES)?);
-        if request.is_zero() && response.is_zero() {
-            return Err(
-                "the connection carries nothing; write a `request_bytes` or a `response_bytes` above 0"
-                    .into(),
-            );
-        }
         let class = match self.class.map(|at| &cells[at]) {
             None | Some(Cell::Nothing) => None,
             Some(Cell::Text(name)) => Some(name.to_string()),
             Some(Cell::Whole(n)) => Some(n.to_string()),
             Some(Cell::Number(x)) => Some(x.to_string()),
         };
-        Ok(Row { class, connection: TracedConnection { start, request, response } })
+        let least = u64::from(self.vector.is_some());
+        let start = match self.vector {
+            Some(_) => self.start.read_if_there(cells)?,
+            None => Some(self.start.read(cells)?),
+        };
+        let request = whole(REQUEST, &cells[self.request], least, MOST_BYTES)?;
+        let response = whole(RESPONSE, &cells[self.response], least, MOST_BYTES)?;
+        let exchange = PlannedExchange { request, response, last: true, ..PlannedExchange::default() };
+        match (&self.vector, start) {
+            (Some(vector), start) => vector.row(cells, class, start, exchange).map(Row::Exchange),
+            (None, Some(start)) if request > 0 || response > 0 => {
+                Ok(Row::Connection { class, start, exchange })
+            }
+            (None, _) => {
+                Err("the connection carries nothing; write a `request_bytes` or a `response_bytes` above 0"
+                    .into())
+            }
+        }
+    }
+}
+
+impl VectorColumns {
+    fn of(names: &Header<'_>) -> Result<Self, String> {
+        let delays = match (names.may_be_when(CLIENT_PATH)?, names.may_be_when(SERVER_PATH)?) {
+            (Some(client), Some(server)) => Some([client, server]),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(format!("column `{}` is missing beside `{}`", SERVER_PATH[0], CLIENT_PATH[0]));
+            }
+            (None, Some(_)) => {
+                return Err(format!("column `{}` is missing beside `{}`", CLIENT_PATH[0], SERVER_PATH[0]));
+            }
+        };
+        Ok(VectorColumns {
+            connection: names.need(CONNECTION)?,
+            exchange: names.need(EXCHANGE)?,
+            think: names.may_be_when(THINK)?,
+            server_delay: names.may_be_when(SERVER_DELAY)?,
+            delays,
+        })
+    }
+
+    fn row(
+        &self,
+        cells: &[Cell<'_>],
+        class: Option<String>,
+        start: Option<Span>,
+        exchange: PlannedExchange,
+    ) -> Result<VectorRow, String> {
+        let number_of = |name, at: usize| whole(name, &cells[at], 0, u64::from(u32::MAX) - 1);
+        let time = |column: &Option<When>| column.as_ref().map_or(Ok(Span::ZERO), |when| when.read(cells));
+        let number = number_of(EXCHANGE, self.exchange)?;
+        let pause = time(&self.think)?;
+        if number == 0 && !pause.is_zero() {
+            return Err(format!(
+                "the client thinks for `{pause}` before the first exchange; a connection starts at `start_s`: write 0"
+            ));
+        }
+        let delays = match &self.delays {
+            None => None,
+            Some([client, server]) => match (client.read_if_there(cells)?, server.read_if_there(cells)?) {
+                (Some(client), Some(server)) => Some([client, server]),
+                (None, None) => None,
+                _ => {
+                    return Err(format!(
+                        "`{}` and `{}` belong together; write both or neither",
+                        client.name, server.name
+                    ));
+                }
+            },
+        };
+        Ok(VectorRow {
+            class,
+            connection: number_of(CONNECTION, self.connection)?,
+            number,
+            start,
+            delays,
+            exchange: PlannedExchange { pause, server_delay: time(&self.server_delay)?, ..exchange },
+        })
+    }
+}
+
+impl Cell<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Cell::Nothing => true,
+            Cell::Text(text) => text.trim().is_empty(),
+            Cell::Whole(_) | Cell::Number(_) => false,
+        }
     }
 }
 
@@ -191,9 +325,8 @@ pub(super) fn whole(column: &str, cell: &Cell<'_>, least: u64, most: u64) -> Res
 }
 
 fn wrong(column: &str, cell: &Cell<'_>, right: &str) -> String {
-    match cell {
-        Cell::Nothing => format!("`{column}` has no value; write {right}"),
-        Cell::Text(text) if text.trim().is_empty() => format!("`{column}` has no value; write {right}"),
-        cell => format!("`{column}` is `{cell}`; write {right}"),
+    if cell.is_empty() {
+        return format!("`{column}` has no value; write {right}");
     }
+    format!("`{column}` is `{cell}`; write {right}")
 }

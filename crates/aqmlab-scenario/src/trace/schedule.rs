@@ -174,7 +174,7 @@ impl Columns {
     fn of(names: &[&str]) -> Result<Self, String> {
         let names = NAMES.check(names)?;
         Ok(Columns {
-            when: names.when("time_s", "time_ns")?,
+            when: names.when(["time_s", "time_ns"])?,
             size: names.need(SIZE)?,
             ecn: names.place(ECN),
             flow: names.place(FLOW),

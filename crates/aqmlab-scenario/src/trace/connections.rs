@@ -1,0 +1,170 @@
+//! The connections of a trace as its rows come, whatever their form: a connection a row, or an exchange a row.
+
+use std::collections::BTreeMap;
+
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_units::Span;
+
+use super::row::Cell;
+use super::row::{Columns, Row, VectorRow};
+use super::{Connections, TracedConnection};
+use crate::suggest::no_such;
+
+/// What has been read of a trace of which the rows of one class are wanted, or all.
+pub(super) struct Reader<'w> {
+    wanted: Option<&'w str>,
+    read: Connections,
+    /// Of each class that has rows: where its connection vectors stand.
+    classes: BTreeMap<Option<String>, Place>,
+    /// The class of the row before.
+    last: Option<String>,
+}
+
+/// How far the connection vectors of a class have come.
+#[derive(Default)]
+struct Place {
+    connections: u64,
+    /// Of its last connection.
+    start: Span,
+    exchanges: u64,
+}
+
+impl<'w> Reader<'w> {
+    /// Nothing has been read.
+    pub(super) fn new(wanted: Option<&'w str>) -> Self {
+        Reader { wanted, read: Connections::default(), classes: BTreeMap::new(), last: None }
+    }
+
+    /// The next row.
+    pub(super) fn take(&mut self, columns: &Columns, cells: &[Cell<'_>]) -> Result<(), String> {
+        match columns.row(cells)? {
+            Row::Connection { class, start, exchange } => {
+                let is_wanted = self.is_wanted(class.as_deref());
+                self.classes.entry(class).or_default();
+                if is_wanted {
+                    self.read.begin(start, None)?;
+                    self.read.add(exchange);
+                }
+                Ok(())
+            }
+            Row::Exchange(row) => self.exchange(row),
+        }
+    }
+
+    fn is_wanted(&self, class: Option<&str>) -> bool {
+        self.wanted.is_none_or(|wanted| class == Some(wanted))
+    }
+
+    fn exchange(&mut self, row: VectorRow) -> Result<(), String> {
+        let VectorRow { class, connection, number, start, delays, exchange } = row;
+        let is_wanted = self.is_wanted(class.as_deref());
+        let goes_on = !self.classes.is_empty() && class == self.last;
+        let place = self.classes.entry(class.clone()).or_default();
+        if goes_on && connection + 1 == place.connections {
+            place.go_on(number, start, delays)?;
+        } else {
+            place.begin(connection, number, start)?;
+            if is_wanted {
+                self.read.begin(place.start, delays)?;
+            }
+        }
+        self.last = class;
+        if is_wanted {
+            self.read.add(exchange);
+        }
+        Ok(())
+    }
+
+    /// What has been read of the trace called `file`.
+    ///
+    /// # Errors
+    /// If that is nothing.
+    pub(super) fn finish(self, file: &str) -> Result<Connections, String> {
+        if self.classes.is_empty() {
+            return Err(format!("the trace `{file}` has no rows; write at least one connection"));
+        }
+        match self.wanted {
+            Some(wanted) if self.read.list.is_empty() => {
+                let classes = self.classes.keys().flatten().map(String::as_str);
+                Err(format!("in the trace `{file}`: {}", no_such("class", wanted, classes)))
+            }
+            _ => Ok(self.read),
+        }
+    }
+}
+
+impl Place {
+    /// The first exchange of the next connection.
+    fn begin(&mut self, connection: u64, number: u64, start: Option<Span>) -> Result<(), String> {
+        let next = self.connections;
+        if connection != next {
+            return Err(format!(
+                "`connection` is {connection} where {next} comes next; number connections from 0 on in the order of their \
+                 starts, and let the rows of each stand together"
+            ));
+        }
+        if number != 0 {
+            return Err(format!("`exchange` is {number} where connection {next} begins; write 0"));
+        }
+        let start = start.ok_or_else(|| {
+            format!("connection {next} has no start; write `start_s` on the row of its first exchange")
+        })?;
+        if start < self.start {
+            return Err(format!(
+                "connection {next} starts at `{start}`, before connection {} at `{}`; number connections in the order of their \
+                 starts",
+                next - 1,
+                self.start
+            ));
+        }
+        (self.connections, self.start, self.exchanges) = (next + 1, start, 1);
+        Ok(())
+    }
+
+    /// Another exchange of the same connection.
+    fn go_on(&mut self, number: u64, start: Option<Span>, delays: Option<[Span; 2]>) -> Result<(), String> {
+        if number != self.exchanges {
+            return Err(format!(
+                "`exchange` is {number} where {} comes next; number the exchanges of a connection from 0 on without gaps",
+                self.exchanges
+            ));
+        }
+        if start.is_some_and(|start| start != self.start) {
+            return Err("a connection starts once; leave `start_s` empty on rows behind its first".into());
+        }
+        if delays.is_some() {
+            return Err(
+                "the delays of a connection stand on the row of its first exchange; leave them empty here"
+                    .into(),
+            );
+        }
+        self.exchanges += 1;
+        Ok(())
+    }
+}
+
+impl Connections {
+    /// The next connection, of which no exchange is known yet.
+    pub(super) fn begin(&mut self, start: Span, delays: Option<[Span; 2]>) -> Result<(), String> {
+        let has = |known: bool| if known { "have" } else { "have none" };
+        if !self.list.is_empty() && self.delays.is_empty() == delays.is_some() {
+            return Err(format!(
+                "this connection {} delays of its own and those before it {}; write them for all of a class, or for none",
+                if delays.is_some() { "has" } else { "has no" },
+                has(!self.delays.is_empty())
+            ));
+        }
+        self.delays.extend(delays);
+        self.list.push(TracedConnection { start, first: self.exchanges.len() });
+        Ok(())
+    }
+
+    /// Another exchange of the last connection.
+    pub(super) fn add(&mut self, exchange: PlannedExchange) {
+        let first = self.list.last().map_or(0, |connection| connection.first);
+        if let Some(before) = self.exchanges[first..].last_mut() {
+            before.last = false;
+        }
+        self.exchanges.push(PlannedExchange { last: true, ..exchange });
+    }
+}

@@ -1,0 +1,220 @@
+//! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate one.
+//!
+//! Of a connection are taken its start, its exchanges, and half of its round-trip time as what client and server are away
+//! from the network. Windows, segment sizes, loss rates and numbers are the scenario's own affair.
+//!
+//! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool for generating realistic TCP
+//! application workloads in ns-2", Computer Communication Review 36(3), 2006; the ns manual, chapter Tmix.
+
+use aqmlab_traffic::PlannedExchange;
+use aqmlab_units::Span;
+
+use super::Connections;
+
+/// The ending of such files.
+pub(super) const ENDING: &str = ".cvec";
+
+const WANTED: &str =
+    "write connections in the original format of Tmix (`SEQ ..`) or in the alternate one (`S ..`)";
+
+/// The connections of `content`, a file called `file`.
+///
+/// # Errors
+/// What is wrong, with file and line: a sentence without a full stop.
+pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
+    let Ok(text) = std::str::from_utf8(content) else {
+        return Err(format!("trace `{file}`: it is not UTF-8 text; {WANTED}"));
+    };
+    let mut reader = Reader::default();
+    let mut read = Connections::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let at_line = |message: String| format!("trace `{file}`, line {number}: {message}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if !words.is_empty() && !line.starts_with('#') {
+            reader.line(number, &words, &mut read).map_err(at_line)?;
+        }
+    }
+    reader.end(&mut read).map_err(|(line, message)| format!("trace `{file}`, line {line}: {message}"))?;
+    if read.list.is_empty() {
+        return Err(format!("the trace `{file}` has no connections; {WANTED}"));
+    }
+    // Delays that are all zero are none: the scenario has them.
+    if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
+        read.delays.clear();
+    }
+    Ok(read)
+}
+
+/// What has been read since the last connection began.
+#[derive(Default)]
+struct Reader {
+    connection: Option<Connection>,
+}
+
+struct Connection {
+    /// The line of its head.
+    line: u64,
+    is_original: bool,
+    start: Span,
+    rtt: Span,
+    /// What the client has asked for, which is not answered yet.
+    asked: Option<PlannedExchange>,
+    exchanges: Vec<PlannedExchange>,
+    /// In the original format, the time that passes before the next is sent, if it is written.
+    waits: Option<Span>,
+    is_closed: bool,
+}
+
+/// Which end sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sends {
+    Initiator,
+    Acceptor,
+}
+
+impl Reader {
+    fn line(&mut self, number: u64, words: &[&str], read: &mut Connections) -> Result<(), String> {
+        match words[0] {
+            "C" | "CONC" => Err(
+                "the two ends of a concurrent connection send without waiting for each other, and exchanges \
+                                 go to and fro; leave it out"
+                    .into(),
+            ),
+            "S" | "SEQ" => {
+                self.end(read)
+                    .map_err(|(line, message)| format!("the connection of line {line}: {message}"))?;
+                let (start, _epochs) = (micros(words, 1)?, whole(words, 2)?);
+                if let Some(before) = read.list.last().filter(|before| start < before.start) {
+                    return Err(format!(
+                        "the connection starts at `{start}`, before the one in front of it at `{}`; put them in the order of \
+                         their starts",
+                        before.start
+                    ));
+                }
+                self.connection = Some(Connection {
+                    line: number,
+                    is_original: words[0] == "SEQ",
+                    start,
+                    rtt: Span::ZERO,
+                    asked: None,
+                    exchanges: Vec::new(),
+                    waits: None,
+                    is_closed: false,
+                });
+                Ok(())
+            }
+            _ => match &mut self.connection {
+                Some(connection) => connection.line(words),
+                None => Err(format!("`{}` belongs to no connection; {WANTED}", words.join(" "))),
+            },
+        }
+    }
+
+    /// The connection under way is complete; otherwise the line of its head, and what it lacks.
+    fn end(&mut self, read: &mut Connections) -> Result<(), (u64, String)> {
+        let Some(connection) = self.connection.take() else { return Ok(()) };
+        let failed = |message: &str| (connection.line, message.to_string());
+        if connection.asked.is_some() {
+            return Err(failed("its last request has no response; write what the acceptor sends"));
+        }
+        if connection.exchanges.is_empty() {
+            return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
+        }
+        // Each end has half of what a packet is delayed in one direction.
+        let delay = connection.rtt.div(4);
+        read.begin(connection.start, Some([delay; 2])).map_err(|message| failed(&message))?;
+        connection.exchanges.iter().for_each(|exchange| read.add(*exchange));
+        Ok(())
+    }
+}
+
+impl Connection {
+    fn line(&mut self, words: &[&str]) -> Result<(), String> {
+        match (words[0], self.is_original) {
+            ("m" | "w" | "l", _) => Ok(()),
+            ("r", _) => {
+                self.rtt = micros(words, 1)?;
+                Ok(())
+            }
+            ("t", true) => match self.waits.replace(micros(words, 1)?) {
+                None => Ok(()),
+                Some(_) => Err("two times follow each other; write their sum".into()),
+            },
+            (">", true) => self.sent(Sends::Initiator, whole(words, 1)?),
+            ("<", true) => self.sent(Sends::Acceptor, whole(words, 1)?),
+            ("I", false) => self.alternate(Sends::Initiator, words),
+            ("A", false) => self.alternate(Sends::Acceptor, words),
+            _ => Err(format!("`{}` is no line of this format of Tmix; {WANTED}", words.join(" "))),
+        }
+    }
+
+    fn sent(&mut self, end: Sends, size: u64) -> Result<(), String> {
+        let wait = self.waits.take().unwrap_or(Span::ZERO);
+        self.exchange(end, wait, size)
+    }
+
+    fn alternate(&mut self, end: Sends, words: &[&str]) -> Result<(), String> {
+        let (after_sending, after_arrival, size) = (micros(words, 1)?, micros(words, 2)?, whole(words, 3)?);
+        let is_first = self.exchanges.is_empty() && self.asked.is_none();
+        if size == 0 {
+            return self.exchange(end, Span::ZERO, 0);
+        }
+        if !after_sending.is_zero() {
+            return Err("it waits for a time after its own last sending, and exchanges go to and fro; write 0 there, and the \
+                        time after the arrival of what the other end has sent behind it"
+                .into());
+        }
+        if is_first != after_arrival.is_zero() {
+            return Err(if is_first {
+                "the first to send waits for an arrival, which never comes; write 0".into()
+            } else {
+                "it does not wait for what the other end sends, for 0 means that; write 1 microsecond at least".into()
+            });
+        }
+        self.exchange(end, after_arrival, size)
+    }
+
+    /// One end sends `size` bytes so long after what came before.
+    fn exchange(&mut self, end: Sends, wait: Span, size: u64) -> Result<(), String> {
+        if self.is_closed {
+            return Err("the connection is closed already; nothing may follow what has no bytes".into());
+        }
+        if size == 0 {
+            self.is_closed = true;
+            return Ok(());
+        }
+        match (end, self.asked.take()) {
+            (Sends::Initiator, None) => {
+                let pause = if self.exchanges.is_empty() { Span::ZERO } else { wait };
+                self.asked = Some(PlannedExchange { pause, request: size, ..PlannedExchange::default() });
+                Ok(())
+            }
+            (Sends::Acceptor, Some(asked)) => {
+                self.exchanges.push(PlannedExchange { server_delay: wait, response: size, ..asked });
+                Ok(())
+            }
+            (Sends::Initiator, Some(_)) => {
+                Err("the initiator sends again before the acceptor has answered, and exchanges go to and fro"
+                    .into())
+            }
+            (Sends::Acceptor, None) => {
+                Err("the acceptor sends without having been asked, and exchanges go to and fro".into())
+            }
+        }
+    }
+}
+
+/// The whole number that word `at` of a line is.
+fn whole(words: &[&str], at: usize) -> Result<u64, String> {
+    const MOST: u64 = 1 << 50;
+    let word =
+        words.get(at).ok_or_else(|| format!("`{}` ends too early; a number is missing", words.join(" ")))?;
+    word.parse()
+        .ok()
+        .filter(|n| *n <= MOST)
+        .ok_or_else(|| format!("`{word}` in `{}` is no whole number from 0 to {MOST}", words.join(" ")))
+}
+
+fn micros(words: &[&str], at: usize) -> Result<Span, String> {
+    whole(words, at).map(Span::us)
+}
