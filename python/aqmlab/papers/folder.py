@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import UsageError, unknown
+from aqmlab.papers.inference_spec import read_inference
 from aqmlab.papers.paper import (
     ARM,
     CAUSE_SEEDS,
@@ -88,13 +89,15 @@ def read_paper(path: Path) -> Paper:
     about, expected = read_toml(path / "paper.toml"), read_toml(path / "expected.toml")
     about.only(
         *("key", "title", "authors", "year", "published", "summary", "cost"),
-        *("experiment", "setting", "reading", "multiverse", "figure"),
+        *("experiment", "setting", "reading", "multiverse", "infer", "figure"),
     )
     expected.only("finding", "table")
     experiments = tuple(_experiment(e, path) for e in about.tables("experiment", "file"))
     files = [e.file for e in experiments]
     settings = tuple(_setting(e, files) for e in about.tables("setting", "name"))
-    reading = TomlTable(about.get("reading", dict, {}), f"{about.place}: [reading]")
+    findings = tuple(_finding(e, expected, files, settings) for e in expected.tables("finding", "id"))
+    tables = tuple(_table(e, files) for e in expected.tables("table", "id"))
+    reading = about.section("reading")
     reading.only("fixed")
     return Paper(
         path=path,
@@ -108,10 +111,11 @@ def read_paper(path: Path) -> Paper:
         cost={str(k): str(v) for k, v in about.get("cost", dict, {}).items()},
         experiments=experiments,
         settings=settings,
-        findings=tuple(_finding(e, expected, files, settings) for e in expected.tables("finding", "id")),
-        tables=tuple(_table(e, files) for e in expected.tables("table", "id")),
+        findings=findings,
+        tables=tables,
         figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
-        multiverse=_multiverse(TomlTable(about.get("multiverse", dict, {}), f"{about.place}: [multiverse]")),
+        multiverse=_multiverse(about.section("multiverse")),
+        inference=read_inference(about.section("infer"), settings, findings, tables),
     )
 
 

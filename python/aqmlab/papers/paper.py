@@ -17,6 +17,7 @@ THRESHOLD_BASES = ("given", "inferred", "ours")
 STRENGTHS = ("firm", "soft")
 DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
+DISTANCES = ("log", "relative")
 SCENARIO_ENDING = ".toml"
 """By which a scenario file is told from a scenario key among what a candidate changes."""
 RESPONSES = ("response_cdf", "response_ccdf")
@@ -274,6 +275,59 @@ class Multiverse:
 
 
 @dataclass(frozen=True)
+class Target:
+    """Something published that a reading can be held against: a cell of a table, or a finding.
+
+    Attributes
+    ----------
+    finding
+        Its number; empty for a cell.
+    table, row, column
+        Of a cell: the table's number, and the places of row and column.
+    """
+
+    finding: str = ""
+    table: str = ""
+    row: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How readings are searched for: what they are fitted to, and what is kept from the search.
+
+    Attributes
+    ----------
+    fit, test
+        What the search sees, and what it never sees; none is in both.
+    rule
+        How the two parts were chosen, and when.
+    settings
+        Names of those that are searched.
+    distance
+        Of cells, of :data:`DISTANCES`.
+    seeds
+        Of each reading that is looked at.
+    final_seeds
+        Of the fixed reading and the inferred one, in the end.
+    minutes
+        What all of it may take.
+    seed
+        Of the order in which a design deals candidates.
+    """
+
+    fit: tuple[Target, ...] = ()
+    test: tuple[Target, ...] = ()
+    rule: str = ""
+    settings: tuple[str, ...] = ()
+    distance: str = "log"
+    seeds: int = 3
+    final_seeds: int = 10
+    minutes: float = 90.0
+    seed: int = 1
+
+
+@dataclass(frozen=True)
 class Paper:
     """A folder of a paper."""
 
@@ -292,6 +346,7 @@ class Paper:
     tables: tuple[PublishedTable, ...]
     figures: tuple[PaperFigure, ...]
     multiverse: Multiverse
+    inference: Inference = field(default_factory=Inference)
 
     def experiment(self, file: str) -> PaperExperiment:
         """The experiment of a scenario file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -92,6 +93,20 @@ class TomlTable:
             seen.add(name)
             found.append(entry)
         return found
+
+    def section(self, key: str) -> TomlTable:
+        """The table of ``[key]``, with its line; an empty one if it is missing."""
+        head = re.compile(rf"\s*\[\s*{re.escape(key)}\s*\]\s*(#.*)?")
+        lines = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
+        line = f":{lines[0]}" if len(lines) == 1 else ""
+        return TomlTable(self.get(key, dict, {}), f"{self.place}{line}: [{key}]")
+
+    def number(self, key: str, default: float) -> float:
+        """A number above zero, or another where there is none."""
+        value = self.content.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise self.error(f"`{key}` is {value!r}; write a number above 0")
+        return float(value)
 
     def origin_of(self, claim: str, expect: str) -> SourceLocation:
         """Where the text of a claim stands in this whole file, as far as that can be told."""

@@ -1,0 +1,162 @@
+"""``[infer]`` of ``paper.toml``: what of the published is fitted, and what is kept from the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from aqmlab.errors import unknown
+from aqmlab.papers.paper import DISTANCES, SCORED_MARKS, Finding, Inference, PublishedTable, Setting, Target
+from aqmlab.papers.toml_tables import TomlTable
+
+HALVES = "the findings in the order of expected.toml: the first, third, fifth ... fitted, the others not seen"
+LEAST_SEEDS = 2
+"""Without two seeds there is no noise to compare with."""
+_PARTS = ("fit", "test")
+
+
+def read_inference(
+    entry: TomlTable,
+    settings: Sequence[Setting],
+    findings: Sequence[Finding],
+    tables: Sequence[PublishedTable],
+) -> Inference:
+    """What ``[infer]`` says; every second finding is fitted where it names nothing.
+
+    Raises
+    ------
+    ScenarioError
+        If it names what is not there, if the two parts overlap or are of two kinds, or if a cell has no
+        distance.
+    """
+    entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed")
+    named = any(entry.has(key) for key in _PARTS)
+    fit, test = (
+        tuple(dict.fromkeys(_targets(entry, key, findings, tables)))
+        if named
+        else tuple(Target(finding=finding.name) for finding in findings[i::2])
+        for i, key in enumerate(_PARTS)
+    )
+    if named:
+        _check_parts(entry, fit, test, tables)
+    seeds = _seeds(entry, "seeds", Inference.seeds)
+    return Inference(
+        fit,
+        test,
+        entry.get("rule", str, "") if named else HALVES,
+        _settings(entry, settings),
+        entry.choice("distance", DISTANCES, Inference.distance),
+        seeds,
+        max(_seeds(entry, "final_seeds", Inference.final_seeds), seeds),
+        entry.number("minutes", Inference.minutes),
+        entry.get("seed", int, Inference.seed),
+    )
+
+
+def target_name(target: Target, tables: Sequence[PublishedTable]) -> str:
+    """``table I, f1, DropTail``; of a finding its number."""
+    if target.finding:
+        return target.finding
+    table = table_of(target, tables)
+    return f"table {table.name}, {table.rows[target.row]['label']}, {table.columns[target.column]['label']}"
+
+
+def table_of(target: Target, tables: Sequence[PublishedTable]) -> PublishedTable:
+    """The table of a cell."""
+    return next(table for table in tables if table.name == target.table)
+
+
+def _seeds(entry: TomlTable, key: str, default: int) -> int:
+    seeds = entry.get(key, int, default)
+    if seeds < LEAST_SEEDS:
+        raise entry.error(f"`{key}` is {seeds}; give at least {LEAST_SEEDS}: noise is seen between seeds")
+    return seeds
+
+
+def _settings(entry: TomlTable, settings: Sequence[Setting]) -> tuple[str, ...]:
+    """Those that are named; all that are no `test`, if none is."""
+    known = [setting.name for setting in settings if not setting.test]
+    if not entry.has("settings"):
+        return tuple(known)
+    names = entry.texts("settings")
+    for name in names:
+        if name not in known:
+            raise entry.error(f"settings: {unknown('setting', name, known)}")
+    return tuple(name for name in known if name in names)
+
+
+def _targets(
+    entry: TomlTable, key: str, findings: Sequence[Finding], tables: Sequence[PublishedTable]
+) -> Iterator[Target]:
+    """What one part is made of: a table, or a list of tables, each about a published table or findings."""
+    content = entry.content.get(key)
+    contents = [content] if isinstance(content, Mapping) else content
+    if not isinstance(contents, list) or not contents or not all(isinstance(c, dict) for c in contents):
+        raise entry.error(f"`{key}` is to be {{ table = ... }}, {{ findings = [...] }}, or a list of such")
+    for number, inner in enumerate(contents, 1):
+        part = TomlTable(inner, f"{entry.place}: {key} {number}")
+        part.only("table", "rows", "columns", "findings")
+        if part.has("table") == part.has("findings"):
+            raise part.error("write either `table`, with `rows` and `columns` of it, or `findings`")
+        yield from _findings(part, findings) if part.has("findings") else _cells(part, tables)
+
+
+def _findings(part: TomlTable, findings: Sequence[Finding]) -> Iterator[Target]:
+    part.only("findings")
+    known = [finding.name for finding in findings]
+    for name in part.texts("findings"):
+        if name not in known:
+            raise part.error(str(unknown("finding", name, known)))
+        yield Target(finding=name)
+
+
+def _cells(part: TomlTable, tables: Sequence[PublishedTable]) -> Iterator[Target]:
+    """The cells of a table that have a published number."""
+    name = part.need("table", str)
+    table = next((table for table in tables if table.name == name), None)
+    if table is None:
+        raise part.error(str(unknown("table", name, [table.name for table in tables])))
+    if table.mark not in SCORED_MARKS:
+        raise part.error(f"table `{name}` is only {table.mark}: nothing is fitted to it or tested by it")
+    rows, columns = (_places(part, key, getattr(table, key)) for key in ("rows", "columns"))
+    for row, column in product(rows, columns):
+        if table.published[row][column] is not None:
+            yield Target(table=name, row=row, column=column)
+
+
+def _places(part: TomlTable, key: str, sides: Sequence[Mapping[str, str]]) -> list[int]:
+    """Places of rows or columns: all of them, every second one, or those of some labels."""
+    labels = [side["label"] for side in sides]
+    if not part.has(key):
+        return list(range(len(labels)))
+    wanted = part.content[key]
+    if wanted in ("odd", "even"):
+        return list(range(0 if wanted == "odd" else 1, len(labels), 2))
+    if isinstance(wanted, str):
+        raise part.error(f'`{key}` is `{wanted}`; write "odd", "even" or a list of labels')
+    for label in part.texts(key):
+        if label not in labels:
+            raise part.error(str(unknown(key.removesuffix("s"), label, labels)))
+    return [i for i, label in enumerate(labels) if label in wanted]
+
+
+def _check_parts(
+    entry: TomlTable, fit: Sequence[Target], test: Sequence[Target], tables: Sequence[PublishedTable]
+) -> None:
+    for key, part in zip(_PARTS, (fit, test), strict=True):
+        if not part:
+            raise entry.error(f"`{key}` has no published number and no finding")
+    if len({bool(target.finding) for target in (*fit, *test)}) > 1:
+        raise entry.error("`fit` and `test` are to be both of cells, or both of findings")
+    both = [target_name(target, tables) for target in fit if target in test]
+    if both:
+        raise entry.error(f"{both[0]} is in `fit` and in `test`; what is tested must not be fitted")
+    for target in (*fit, *test):
+        if target.finding:
+            continue
+        table = table_of(target, tables)
+        if not table.published[target.row][target.column] and not table.both_below:
+            raise entry.error(
+                f"{target_name(target, tables)}: 0 is published, which has no distance; give the table"
+                " `both_below`, from which on values are told apart"
+            )

@@ -1,0 +1,314 @@
+"""The search for the reading that fits best, knowing nothing of papers: rows of candidates and their errors.
+
+Screening comes first, then a search one setting at a time over those that matter, then more seeds for the
+better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and in the end every candidate of
+every setting beside the reading that was found, with seeds that the search has not used. What is not clearly
+better, beyond the noise between seeds, is not taken: among readings alike the one nearest to the fixed
+reading wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from aqmlab.papers.budget import Budget, OverBudgetError
+from aqmlab.stats.screening import Effect, Row, effects, screening_rows, seed_variance
+from aqmlab.stats.student import quantile
+
+CONFIDENCE = 0.95
+PASSES = 3
+"""Rounds over the settings that matter, at most."""
+FINALISTS = 8
+"""Readings that get more seeds, at first."""
+_SCREENING, _SEARCH, _HALVING, _PROFILE = 0.5, 0.7, 0.8, 1.0
+"""Share of the budget that is spent at the end of each stage, at most."""
+
+
+class Measured(NamedTuple):
+    """What came of looking at a reading: an error for each seed, or nothing if it cannot be run."""
+
+    errors: tuple[float, ...] | None
+    seconds: float
+
+
+Measure = Callable[[Row, int, int], Measured]
+"""Looks at a reading with the seeds from one number to before another."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A candidate of one setting in place of the inferred one, all else as inferred.
+
+    Attributes
+    ----------
+    errors
+        Of each seed; ``None`` if it could not be run or was not looked at.
+    half_width
+        Of the interval of its difference from the inferred candidate; ``None`` without noise to compare with.
+    """
+
+    errors: tuple[float, ...] | None
+    half_width: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found.
+
+    Attributes
+    ----------
+    inferred
+        The reading.
+    design
+        How many readings were screened, and whether the design was folded over; nothing if there was none.
+    effects
+        Of each candidate but the first of each setting, averaged over the others; empty without screening.
+    tried
+        Errors of every reading that was looked at, seed by seed; ``None`` if it cannot be run.
+    beside
+        For each setting and candidate.
+    profile_seeds
+        From which number to before which, of ``beside``.
+    ended
+        The stage in which the budget ended; empty if it was enough.
+    """
+
+    inferred: Row
+    design: tuple[int, bool]
+    effects: tuple[tuple[Effect, ...], ...]
+    tried: Mapping[Row, tuple[float, ...] | None]
+    beside: tuple[tuple[Beside, ...], ...]
+    profile_seeds: tuple[int, int]
+    ended: str
+
+
+@dataclass
+class Search:
+    """A search under way.
+
+    Attributes
+    ----------
+    levels
+        How many candidates each setting has; the first is that of the fixed reading.
+    measure
+        Looks at a reading.
+    budget
+        What it may take.
+    seeds, final_seeds
+        Of each reading, and of the last ones.
+    seed
+        Of the design.
+    told
+        Receives what is being done.
+    """
+
+    levels: tuple[int, ...]
+    measure: Measure
+    budget: Budget
+    seeds: int
+    final_seeds: int
+    seed: int = 1
+    told: Callable[[str], object] = lambda _: None
+    _tried: dict[Row, tuple[float, ...] | None] = field(default_factory=dict)
+    _design: tuple[int, bool] = (0, False)
+    _effects: tuple[tuple[Effect, ...], ...] = ()
+    _ended: str = ""
+
+    def run(self) -> Found:
+        """All stages, as far as the budget goes."""
+        fixed = (0,) * len(self.levels)
+        self._current = fixed
+        self._errors(fixed)
+        for name, share, stage in (
+            ("screening", _SCREENING, self._screen),
+            ("search", _SEARCH, self._descend),
+            ("more seeds", _HALVING, self._halve),
+        ):
+            self._stage(name, share, stage)
+        begin, end = self.final_seeds, self.final_seeds + self.seeds
+        fresh: dict[Row, tuple[float, ...] | None] = {}
+        self._stage("profile", _PROFILE, lambda: self._look_beside(fresh, begin, end))
+        return Found(
+            self._current,
+            self._design,
+            self._effects,
+            dict(self._tried),
+            self._beside(fresh),
+            (begin, end),
+            self._ended,
+        )
+
+    def _stage(self, name: str, share: float, stage: Callable[[], object]) -> None:
+        self.budget.allow(share)
+        self.told(name)
+        try:
+            stage()
+        except OverBudgetError:
+            self._ended = self._ended or name
+
+    # --- looking at readings
+
+    def _errors(self, row: Row, count: int = 0) -> tuple[float, ...] | None:
+        """The errors of a reading with so many seeds at least; ``None`` if it cannot be run."""
+        count = count or self.seeds
+        known = self._tried.get(row, ())
+        if known is None or len(known) >= count:
+            return known
+        found = self._look(row, len(known), count)
+        self._tried[row] = None if found is None else known + found
+        return self._tried[row]
+
+    def _look(self, row: Row, begin: int, end: int) -> tuple[float, ...] | None:
+        self.budget.check(end - begin)
+        found = self.measure(row, begin, end)
+        self.budget.spend(found.seconds, end - begin)
+        return found.errors
+
+    def _mean(self, row: Row, begin: int = 0, end: int = 0) -> float:
+        """The mean error over some seeds; infinite where the reading cannot be run or lacks one of them."""
+        known, end = self._tried.get(row), end or self.seeds
+        return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
+
+    def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
+        """Those that can be run, the best first; of equals the one nearest to the fixed reading."""
+        can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
+        return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
+
+    def _reach(self, begin: int, end: int) -> float:
+        """How far the means of two readings may lie apart by noise.
+
+        The noise is that of the better half of what was tried: what is far off is noisier, too. So many
+        candidates are compared that one in twenty would seem better by chance (Bonferroni).
+        """
+        rows = self._by_error(self._tried, 0, end)
+        half = rows[: max(len(rows) // 2, 2)]
+        if len(half) < 2:
+            return math.inf
+        variance, degrees = seed_variance(np.array([(self._tried[row] or ())[:end] for row in half]))
+        t = quantile(1.0 - (1.0 - CONFIDENCE) / (sum(self.levels) - len(self.levels)), degrees)
+        return t * math.sqrt(2.0 * variance / (end - begin))
+
+    def _alike(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
+        """The best of some readings and those that are not clearly worse, the best first."""
+        ranked = self._by_error(rows, begin, end)
+        if not ranked:
+            return []
+        limit = self._mean(ranked[0], begin, end) + self._reach(begin, end or self.seeds)
+        return [row for row in ranked if row == ranked[0] or self._mean(row, begin, end) < limit]
+
+    # --- stages
+
+    def _screen(self) -> None:
+        """A design over all settings at once: the largest that half of the budget is enough for."""
+        designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
+        for rows, folded in zip(designs, (True, False), strict=True):
+            if self.budget.enough(_SCREENING, len(rows) * self.seeds):
+                self._design = (len(rows), folded)
+                for row in rows:
+                    self._errors(row)
+                ran = [row for row in rows if self._tried.get(row)]
+                values = np.array([(self._tried[row] or ())[: self.seeds] for row in ran])
+                if len(ran) > 1:
+                    self._effects = effects(ran, values, self.levels, CONFIDENCE)
+                return
+
+    def _descend(self) -> None:
+        """One setting at a time, from the best of what is known so far."""
+        self._current = self._by_error(self._tried)[0]
+        promised = self._promised()
+        self._errors(promised)
+        self._current = self._by_error([self._current, promised])[0]
+        order = sorted(range(len(self.levels)), key=lambda j: -self._size(j))
+        matter = [j for j in order if not self._effects or any(e.matters for e in self._effects[j])]
+        rest = [j for j in order if j not in matter]
+        for _ in range(2):
+            for _ in range(PASSES):
+                if not self._round(matter):
+                    break
+            if not self._round(rest):
+                break
+
+    def _promised(self) -> Row:
+        """Of each setting that matters the candidate with the least error, by the sum of the effects."""
+        row = []
+        for of_setting in self._effects or [()] * len(self.levels):
+            known = [(effect.value, level) for level, effect in enumerate(of_setting, 1) if effect.matters]
+            row.append(min([(0.0, 0), *known])[1])
+        return tuple(row)
+
+    def _size(self, j: int) -> float:
+        values = [0.0, *(effect.value for effect in self._effects[j])] if self._effects else [0.0]
+        return max(values) - min(values)
+
+    def _round(self, settings: Sequence[int]) -> bool:
+        """Each of some settings in turn; whether any has moved."""
+        before = self._current
+        for j in settings:
+            options = [replaced(self._current, j, level) for level in range(self.levels[j])]
+            for row in options:
+                self._errors(row)
+            alike = self._alike(options)
+            if alike:
+                kept = [row for row in (options[0], self._current) if row in alike]
+                self._current = [*kept, alike[0]][0]
+        return self._current != before
+
+    def _halve(self) -> None:
+        """Twice the seeds for the better half of the finalists, until they have all seeds.
+
+        They are compared by seeds that were not there when they became finalists, what looked best
+        by chance does so no more.
+        """
+        fixed = (0,) * len(self.levels)
+        begin, end = self.seeds, self.seeds
+        pool = list(dict.fromkeys([self._current, *self._by_error(self._tried)]))[:FINALISTS]
+        while end < self.final_seeds:
+            end = min(2 * end, self.final_seeds)
+            for row in dict.fromkeys([*pool, fixed]):
+                self._errors(row, end)
+            alike = self._alike([*pool, fixed], begin, end)
+            self._current = min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
+            ranked = self._by_error(pool, begin, end)
+            pool = list(dict.fromkeys([self._current, *ranked]))[: max(len(pool) // 2, 2)]
+
+    def _look_beside(self, fresh: dict[Row, tuple[float, ...] | None], begin: int, end: int) -> None:
+        """The inferred reading and every change of one setting, with other seeds than the search."""
+        for row in dict.fromkeys([self._current, *(row for _, _, row in self._neighbours())]):
+            known = self._tried.get(row, ())
+            fresh[row] = None if known is None else self._look(row, begin, end)
+
+    def _neighbours(self) -> Iterator[tuple[int, int, Row]]:
+        for j, count in enumerate(self.levels):
+            for level in range(count):
+                yield j, level, replaced(self._current, j, level)
+
+    def _beside(self, fresh: Mapping[Row, tuple[float, ...] | None]) -> tuple[tuple[Beside, ...], ...]:
+        ran = [errors for errors in fresh.values() if errors]
+        variance, degrees = seed_variance(np.array(ran)) if len(ran) > 1 else (0.0, 0)
+        found: list[list[Beside]] = [[] for _ in self.levels]
+        for j, _, row in self._neighbours():
+            half = None
+            if degrees:
+                # One comparison a candidate but the inferred one itself.
+                t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
+                half = t * math.sqrt(2.0 * variance / len(ran[0]))
+            found[j].append(Beside(fresh.get(row), half))
+        return tuple(map(tuple, found))
+
+
+def replaced(row: Row, place: int, level: int) -> Row:
+    """A reading with another candidate of one setting."""
+    return (*row[:place], level, *row[place + 1 :])
+
+
+def departures(row: Row) -> int:
+    """In how many settings a reading differs from the fixed one."""
+    return sum(level != 0 for level in row)
+
+
+__all__ = ["Beside", "Found", "Measure", "Measured", "Search", "departures", "replaced"]

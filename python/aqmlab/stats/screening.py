@@ -1,0 +1,191 @@
+"""Screening designs: which of many settings matter, seen from few readings of all of them at once.
+
+The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal of
+Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
+settings has all four combinations equally often. *Folded over* (each row again with all levels changed: Box
+and Wilson, Journal of the Royal Statistical Society B 13, 1951) no effect of one setting is mixed up with
+what two others do together. Of a setting with more than two candidates the others are dealt in turn over the
+rows in which it is not at its first.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.stats.student import quantile
+
+Floats = npt.NDArray[np.float64]
+Row = tuple[int, ...]
+"""The place of a candidate for each setting; 0 is its first."""
+
+
+def hadamard(least: int) -> npt.NDArray[np.int64]:
+    """The smallest of our matrices of +1 and -1 with orthogonal rows of at least so many entries.
+
+    Its first row and its first column are +1.
+    """
+    order = next(n for n in range(max(4, least), 4 * max(4, least)) if _base(n))
+    base = _base(order)
+    matrix = np.array([[1]]) if base == 1 else _paley(base)
+    while len(matrix) < order:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+def _base(order: int) -> int:
+    """The order that doubling begins with: a prime of the form 4 k + 3 and one more, or 1; 0 if none does."""
+    while order >= 4:
+        if order % 4 == 0 and _is_prime(order - 1):
+            return order
+        if order % 2:
+            return 0
+        order //= 2
+    return 1 if order in (1, 2) else 0
+
+
+def _is_prime(n: int) -> bool:
+    return n > 1 and all(n % d for d in range(2, math.isqrt(n) + 1))
+
+
+def _paley(order: int) -> npt.NDArray[np.int64]:
+    """Paley's first construction, made to begin with +1 everywhere."""
+    q = order - 1
+    squares = {i * i % q for i in range(1, q)}
+    matrix = np.ones((order, order), dtype=np.int64)
+    for i in range(q):
+        for j in range(q):
+            matrix[i + 1, j + 1] = 1 if i != j and (j - i) % q in squares else -1
+    return matrix
+
+
+def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[Row, ...]:
+    """The rows of a design; the first has every setting at its first level.
+
+    Parameters
+    ----------
+    levels
+        How many candidates each setting has, at least two.
+    folded
+        Whether every row comes again with all levels changed, and there are rows enough to tell candidates
+        of one setting apart. A design that is not has half as many rows or fewer.
+    seed
+        Of which column each setting takes, and which candidate comes first.
+    """
+    draw = random.Random(seed)
+    # More rows than effects: the rest says how well the sum of effects describes the readings.
+    candidates = 1 + sum(count - 1 for count in levels)
+    matrix = hadamard(max(len(levels) + 1, math.ceil((candidates + 2) / 2)) if folded else len(levels) + 1)
+    columns = draw.sample(range(1, len(matrix)), len(levels))
+    signs = np.vstack([matrix, -matrix]) if folded else matrix
+    rows = np.zeros((len(signs), len(levels)), dtype=int)
+    for j, (column, count) in enumerate(zip(columns, levels, strict=True)):
+        dealt = draw.randrange(count - 1)
+        for i in np.flatnonzero(signs[:, column] < 0):
+            rows[i, j] = 1 + dealt % (count - 1)
+            dealt += 1
+    return tuple(dict.fromkeys(tuple(int(level) for level in row) for row in rows))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How much one candidate adds to what is measured, against the first of its setting.
+
+    Attributes
+    ----------
+    value
+        The mean over the readings of the design.
+    half_width
+        Half of its interval; ``None`` where there is no noise to compare with.
+    """
+
+    value: float
+    half_width: float | None
+
+    @property
+    def matters(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.half_width is not None and abs(self.value) > self.half_width
+
+
+def effects(
+    rows: Sequence[Row], values: Floats, levels: Sequence[int], confidence: float = 0.95
+) -> tuple[tuple[Effect, ...], ...]:
+    """The effect of each candidate but the first of each setting, by least squares.
+
+    Where the rows are too few to tell the candidates of one setting apart, they have one effect together. The
+    interval is over seeds, and over what the settings do together: its variance is the greater one of the
+    two. Within a setting the candidates share the confidence (Bonferroni).
+
+    Parameters
+    ----------
+    rows
+        The readings.
+    values
+        A row for each of them, a column for each seed.
+    levels
+        As of :func:`screening_rows`.
+    """
+    model, owners = _model(rows, levels)
+    together = int(np.linalg.matrix_rank(model)) < model.shape[1]
+    if together:
+        model, owners = _model([tuple(min(level, 1) for level in row) for row in rows], [2] * len(levels))
+    inverse = np.linalg.pinv(model)
+    means = values.mean(axis=1)
+    found = inverse @ means
+    variance, degrees = _variance(model, means - model @ found, values)
+    known = int(np.linalg.matrix_rank(model)) == model.shape[1]
+    spread = (inverse**2).sum(axis=1)
+    every: list[tuple[Effect, ...]] = []
+    for j, count in enumerate(levels):
+        half_widths: list[float | None] = [None] * len(found)
+        if degrees and known:
+            t = quantile(1.0 - (1.0 - confidence) / (count - 1), degrees)
+            half_widths = [t * math.sqrt(variance * float(of)) for of in spread]
+        own = [Effect(float(found[i]), half_widths[i]) for i, owner in enumerate(owners) if owner == j]
+        every.append(tuple(own * (count - 1) if together else own))
+    return tuple(every)
+
+
+def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int]]:
+    """A column of ones, and one for each candidate but the first; with whose each is."""
+    columns, owners = [np.ones(len(rows))], [-1]
+    for j, count in enumerate(levels):
+        for level in range(1, count):
+            columns.append(np.array([float(row[j] == level) for row in rows]))
+            owners.append(j)
+    return np.stack(columns, axis=1), owners
+
+
+def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, int]:
+    """Of the mean of a reading over its seeds, with the degrees of freedom: the greater of two estimates."""
+    noise, degrees = seed_variance(values)
+    noise /= values.shape[1]
+    rest = len(model) - int(np.linalg.matrix_rank(model))
+    lack = float(residuals @ residuals) / rest if rest else 0.0
+    return (lack, rest) if lack > noise else (noise, degrees)
+
+
+def seed_variance(values: Floats) -> tuple[float, int]:
+    """Of one value between seeds, readings and seeds apart: two-way analysis of variance.
+
+    What a seed does in all readings alike is no noise where readings with the same seeds are compared.
+
+    Returns
+    -------
+    tuple[float, int]
+        The variance, and its degrees of freedom: none for one reading, or one seed.
+    """
+    degrees = (values.shape[0] - 1) * (values.shape[1] - 1)
+    if degrees <= 0:
+        return 0.0, 0
+    rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0, keepdims=True) + values.mean()
+    return float((rest**2).sum()) / degrees, degrees
+
+
+__all__ = ["Effect", "effects", "hadamard", "screening_rows", "seed_variance"]
