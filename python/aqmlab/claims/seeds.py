@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab.cells import Axis, Cell
 from aqmlab.claims.functions import function_of
 from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
@@ -29,7 +30,8 @@ from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
 from aqmlab.claims.units import in_base, unit_of_metric
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
-from aqmlab.results import Results
+from aqmlab.metrics import EVERY_CLASS, Window
+from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
@@ -56,10 +58,45 @@ class Seen:
     """The figures over the seeds."""
 
 
+class MetricValues(Protocol):
+    """Where metrics come from: :class:`aqmlab.Results`, or values that were measured before."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The same in every cell."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The swept dimensions."""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """In the order of the scenario."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Those of which there may be values."""
+
+    def values(  # noqa: PLR0913 (keyword arguments)
+        self,
+        metric: str,
+        cell: Cell,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+        window: Window | tuple[float, float] | None = None,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> dict[int, float | None]:
+        """As of :meth:`aqmlab.Results.values`."""
+
+    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, float | None]:
+        """As of :meth:`aqmlab.Results.gaps`."""
+
+
 class SeedLeaves(Leaves):
     """Metrics of each seed, in the order of ``results.seeds``; over seeds there is nothing."""
 
-    def __init__(self, results: Results, names: Names) -> None:
+    def __init__(self, results: MetricValues, names: Names) -> None:
         self._results = results
         self._names = names
         self.seen = Seen(np.zeros(len(results.seeds), dtype=bool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ from aqmlab.files import save
 
 if TYPE_CHECKING:
     from aqmlab.papers.paper import Paper, PaperFigure
-    from aqmlab.papers.reproduce import Reproduction
+    from aqmlab.papers.reproduce import Reproduction, Wanted
     from aqmlab.papers.required_cells import RequiredCells
     from aqmlab.papers.runner import Watcher
     from aqmlab.sweeps.progress import Progress
@@ -97,6 +98,17 @@ def reproduce(
     multiverse: Annotated[
         bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")
     ] = False,
+    infer: Annotated[
+        bool,
+        typer.Option(
+            "--infer",
+            help="Search for the reading that fits one part of the published results; test it on the other.",
+        ),
+    ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option("--minutes", help="The budget of --infer; overrides the paper's folder."),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The output directory; STORE/papers/KEY by default."),
@@ -116,15 +128,18 @@ def reproduce(
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain.
+    that the folder does not explain. With --infer neither is done: `inference.md` says which reading fits the
+    half of the results that paper.toml names, how it does on the other half, and what the data say of each
+    setting.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
     from aqmlab.sweeps.store import store_path
 
     set_quiet(quiet)
-    paper = find_paper(key)
     wanted = Wanted(table or (), figure or (), finding or ())
+    _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
+    paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
     where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     common: dict[str, Any] = {
@@ -137,6 +152,10 @@ def reproduce(
     with interruptible(), _resumable(store_path(store)):
         if multiverse:
             _multiverse(paper, folder, common, as_json=as_json, quiet=quiet)
+            return
+        if infer:
+            del common["wanted"]
+            _infer(paper, folder, {**common, "minutes": minutes}, as_json=as_json, quiet=quiet)
             return
         from aqmlab.papers.reproduce import reproduce as run_again
 
@@ -267,6 +286,39 @@ def _multiverse(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: 
     else:
         print(text)
     say(f"multiverse {file}")
+
+
+def _check_options(
+    wanted: Wanted, *, quick: bool, multiverse: bool, infer: bool, minutes: float | None
+) -> None:
+    if minutes is not None and not infer:
+        raise UsageError("`--minutes` is the budget of `--infer`; add that, or leave it out")
+    if minutes is not None and not 0 < minutes < math.inf:
+        raise UsageError(f"`--minutes {minutes:g}` is no budget; give a number above 0")
+    if infer and (quick or multiverse or not wanted.everything):
+        raise UsageError(
+            "`--infer` looks at what [infer] in paper.toml names; leave out --table, --figure, --finding,"
+            " --quick and --multiverse"
+        )
+
+
+def _infer(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+    from aqmlab.papers.inference import infer as search_for
+    from aqmlab.papers.inference_json import FILE, inference_json, inference_text
+    from aqmlab.papers.inference_report import inference_markdown
+
+    with _progress(quiet=quiet) as watch:
+        found = search_for(paper, progress=watch, told=lambda what: say(f"infer      {what}"), **common)
+    content = inference_json(found, _made(paper))
+    text = inference_markdown(content)
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder / FILE, inference_text(content))
+    save(folder / "inference.md", text)
+    if as_json:
+        tell_json(content)
+    else:
+        print(text)
+    say(f"inference  {folder / 'inference.md'}")
 
 
 def _made(paper: Paper) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""What a search may take: the time of what it looked at, added up, so that a repetition ends where it ended."""
+"""What a search may take.
+
+It is the time of what was looked at, as it was noted down then: a repetition ends where the first time ended.
+"""
 
 from __future__ import annotations
 

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.check import Level, kind_of
-from aqmlab.claims.seeds import SeedLeaves
+from aqmlab.claims.seeds import MetricValues, SeedLeaves
 from aqmlab.claims.tree import Compare, Expression
 from aqmlab.claims.values import Evaluator
 from aqmlab.errors import ScenarioError
-from aqmlab.results import Results
 
 
 def of_each_seed(
@@ -40,12 +39,14 @@ class ExpressionValues:
     Parameters
     ----------
     results
-        Of the experiment.
+        Of the experiment, or what was measured of it.
+    names
+        What it has.
     """
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: MetricValues, names: Names) -> None:
         self._results = results
-        self._names = Names.of_results(results)
+        self._names = names
         self._evaluator = Evaluator(self._names, SeedLeaves(results, self._names))
 
     def values(self, expression: str, where: Mapping[str, str], what: str) -> dict[int, float | None]:

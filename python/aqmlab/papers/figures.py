@@ -75,7 +75,7 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
 
 def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
     """The curves of a figure of kind ``sweep``: one for each arm, and for each label of ``curves``."""
-    asking = ExpressionValues(results)
+    asking = ExpressionValues(results, Names.of_results(results))
     lines = []
     for name, points in places(figure, results):
         found = []
@@ -89,7 +89,7 @@ def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
 def _unit(figure: PaperFigure, results: Results) -> str:
     """The unit of what a figure of kind ``sweep`` shows: the metric's, or that of the expression."""
     _, points = next(places(figure, results))
-    return ExpressionValues(results).unit(
+    return ExpressionValues(results, Names.of_results(results)).unit(
         text_of(figure, "y"), next(iter(points.values())), f"figure {figure.name}"
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.papers.multiverse import STATUSES, MultiverseTable, Universe
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.scorecard import markdown_cell
+from aqmlab.papers.scorecard_text import markdown_cell
 
 
 def multiverse_json(table: MultiverseTable) -> dict[str, Any]:

@@ -84,14 +84,16 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
         of_curves = {curve.cell for curve in cell_curves(question, names)}
         return None if by_default and not _queue_is_known(names) else of_curves
     if isinstance(question, PaperFigure) and question.kind != "sweep":
-        by_default = question.kind == "series" and "queue" not in question.content
-        return None if by_default and not _queue_is_known(names) else set(_of_runs(question, names))
+        unnamed = question.kind == "series" and "queue" not in question.content
+        return None if unnamed and not queue_is_known(names) else set(_of_runs(question, names))
     asked = tuple(_asked(question, names))
-    # The flows of a class have the same figures at each queue that they cross.
-    by_default = any(
-        what.queue is None and not (what.metric.of_flows and what.class_name != EVERY_CLASS) for what in asked
-    )
-    return None if by_default and not _queue_is_known(names) else {cell_of(what, names) for what in asked}
+    unknown_queue = any(map(by_default, asked)) and not queue_is_known(names)
+    return None if unknown_queue else {cell_of(what, names) for what in asked}
+
+
+def by_default(what: MetricQuery) -> bool:
+    """Whether a queue is looked at that is not named: flows of a class are alike at each that they cross."""
+    return what.queue is None and not (what.metric.of_flows and what.class_name != EVERY_CLASS)
 
 
 def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
@@ -104,7 +106,7 @@ def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
     return _of_curves(question, names)
 
 
-def _queue_is_known(names: Names) -> bool:
+def queue_is_known(names: Names) -> bool:
     """Whether every cell is judged by the same queue, whichever other cells there are."""
     return len(names.queues) <= 1 or "bottleneck" in names.queues
 

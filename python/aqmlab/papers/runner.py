@@ -12,6 +12,7 @@ from aqmlab.cells import Cell
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Results
+from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.store import Store
@@ -55,17 +56,22 @@ class Runner:
         reading: Reading,
         thinned: Thinned,
         among: frozenset[Cell] | None = None,
+        seed: int | None = None,
     ) -> Results:
-        """The results of an experiment, of all cells or some; runs that the store has are not done again."""
+        """The results of an experiment, of all cells or some; runs that the store has are not done again.
+
+        ``seed`` is the first one; as in the scenario if not given.
+        """
         text = variant(self.paper, experiment, reading, thinned)
         runs = self.seeds or thinned.runs or None
-        name = hashlib.sha256(f"{experiment.file}\n{text}\n{runs}".encode()).hexdigest()[:8]
+        name = hashlib.sha256(f"{experiment.file}\n{text}\n{runs}\n{seed}".encode()).hexdigest()[:8]
         if (name, among) not in self._done:
             watcher = self.watcher
             title = f"{self.paper.key}: {experiment.title}"
             under_way = sweep(
                 self._file(experiment, text, name),
                 store=self.store,
+                seed=seed,
                 runs=runs,
                 jobs=self.jobs,
                 executor=self._where(),
@@ -76,6 +82,12 @@ class Runner:
             self._done[name, among] = under_way.wait()
             self.runs += under_way.progress.runs_done
         return self._done[name, among]
+
+    def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
+        """All that an experiment asks for under a reading, with so many seeds; nothing is run."""
+        text = variant(self.paper, experiment, reading, Thinned())
+        name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
+        return Cases(self._file(experiment, text, name), runs=runs)
 
     def forget(self) -> None:
         """Let go of results; what is asked for again is read from the store again."""

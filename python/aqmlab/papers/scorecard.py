@@ -9,14 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.claims.text import placed_sentence
-from aqmlab.figures import NO_VALUE, decimal_places, number
+from aqmlab.figures import NO_VALUE
 from aqmlab.files import save
+from aqmlab.papers.inference_json import read_inference, state_of
+from aqmlab.papers.inference_report import (
+    CAUTION,
+    conclusion,
+    errors_rows,
+    inference_section,
+    settings_rows,
+    stale_text,
+)
 from aqmlab.papers.paper import STRENGTHS, THRESHOLD_BASES, Paper
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scorecard_json import as_text
+from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
 from aqmlab.papers.scoring import ScoredFinding, comparisons, evidence, explanation
 from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
-from aqmlab.stats import Estimate
 
 
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
@@ -34,7 +43,7 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     markdown, html = folder / "scorecard.md", folder / "scorecard.html"
     save(markdown, as_markdown(done, folder, made))
     save(html, as_html(done, folder, made))
-    save(folder / "scorecard.json", as_text(done, made))
+    save(folder / "scorecard.json", as_text(done, made, read_inference(folder)))
     return markdown, html
 
 
@@ -112,6 +121,9 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         for s in paper.settings
         if not s.test
     ]
+    inference = read_inference(folder)
+    if inference is not None:
+        lines += ["", *inference_section(inference, stale=inference["state"] != state_of(paper))]
     return "\n".join(lines) + "\n"
 
 
@@ -172,9 +184,9 @@ def _markdown_table(filled: FilledTable) -> list[str]:
 
 def cell_text(cell: TableCell) -> str:
     """``1.158 → 1.160 ± 0.002 ✓``: published, ours, and whether they agree."""
-    ours = _estimate_text(cell.ours)
+    ours = estimate_text(cell.ours)
     mark = {"agrees": " ✓", "differs": " ✗"}.get(cell.verdict, "")
-    split = " / ".join(f"{_estimate_text(b.ours)} ({_share(b)})" for b in _two_ways(cell))
+    split = " / ".join(f"{estimate_text(b.ours)} ({_share(b)})" for b in _two_ways(cell))
     return f"{_published(cell)} → {ours}{mark}{f' {{{split}}}' if split else ''}"
 
 
@@ -190,20 +202,6 @@ def _two_ways(cell: TableCell) -> tuple[Branch, ...]:
 
 def _share(branch: Branch) -> str:
     return f"{100 * branch.share:.0f} %"
-
-
-def _estimate_text(found: Estimate | None) -> str:
-    if found is None:
-        return NO_VALUE
-    if not found.half_width:
-        return number(found.mean) + (" ± 0" if found.half_width == 0 else "")
-    places = decimal_places(found.half_width)
-    return f"{found.mean:.{places}f} ± {found.half_width:.{places}f}"
-
-
-def markdown_cell(text: str) -> str:
-    """A text that can stand in a cell of a table."""
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _duration(done: Reproduction) -> str:
@@ -230,6 +228,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "figures": [_figure_context(file) for file in _drawn(folder)],
         "settings": [setting for setting in paper.settings if not setting.test],
         "reading_head": _reading_head(paper),
+        "inference": _inference_context(paper, folder),
         "duration": _duration(done),
         "how_scored": _HOW_SCORED + _thresholds(done),
         "command": f"aqmlab reproduce {paper.key}",
@@ -281,12 +280,22 @@ def _table_context(filled: FilledTable) -> dict[str, Any]:
 def _cell_context(cell: TableCell) -> dict[str, Any]:
     return {
         "published": _published(cell),
-        "ours": _estimate_text(cell.ours),
+        "ours": estimate_text(cell.ours),
         "verdict": "" if cell.verdict == NOT_SCORED else cell.verdict,
         "branches": [
-            f"{_share(branch)} of seeds: {_estimate_text(branch.ours)}" for branch in _two_ways(cell)
+            f"{_share(branch)} of seeds: {estimate_text(branch.ours)}" for branch in _two_ways(cell)
         ],
     }
+
+
+def _inference_context(paper: Paper, folder: Path) -> dict[str, Any] | None:
+    content = read_inference(folder)
+    if content is None:
+        return None
+    if content["state"] != state_of(paper):
+        return {"words": [stale_text(content)], "tables": []}
+    words = [CAUTION, conclusion(content)]
+    return {"words": words, "tables": [errors_rows(content), settings_rows(content)]}
 
 
 def _figure_context(file: Path) -> dict[str, str]:

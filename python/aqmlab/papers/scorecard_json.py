@@ -17,9 +17,10 @@ _OF_STATEMENT = ("expect", "where", "status", "reason", "parts")
 """What is kept of a statement's claim: the rest is the finding's."""
 
 
-def as_text(done: Reproduction, made: Mapping[str, str]) -> str:
-    """The content of ``scorecard.json``."""
-    return json.dumps(as_json(done, made), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None) -> str:
+    """The content of ``scorecard.json``; with what the folder has of an inference."""
+    content = as_json(done, made) | {"inference": inference}
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:

@@ -288,15 +288,20 @@ class Search:
                 yield j, level, replaced(self._current, j, level)
 
     def _beside(self, fresh: Mapping[Row, tuple[float, ...] | None]) -> tuple[tuple[Beside, ...], ...]:
-        ran = [errors for errors in fresh.values() if errors]
-        variance, degrees = seed_variance(np.array(ran)) if len(ran) > 1 else (0.0, 0)
+        ran = {row: np.array(errors) for row, errors in fresh.items() if errors}
+        better = sorted(ran, key=lambda row: (float(ran[row].mean()), row))[: max(len(ran) // 2, 2)]
+        variance, degrees = (
+            seed_variance(np.array([ran[row] for row in better])) if len(better) > 1 else (0.0, 0)
+        )
         found: list[list[Beside]] = [[] for _ in self.levels]
         for j, _, row in self._neighbours():
             half = None
-            if degrees:
+            if degrees and row in ran:
+                # What is far off is noisier, too: no reading counts as less noisy than it was seen to be.
+                both = variance + max(variance, float(ran[row].var(ddof=1)))
                 # One comparison a candidate but the inferred one itself.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
-                half = t * math.sqrt(2.0 * variance / len(ran[0]))
+                half = t * math.sqrt(both / len(ran[row]))
             found[j].append(Beside(fresh.get(row), half))
         return tuple(map(tuple, found))
 

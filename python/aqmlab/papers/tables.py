@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.paper import SCORED_MARKS, PublishedTable
@@ -86,7 +87,7 @@ def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> F
     ScenarioError
         If its expression is wrong.
     """
-    asking = ExpressionValues(results)
+    asking = ExpressionValues(results, Names.of_results(results))
     rows = []
     for row, numbers in zip(table.rows, table.published, strict=True):
         pairs = zip(table.columns, numbers, strict=True)

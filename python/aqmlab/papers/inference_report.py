@@ -1,0 +1,295 @@
+"""An inference as Markdown: a page of its own, and a section of the scorecard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab.figures import NO_VALUE, number
+from aqmlab.papers.inference_json import AGAINST, FOR, NOT_ASKED, NOTHING, UNTOUCHED
+from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
+from aqmlab.papers.targets import FARTHEST
+from aqmlab.stats import Estimate
+
+Content = Mapping[str, Any]
+"""What ``inference.json`` holds."""
+
+CAUTION = (
+    "The fixed reading is the one that is scored. The inferred one was found by looking. Its error on the"
+    " part that the search has not seen is out of sample for these cells or findings, and not for the model:"
+    " who wrote the scenarios and the candidates had read the whole paper."
+)
+_PARTS = {"fit": "fitted", "test": "not seen"}
+
+
+def inference_markdown(content: Content) -> str:
+    """``inference.md``."""
+    lines = [
+        f"# Inference: {content['title']}",
+        "",
+        CAUTION,
+        "",
+        f"Made on {content['date']} by aqmlab {content['version']} (commit {content['commit']}) with"
+        f" `aqmlab reproduce {content['paper']} --infer`. {how_it_was_done(content)}",
+        "",
+        *_errors_table(content),
+        "",
+        f"{conclusion(content)} {_error_words(content)}",
+        "",
+        "## What the data say of each setting",
+        "",
+        *_settings_table(content),
+        "",
+        _settings_words(content),
+    ]
+    lines += ["", "## All candidates", "", *_candidates_table(content)]
+    for part, words in _PARTS.items():
+        lines += ["", f"## What was {words}", "", *_items_table(content, part)]
+    if content["failures"]:
+        lines += ["", "## Readings that cannot be run", ""]
+        for failure in content["failures"]:
+            lines.append(f"- {_reading_text(failure['reading'])}: {failure['reason']}")
+    return "\n".join(lines) + "\n"
+
+
+def inference_section(content: Content, *, stale: bool) -> list[str]:
+    """What the scorecard says of it."""
+    head = ["## The inferred reading", ""]
+    if stale:
+        return [*head, stale_text(content)]
+    return [
+        *head,
+        f"{CAUTION} All of it is in `inference.md`, made on {content['date']}.",
+        "",
+        *_errors_table(content),
+        "",
+        conclusion(content),
+        "",
+        *_settings_table(content),
+    ]
+
+
+def stale_text(content: Content) -> str:
+    """Why an inference is not shown."""
+    return (
+        f"The inference of {content['date']} is of an earlier state of this folder: `aqmlab reproduce"
+        f" {content['paper']} --infer` makes it anew."
+    )
+
+
+def how_it_was_done(content: Content) -> str:
+    """How the parts were chosen, and what the search was allowed."""
+    design = content["design"]
+    said = [
+        f"How the two parts were chosen: {content['rule'] or 'not said'}.",
+        f"{content['readings']} readings were looked at with {content['seeds']} seeds each, the better ones"
+        f" and the fixed one with up to {content['final_seeds']}; the budget was {content['minutes']:g} min.",
+    ]
+    if design:
+        kind = "a folded Plackett-Burman design" if design["folded"] else "a Plackett-Burman design"
+        said.append(f"The screening was {kind} of {design['readings']} readings.")
+    else:
+        said.append("There was no screening: the budget is too small for a design.")
+    if content["budget_ended_in"]:
+        said.append(f"**The budget ended in the stage `{content['budget_ended_in']}`.**")
+    return " ".join(said)
+
+
+def conclusion(content: Content) -> str:
+    """Whether the part that was not seen follows."""
+    if not content["reading"]:
+        return "No reading fits clearly better than the fixed one."
+    seen, unseen = (_sign(content["parts"][part]["difference"]) for part in ("fit", "test"))
+    words = {
+        -1: "follows: its error falls as well",
+        0: "does not follow: its error is the same within the noise, and the better fit may be chance",
+        1: "**gets worse**: the better fit does not carry over",
+    }
+    gain = "" if seen < 0 else " (with all seeds the fit itself is not clearly better)"
+    inferred = _reading_text(content["reading"])
+    return f"Inferred: {inferred}{gain}. The part that was not seen {words[unseen]}."
+
+
+def _sign(difference: Content) -> int:
+    mean, half = difference["mean"], difference["half_width"]
+    if half is None or abs(mean) <= half:
+        return 0
+    return 1 if mean > 0 else -1
+
+
+def _error_words(content: Content) -> str:
+    if content["of"] == "findings":
+        return (
+            "The error is the share of findings that are not so in a seed taken alone, half a one where that"
+            " is not defined; its mean over the seeds, with the 95 % interval. It is no verdict: those are"
+            " made of all seeds together."
+        )
+    far = number(math.exp(FARTHEST["log"]), 2)
+    words = {
+        "log": f"the logarithm of the ratio to the published number, without sign, at most that of {far}",
+        "relative": "the difference from the published number by that number, without sign, at most 1",
+    }[content["distance"]]
+    return (
+        f"The error of a cell is {words}; it is the mean over the cells in each seed, and of these the mean"
+        " over the seeds, with the 95 % interval. Values below a table's `both_below` count as that."
+    )
+
+
+def errors_rows(content: Content) -> list[list[str]]:
+    """The reading, and its error on both parts, with heads."""
+    parts = content["parts"]
+    heads = [f"error, {words} ({len(parts[p]['items'])} {content['of']})" for p, words in _PARTS.items()]
+    rows = [["reading", *heads]]
+    for which, label in (("fixed", "fixed"), ("inferred", "inferred"), ("difference", "difference, paired")):
+        rows.append([label, *(_error_text(content, parts[part][which], which) for part in _PARTS)])
+    return rows
+
+
+def _error_text(content: Content, found: Content, which: str) -> str:
+    text = _estimate_text(found)
+    if content["of"] == "cells" and content["distance"] == "log" and which != "difference":
+        return f"{text}, a factor of {math.exp(found['mean']):.2f}"
+    return text
+
+
+def settings_rows(content: Content) -> list[list[str]]:
+    """Each setting, its two candidates and what the data say of it, with heads."""
+    rows = [["setting", "fixed", "inferred", "what the data say"]]
+    for of in content["settings"]:
+        inferred = of["inferred"] if of["inferred"] != of["fixed"] else "the same"
+        rows.append([of["name"], of["fixed"], inferred, setting_text(of)])
+    return rows
+
+
+def setting_text(of: Content) -> str:
+    """What the data say of a setting, in words."""
+    others = {says: [c["label"] for c in of["candidates"] if c["says"] == says] for says in _SAID}
+    if of["says"] == UNTOUCHED:
+        return "not asked: nothing that is fitted depends on it"
+    if of["says"] == NOTHING:
+        return f"nothing: no candidate differs beyond the noise{_elsewhere(of)}"
+    if of["says"] == NOT_ASKED:
+        alike = f"; like the inferred one: {_listed(others['alike'])}" if others["alike"] else ""
+        return f"not asked of {_listed(others[NOT_ASKED])}: the budget ended, or it cannot be run{alike}"
+    if of["says"] == FOR:
+        against = "all others" if len(others["worse"]) > 1 else others["worse"][0]
+        return f"for {of['inferred']}, against {against}"
+    assert of["says"] == AGAINST
+    said = [f"{words} {_listed(others[says])}" for says, words in _SAID.items() if others[says]]
+    return "; ".join(said)
+
+
+_SAID = {
+    "worse": "against",
+    "better": "better still, but seen after the search:",
+    "alike": "like the inferred one:",
+    NOT_ASKED: "not asked of",
+}
+
+
+def _elsewhere(of: Content) -> str:
+    return "; in other readings it matters (screening)" if of["screened"] else ""
+
+
+def _listed(labels: list[str]) -> str:
+    return ", ".join(labels)
+
+
+def _settings_words(content: Content) -> str:
+    return (
+        "Each candidate was put in place of the inferred one, all else as inferred, with"
+        f" {content['profile_seeds']} seeds that the search had not used. It differs beyond the noise if the"
+        " interval of the paired difference excludes zero; the noise is that between seeds, of all these"
+        " readings together, and a setting's candidates share the 5 % (Bonferroni). What two settings do"
+        " together is seen only as far as the search has come by it: `best seen` is the least error of any"
+        " reading with that candidate."
+    )
+
+
+def _candidates_table(content: Content) -> list[str]:
+    rows = [
+        ["setting", "candidate", "error beside the inferred", "difference", "best seen", "effect (screening)"]
+    ]
+    for of in content["settings"]:
+        for candidate in of["candidates"]:
+            mark = " (inferred)" if candidate["says"] == "inferred" else ""
+            rows.append(
+                [
+                    of["name"],
+                    f"{candidate['label']}{mark}",
+                    _number(candidate["error"]),
+                    "" if mark else _with_half(candidate["difference"], candidate["half_width"]),
+                    _number(candidate["best_seen"]),
+                    _effect_text(candidate["effect"]),
+                ]
+            )
+    return _table(rows)
+
+
+def _effect_text(effect: Content | None) -> str:
+    if effect is None:
+        return ""
+    return f"{_with_half(effect['value'], effect['half_width'])}{' *' if effect['matters'] else ''}"
+
+
+def _items_table(content: Content, part: str) -> list[str]:
+    of_findings = content["of"] == "findings"
+    what = "so in a share of seeds" if of_findings else "ours"
+    rows = [
+        [
+            "",
+            *([] if of_findings else ["published"]),
+            f"{what}, fixed",
+            f"{what}, inferred",
+            "error, fixed",
+            "inferred",
+        ]
+    ]
+    for item in content["parts"][part]["items"]:
+        rows.append(
+            [
+                item["name"],
+                *([] if of_findings else [f"{item['published']:.10g}"]),
+                _estimate_text(item["fixed"]),
+                _estimate_text(item["inferred"]),
+                _number(item["fixed_error"]),
+                _number(item["inferred_error"]),
+            ]
+        )
+    return _table(rows)
+
+
+def _errors_table(content: Content) -> list[str]:
+    return _table(errors_rows(content))
+
+
+def _settings_table(content: Content) -> list[str]:
+    return _table(settings_rows(content))
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(map(markdown_cell, cells))} |"
+
+    head, *rest = rows
+    return [line(head), f"|{'---|' * len(head)}", *map(line, rest)]
+
+
+def _reading_text(reading: Content) -> str:
+    return ", ".join(f"{name}: {label}" for name, label in reading.items()) or "the fixed reading"
+
+
+def _estimate_text(found: Content | None) -> str:
+    return estimate_text(None if found is None else Estimate(**found)).replace("-", "−")
+
+
+def _number(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:.3f}"
+
+
+def _with_half(value: float | None, half: float | None) -> str:
+    if value is None:
+        return NO_VALUE
+    text = f"{value:+.3f}".replace("-", "−")
+    return text if half is None else f"{text} ± {half:.3f}"

@@ -1,0 +1,278 @@
+"""Values of metrics that were measured once, kept by run instead of the run's recording.
+
+A search looks at thousands of runs, and at each of them again and again. Reading recordings takes longer than
+simulating short runs, and they take half a megabyte each. What is kept is a line for each run: the values of
+the metrics that were asked of it. Recordings are made in a directory beside it, and are gone when they were
+read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from aqmlab.cells import Axis, Cell
+from aqmlab.claims import Names
+from aqmlab.claims.metric_query import MetricQuery, cell_of
+from aqmlab.errors import HostError
+from aqmlab.metrics import EVERY_CLASS, Window
+from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.papers.paper import PaperExperiment, Thinned
+from aqmlab.papers.runner import Runner
+from aqmlab.papers.variants import Reading
+from aqmlab.results import Results
+
+Value = float | None
+Queries = Mapping[Cell, tuple[MetricQuery, ...]]
+"""What is asked of each cell of an experiment."""
+
+
+class ValueFile:
+    """Values by run, and what runs took, in one file that only ever grows.
+
+    Parameters
+    ----------
+    folder
+        Where it is kept. The file's name has a digest of the sources of all metrics: with other metrics there
+        are other values.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / f"values-{_metrics_digest()}.jsonl"
+        self._values: dict[str, dict[str, Value]] = {}
+        self._seconds: dict[str, float] = {}
+        for entry in self._lines():
+            if "run" in entry:
+                self._values.setdefault(entry["run"], {}).update(entry["values"])
+            else:
+                self._seconds[entry["request"]] = entry["seconds"]
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        try:
+            text = self.file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise HostError(f"cannot read `{self.file}`: {error.strerror}") from error
+        for line in text.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # half a line: the writer was killed, and what it lacks is measured again
+
+    def lacks(self, run: str, keys: Sequence[str]) -> bool:
+        """Whether some value of a run is not there."""
+        known = self._values.get(run, {})
+        return any(key not in known for key in keys)
+
+    def of(self, run: str) -> Mapping[str, Value]:
+        """The values of a run."""
+        return self._values[run]
+
+    def seconds(self, request: str) -> float:
+        """What a request took when it was run; nothing where it was not."""
+        return self._seconds.get(request, 0.0)
+
+    def add(self, runs: Mapping[str, Mapping[str, Value]], request: str, seconds: float) -> None:
+        """Keep values, and what it took to have them."""
+        lines = [{"run": run, "values": dict(values)} for run, values in runs.items()]
+        text = "".join(json.dumps(line) + "\n" for line in [*lines, {"request": request, "seconds": seconds}])
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with self.file.open("a", encoding="utf-8") as file:
+                # A line that was cut off must not swallow the first of these.
+                file.write("\n" * (file.tell() > 0) + text)
+        except OSError as error:
+            raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
+        for run, values in runs.items():
+            self._values.setdefault(run, {}).update(values)
+        self._seconds[request] = seconds
+
+
+def _metrics_digest() -> str:
+    """Of the sources that say what a metric is."""
+    from aqmlab import metrics, results
+
+    files = [*sorted(Path(metrics.__file__).parent.glob("*.py")), Path(results.__file__)]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class MeasuredValues:
+    """Values of one experiment under one reading, asked for as of :class:`aqmlab.Results`."""
+
+    axes: tuple[Axis, ...]
+    arms: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    seeds: tuple[int, ...]
+    found: Mapping[tuple[Cell, int], Mapping[str, Value]]
+
+    def values(  # noqa: PLR0913 (keyword arguments)
+        self,
+        metric: str,
+        cell: Cell,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+        window: Window | tuple[float, float] | None = None,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> dict[int, Value]:
+        """A metric of a cell by seed."""
+        key = _key(metric, queue, class_name, window, parameters)
+        return {seed: self.found[cell, seed][key] for seed in self.seeds}
+
+
+def _key(
+    metric: str,
+    queue: str | None,
+    class_name: str,
+    window: Window | tuple[float, float] | None,
+    parameters: Mapping[str, float | None],
+) -> str:
+    """What a value is of: as plain data, so that it is the same in every process."""
+    ends = None if window is None else [end if math.isfinite(end) else str(end) for end in window]
+    return json.dumps([metric, queue, class_name, ends, sorted(parameters.items())])
+
+
+def key_of(query: MetricQuery) -> str:
+    """The same of what a claim asks."""
+    return _key(query.metric.name, query.queue, query.class_name, query.window, query.parameters)
+
+
+def by_cell(queries: Sequence[MetricQuery], names: Names) -> Queries:
+    """What is asked of each cell, in the order of the cells."""
+    asked: dict[Cell, dict[str, MetricQuery]] = {}
+    for query in queries:
+        asked.setdefault(cell_of(query, names), {})[key_of(query)] = query
+    return {
+        cell: tuple(asked[cell].values()) for cell in sorted(asked, key=lambda c: (c.arm or "", c.settings))
+    }
+
+
+@dataclass
+class Measurer:
+    """Measures experiments under readings, as far as it was not done before.
+
+    Attributes
+    ----------
+    runner
+        Runs experiments; its store is replaced by a directory of ours.
+    folder
+        Where values are kept.
+    """
+
+    runner: Runner
+    folder: Path
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        self._known = ValueFile(self.folder)
+
+    def digests(
+        self, experiment: PaperExperiment, reading: Reading, cells: Sequence[Cell], runs: int
+    ) -> dict[tuple[Cell, int], str]:
+        """The names of the runs of some cells, by cell and seed; nothing is run.
+
+        Raises
+        ------
+        ScenarioError
+            If the reading cannot be run.
+        """
+        with self._scratch() as runner:
+            cases = runner.cases(experiment, reading, runs)
+        planned = {cases.cell_of(cell): cell for cell in cases.cells}
+        return {
+            (cell, seed): digest
+            for cell in cells
+            for seed, digest in zip(cases.seeds, cases.digests(planned[cell]), strict=True)
+        }
+
+    def measure(
+        self,
+        experiment: PaperExperiment,
+        reading: Reading,
+        queries: Queries,
+        names: Names,
+        which: range,
+    ) -> tuple[MeasuredValues, float]:
+        """Values for some of the scenario's seeds, by their numbers, and the seconds that their runs took.
+
+        Raises
+        ------
+        ScenarioError, UsageError, RunError
+            If the reading cannot be run.
+        """
+        every = self.digests(experiment, reading, tuple(queries), which.stop)
+        seeds = list(dict.fromkeys(seed for _, seed in every))[which.start :]
+        keys = {cell: [key_of(query) for query in asked] for cell, asked in queries.items()}
+        named = "\n".join(f"{every[cell, s]} {' '.join(keys[cell])}" for cell in queries for s in seeds)
+        request = hashlib.sha256(named.encode()).hexdigest()[:16]
+
+        def lacking(seed: int) -> frozenset[Cell]:
+            return frozenset(c for c in queries if self._known.lacks(every[c, seed], keys[c]))
+
+        began = time.monotonic()
+        fresh: dict[str, dict[str, Value]] = {}
+        for cells, group in groupby(seeds, key=lacking):
+            if not cells:
+                continue
+            together = list(group)
+            for cell, seed, values in self._run(experiment, reading, queries, cells, together):
+                fresh[every[cell, seed]] = values
+        if fresh:
+            self._known.add(fresh, request, round(time.monotonic() - began, 3))
+        found = {(cell, seed): self._known.of(every[cell, seed]) for cell in queries for seed in seeds}
+        measured = MeasuredValues(names.axes, names.arms, tuple(queries), tuple(seeds), found)
+        return measured, self._known.seconds(request)
+
+    def _run(
+        self,
+        experiment: PaperExperiment,
+        reading: Reading,
+        queries: Queries,
+        cells: frozenset[Cell],
+        seeds: Sequence[int],
+    ) -> Iterator[tuple[Cell, int, dict[str, Value]]]:
+        """Run some cells with some seeds, and read what is asked of them."""
+        with self._scratch() as runner:
+            results = runner.results(experiment, reading, Thinned(len(seeds)), cells, seeds[0])
+            self.runs += len(results.runs)
+            for cell in queries:
+                if cell in cells:
+                    asked = {key_of(query): _asked(results, cell, query) for query in queries[cell]}
+                    for seed in seeds:
+                        yield cell, seed, {key: of_seed[seed] for key, of_seed in asked.items()}
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Runner]:
+        """A runner whose recordings are gone in the end."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix="runs-", dir=self.folder))
+        try:
+            yield replace(self.runner, store=directory, _done={})
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _asked(results: Results, cell: Cell, query: MetricQuery) -> dict[int, Value]:
+    return results.values(
+        query.metric.name,
+        cell,
+        queue=query.queue,
+        class_name=query.class_name,
+        window=query.window,
+        parameters=query.parameters,
+    )
+
+
+__all__ = ["MeasuredValues", "Measurer", "Queries", "ValueFile", "by_cell", "key_of"]

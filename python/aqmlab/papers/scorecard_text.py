@@ -1,0 +1,21 @@
+"""Texts that the pages about a paper share."""
+
+from __future__ import annotations
+
+from aqmlab.figures import NO_VALUE, decimal_places, number
+from aqmlab.stats import Estimate
+
+
+def markdown_cell(text: str) -> str:
+    """A text that can stand in a cell of a table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def estimate_text(found: Estimate | None) -> str:
+    """``1.160 ± 0.002``; a dash where nothing is known."""
+    if found is None:
+        return NO_VALUE
+    if not found.half_width:
+        return number(found.mean) + (" ± 0" if found.half_width == 0 else "")
+    places = decimal_places(found.half_width)
+    return f"{found.mean:.{places}f} ± {found.half_width:.{places}f}"

@@ -1,0 +1,193 @@
+"""How far a reading is from what is published: the error of each cell or finding, seed by seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.claims import Claim, Names
+from aqmlab.claims.metric_query import MetricQuery, asked_by
+from aqmlab.claims.names import Bindings
+from aqmlab.claims.seeds import MetricValues, Point, SeedLeaves
+from aqmlab.claims.tree import Between, Call, Condition, Expression, MetricOf, Negative, Test
+from aqmlab.claims.values import Evaluator, Floats, Value
+from aqmlab.errors import UsageError
+from aqmlab.papers.expressions import ExpressionValues, of_each_seed
+from aqmlab.papers.inference_spec import table_of, target_name
+from aqmlab.papers.measured_values import Queries, by_cell
+from aqmlab.papers.paper import Paper, Target
+from aqmlab.papers.required_cells import by_default, queue_is_known
+from aqmlab.papers.scoring import claim_of
+from aqmlab.papers.tables import cell_expression
+
+FARTHEST = {"log": math.log(10.0), "relative": 1.0}
+"""What a cell counts at most, by distance: a factor of ten, or as much as the published number."""
+_SO, _NOT, _UNKNOWN = 0.0, 1.0, 0.5
+"""The error of a finding in one seed."""
+
+Measured = Mapping[str, MetricValues]
+"""What was measured, by file of the experiment."""
+
+
+class Targets:
+    """What is published and can be held against a reading.
+
+    Parameters
+    ----------
+    paper
+        Its tables and findings, and the distance of cells.
+    names
+        What each experiment has, by file.
+    """
+
+    def __init__(self, paper: Paper, names: Mapping[str, Names]) -> None:
+        self._paper, self.names = paper, names
+        self._findings = {finding.name: finding for finding in paper.findings}
+
+    def queries(self, targets: Sequence[Target]) -> dict[str, Queries]:
+        """What is asked of each cell of each experiment.
+
+        Raises
+        ------
+        ScenarioError
+            If something cannot be asked.
+        UsageError
+            If which queue is meant hangs on what was run.
+        """
+        asked: dict[str, list[MetricQuery]] = {}
+        for target in targets:
+            for file, queries in self._asked(target):
+                unclear = not queue_is_known(self.names[file]) and any(map(by_default, queries))
+                if unclear:
+                    raise UsageError(
+                        f"{target_name(target, self._paper.tables)}: {file} has several queues, none of them"
+                        " called `bottleneck`; name the one that is meant: {queue=...}"
+                    )
+                asked.setdefault(file, []).extend(queries)
+        return {file: by_cell(queries, self.names[file]) for file, queries in asked.items()}
+
+    def _asked(self, target: Target) -> list[tuple[str, list[MetricQuery]]]:
+        if not target.finding:
+            table = table_of(target, self._paper.tables)
+            names = self.names[table.experiment]
+            tree, bound = of_each_seed(*self._expression(target), names)
+            return [(table.experiment, list(asked_by(tree, names, bound)))]
+        found = []
+        for file, claim in self._claims(target):
+            claim.check(self.names[file])
+            found.append((file, list(claim.asks(self.names[file]))))
+        return found
+
+    def _claims(self, target: Target) -> list[tuple[str, Claim]]:
+        finding = self._findings[target.finding]
+        return [(part.experiment, claim_of(finding, part)) for part in finding.parts]
+
+    def _expression(self, target: Target) -> tuple[str, dict[str, str], str]:
+        """Of a cell: the expression, what holds in it, and what it is called."""
+        table, what = table_of(target, self._paper.tables), target_name(target, self._paper.tables)
+        expression, where = cell_expression(
+            table.value, table.rows[target.row], table.columns[target.column], what
+        )
+        return expression, where, what
+
+    def ours(self, target: Target, measured: Measured) -> Floats:
+        """Of a cell the value of each seed; of a finding 1 where it is so, 0 where not. NaN: not defined."""
+        if target.finding:
+            return self._truths(target, measured)
+        table = table_of(target, self._paper.tables)
+        asking = ExpressionValues(measured[table.experiment], self.names[table.experiment])
+        found = asking.values(*self._expression(target))
+        return np.array([math.nan if value is None else value for value in found.values()])
+
+    def _truths(self, target: Target, measured: Measured) -> Floats:
+        """Whether all parts of a finding are so in each seed alone."""
+        parts = [
+            truth_of_each_seed(claim, measured[file], self.names[file])
+            for file, claim in self._claims(target)
+        ]
+        stack = np.stack(parts)
+        return np.where((stack == 0).any(axis=0), 0.0, np.where(np.isnan(stack).any(axis=0), math.nan, 1.0))
+
+    def errors(self, target: Target, ours: Floats) -> Floats:
+        """The error of each seed, from 0 to 1 of a finding, to :data:`FARTHEST` of a cell."""
+        if target.finding:
+            return np.where(np.isnan(ours), _UNKNOWN, np.where(ours > 0, _SO, _NOT))
+        published, least = self.published(target), table_of(target, self._paper.tables).both_below
+        distance = self._paper.inference.distance
+        return np.array([cell_error(value, published, distance, least) for value in ours])
+
+    def published(self, target: Target) -> float:
+        """The paper's number of a cell."""
+        found = table_of(target, self._paper.tables).published[target.row][target.column]
+        assert found is not None
+        return found
+
+
+def cell_error(ours: float, published: float, distance: str, least: float = 0.0) -> float:
+    """How far a value is from the published one.
+
+    Parameters
+    ----------
+    ours
+        NaN is as far as can be.
+    distance
+        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference by the published
+        one, without sign.
+    least
+        What is below this counts as this.
+    """
+    farthest = FARTHEST[distance]
+    if math.isnan(ours):
+        return farthest
+    if distance == "relative":
+        ours, published = (value if abs(value) >= least else least for value in (ours, published))
+        return min(abs(ours - published) / abs(published), farthest)
+    ours, published = max(ours, least), max(published, least)
+    return min(abs(math.log(ours / published)), farthest) if ours > 0 else farthest
+
+
+def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Floats:
+    """Whether a claim is so in each seed, taken as the only one: 1, 0, or NaN where that is not defined.
+
+    A mean or a median over the seeds is then that seed's value, and a share is 0 or 1; a standard deviation
+    is not defined.
+    """
+    claim.check(names)
+    leaves, bound = SeedLeaves(measured, names), claim.bound(names)
+    found = []
+    for i in range(len(measured.seeds)):
+        alone = _Alone(leaves, names, np.array([i]))
+        found.append(float(np.ravel(_AloneEvaluator(names, alone).truth(claim.tree, bound))[0]))
+    return np.array(found)
+
+
+class _Alone(Point):
+    """The figures of one seed."""
+
+    def metric(self, node: MetricOf, bound: Bindings) -> Value:
+        """The value of that seed."""
+        values = self.seeds.metric(node, bound)
+        assert isinstance(values, np.ndarray)
+        chosen: npt.NDArray[np.float64] = values[self.chosen]
+        return chosen
+
+
+class _AloneEvaluator(Evaluator):
+    """Knows the tests that have a meaning of their own over many seeds."""
+
+    def _test(self, node: Test, bound: Bindings) -> Floats:
+        body = node.arguments[0]
+        if isinstance(body, Condition):
+            return self.truth(body, bound)  # `any`
+        if node.function == "no_trend":
+            tolerance = node.arguments[1]
+            assert isinstance(tolerance, Expression)
+            change = Call(node.at, "change", (body,), node.over)
+            return self.truth(Between(node.at, change, Negative(node.at, tolerance), tolerance), bound)
+        return super()._test(node, bound)
+
+
+__all__ = ["FARTHEST", "Targets", "cell_error", "truth_of_each_seed"]
