@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse install clean docs
+.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -33,6 +33,9 @@ reproduce-quick: ## a small version of that in two minutes, into runs/quick
 
 multiverse:      ## score every reading of what the papers leave open; hours, resumable
 	@tools/reproduce.sh --multiverse
+
+infer:           ## search for the readings that fit half of what the papers publish; hours, resumable
+	@tools/reproduce.sh --infer
 
 install:         ## .venv with aqmlab built and installed
 	@tools/install.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All papers again, scorecards and figures into their folders. What is interrupted goes on where it was.
-# Arguments go to `aqmlab reproduce`: --quick, --multiverse, --jobs.
+# Arguments go to `aqmlab reproduce`: --quick, --multiverse, --infer, --jobs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install.sh

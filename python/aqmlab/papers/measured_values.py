@@ -17,13 +17,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Names
-from aqmlab.claims.metric_query import MetricQuery, cell_of
 from aqmlab.errors import HostError
 from aqmlab.metrics import EVERY_CLASS, Window
 from aqmlab.metrics.registry import NO_PARAMETERS
@@ -33,7 +32,25 @@ from aqmlab.papers.variants import Reading
 from aqmlab.results import Results
 
 Value = float | None
-Queries = Mapping[Cell, tuple[MetricQuery, ...]]
+
+
+class Asked(NamedTuple):
+    """What is asked of a cell, as of :meth:`aqmlab.Results.values`."""
+
+    metric: str
+    queue: str | None
+    class_name: str
+    window: Window | None
+    parameters: tuple[tuple[str, float | None], ...]
+
+    @property
+    def key(self) -> str:
+        """The same as plain data, alike in every process."""
+        ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
+        return json.dumps([self.metric, self.queue, self.class_name, ends, self.parameters])
+
+
+Queries = Mapping[Cell, tuple[Asked, ...]]
 """What is asked of each cell of an experiment."""
 
 
@@ -128,35 +145,52 @@ class MeasuredValues:
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
     ) -> dict[int, Value]:
         """A metric of a cell by seed."""
-        key = _key(metric, queue, class_name, window, parameters)
-        return {seed: self.found[cell, seed][key] for seed in self.seeds}
+        asked = Asked(
+            metric, queue, class_name, window and Window(*window), tuple(sorted(parameters.items()))
+        )
+        return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
 
 
-def _key(
-    metric: str,
-    queue: str | None,
-    class_name: str,
-    window: Window | tuple[float, float] | None,
-    parameters: Mapping[str, float | None],
-) -> str:
-    """What a value is of: as plain data, so that it is the same in every process."""
-    ends = None if window is None else [end if math.isfinite(end) else str(end) for end in window]
-    return json.dumps([metric, queue, class_name, ends, sorted(parameters.items())])
+class AskedValues:
+    """Stands for values that are not there yet, and notes down what is asked.
 
+    Parameters
+    ----------
+    names
+        Of the experiment.
+    """
 
-def key_of(query: MetricQuery) -> str:
-    """The same of what a claim asks."""
-    return _key(query.metric.name, query.queue, query.class_name, query.window, query.parameters)
+    def __init__(self, names: Names) -> None:
+        self.axes, self.arms = names.axes, names.arms
+        every = product(*(axis.labels for axis in names.axes))
+        keys = [axis.name for axis in names.axes]
+        self.cells = tuple(
+            Cell(tuple(zip(keys, labels, strict=True)), arm) for labels in every for arm in names.arms
+        )
+        self.seeds = (0,)
+        self.asked: dict[Cell, dict[str, Asked]] = {}
 
+    def values(  # noqa: PLR0913 (keyword arguments)
+        self,
+        metric: str,
+        cell: Cell,
+        *,
+        queue: str | None = None,
+        class_name: str = EVERY_CLASS,
+        window: Window | tuple[float, float] | None = None,
+        parameters: Mapping[str, float | None] = NO_PARAMETERS,
+    ) -> dict[int, Value]:
+        """Some value."""
+        asked = Asked(
+            metric, queue, class_name, window and Window(*window), tuple(sorted(parameters.items()))
+        )
+        self.asked.setdefault(cell, {})[asked.key] = asked
+        return {0: 1.0}
 
-def by_cell(queries: Sequence[MetricQuery], names: Names) -> Queries:
-    """What is asked of each cell, in the order of the cells."""
-    asked: dict[Cell, dict[str, MetricQuery]] = {}
-    for query in queries:
-        asked.setdefault(cell_of(query, names), {})[key_of(query)] = query
-    return {
-        cell: tuple(asked[cell].values()) for cell in sorted(asked, key=lambda c: (c.arm or "", c.settings))
-    }
+    @property
+    def queries(self) -> Queries:
+        """What was asked of each cell, in the order of the cells."""
+        return {cell: tuple(self.asked[cell].values()) for cell in self.cells if cell in self.asked}
 
 
 @dataclass
@@ -214,7 +248,7 @@ class Measurer:
         """
         every = self.digests(experiment, reading, tuple(queries), which.stop)
         seeds = list(dict.fromkeys(seed for _, seed in every))[which.start :]
-        keys = {cell: [key_of(query) for query in asked] for cell, asked in queries.items()}
+        keys = {cell: [query.key for query in asked] for cell, asked in queries.items()}
         named = "\n".join(f"{every[cell, s]} {' '.join(keys[cell])}" for cell in queries for s in seeds)
         request = hashlib.sha256(named.encode()).hexdigest()[:16]
 
@@ -249,7 +283,7 @@ class Measurer:
             self.runs += len(results.runs)
             for cell in queries:
                 if cell in cells:
-                    asked = {key_of(query): _asked(results, cell, query) for query in queries[cell]}
+                    asked = {query.key: _asked(results, cell, query) for query in queries[cell]}
                     for seed in seeds:
                         yield cell, seed, {key: of_seed[seed] for key, of_seed in asked.items()}
 
@@ -264,15 +298,15 @@ class Measurer:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _asked(results: Results, cell: Cell, query: MetricQuery) -> dict[int, Value]:
+def _asked(results: Results, cell: Cell, query: Asked) -> dict[int, Value]:
     return results.values(
-        query.metric.name,
+        query.metric,
         cell,
         queue=query.queue,
         class_name=query.class_name,
         window=query.window,
-        parameters=query.parameters,
+        parameters=dict(query.parameters),
     )
 
 
-__all__ = ["MeasuredValues", "Measurer", "Queries", "ValueFile", "by_cell", "key_of"]
+__all__ = ["Asked", "AskedValues", "MeasuredValues", "Measurer", "Queries", "ValueFile"]

@@ -10,7 +10,7 @@ from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
-from aqmlab.metrics import EVERY_CLASS
+from aqmlab.metrics import EVERY_CLASS, Metric
 from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.paper import RESPONSES, PaperFigure, PublishedTable
@@ -87,13 +87,14 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
         unnamed = question.kind == "series" and "queue" not in question.content
         return None if unnamed and not queue_is_known(names) else set(_of_runs(question, names))
     asked = tuple(_asked(question, names))
-    unknown_queue = any(map(by_default, asked)) and not queue_is_known(names)
+    unnamed = any(by_default(what.queue, what.metric, what.class_name) for what in asked)
+    unknown_queue = unnamed and not queue_is_known(names)
     return None if unknown_queue else {cell_of(what, names) for what in asked}
 
 
-def by_default(what: MetricQuery) -> bool:
+def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
     """Whether a queue is looked at that is not named: flows of a class are alike at each that they cross."""
-    return what.queue is None and not (what.metric.of_flows and what.class_name != EVERY_CLASS)
+    return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 
 def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:

@@ -25,7 +25,7 @@ PASSES = 3
 """Rounds over the settings that matter, at most."""
 FINALISTS = 8
 """Readings that get more seeds, at first."""
-_SCREENING, _SEARCH, _HALVING, _PROFILE = 0.5, 0.7, 0.8, 1.0
+_SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 """Share of the budget that is spent at the end of each stage, at most."""
 
 
@@ -204,18 +204,25 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """A design over all settings at once: the largest that half of the budget is enough for."""
+        """A design over all settings at once: the largest that the budget's share is enough for."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):
                 self._design = (len(rows), folded)
-                for row in rows:
-                    self._errors(row)
-                ran = [row for row in rows if self._tried.get(row)]
-                values = np.array([(self._tried[row] or ())[: self.seeds] for row in ran])
-                if len(ran) > 1:
-                    self._effects = effects(ran, values, self.levels, CONFIDENCE)
+                try:
+                    for row in rows:
+                        self._errors(row)
+                finally:
+                    self._effects = self._effects_of(rows)
                 return
+
+    def _effects_of(self, rows: Sequence[Row]) -> tuple[tuple[Effect, ...], ...]:
+        """What a design says; nothing if fewer readings of it were looked at than it has settings."""
+        ran = [row for row in rows if self._tried.get(row)]
+        if len(ran) <= len(self.levels):
+            return ()
+        values = np.array([(self._tried[row] or ())[: self.seeds] for row in ran])
+        return effects(ran, values, self.levels, CONFIDENCE)
 
     def _descend(self) -> None:
         """One setting at a time, from the best of what is known so far."""

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims.metric_query import MetricQuery, asked_by
 from aqmlab.claims.names import Bindings
 from aqmlab.claims.seeds import MetricValues, Point, SeedLeaves
 from aqmlab.claims.tree import Between, Call, Condition, Expression, MetricOf, Negative, Test
 from aqmlab.claims.values import Evaluator, Floats, Value
 from aqmlab.errors import UsageError
-from aqmlab.papers.expressions import ExpressionValues, of_each_seed
+from aqmlab.metrics import find
+from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.inference_spec import table_of, target_name
-from aqmlab.papers.measured_values import Queries, by_cell
+from aqmlab.papers.measured_values import Asked, AskedValues, Queries
 from aqmlab.papers.paper import Paper, Target
 from aqmlab.papers.required_cells import by_default, queue_is_known
 from aqmlab.papers.scoring import claim_of
@@ -57,28 +57,19 @@ class Targets:
         UsageError
             If which queue is meant hangs on what was run.
         """
-        asked: dict[str, list[MetricQuery]] = {}
+        asked = {file: AskedValues(names) for file, names in self.names.items()}
         for target in targets:
-            for file, queries in self._asked(target):
-                unclear = not queue_is_known(self.names[file]) and any(map(by_default, queries))
-                if unclear:
-                    raise UsageError(
-                        f"{target_name(target, self._paper.tables)}: {file} has several queues, none of them"
-                        " called `bottleneck`; name the one that is meant: {queue=...}"
-                    )
-                asked.setdefault(file, []).extend(queries)
-        return {file: by_cell(queries, self.names[file]) for file, queries in asked.items()}
-
-    def _asked(self, target: Target) -> list[tuple[str, list[MetricQuery]]]:
-        if not target.finding:
-            table = table_of(target, self._paper.tables)
-            names = self.names[table.experiment]
-            tree, bound = of_each_seed(*self._expression(target), names)
-            return [(table.experiment, list(asked_by(tree, names, bound)))]
-        found = []
-        for file, claim in self._claims(target):
-            claim.check(self.names[file])
-            found.append((file, list(claim.asks(self.names[file]))))
+            self.ours(target, asked)
+        found = {file: values.queries for file, values in asked.items() if values.queries}
+        for file, queries in found.items():
+            of_default = [
+                what.metric for of_cell in queries.values() for what in of_cell if _by_default(what)
+            ]
+            if of_default and not queue_is_known(self.names[file]):
+                raise UsageError(
+                    f"`{of_default[0]}` is asked of {file}, which has several queues and none called"
+                    " `bottleneck`; name the one that is meant: {queue=...}"
+                )
         return found
 
     def _claims(self, target: Target) -> list[tuple[str, Claim]]:
@@ -124,6 +115,10 @@ class Targets:
         found = table_of(target, self._paper.tables).published[target.row][target.column]
         assert found is not None
         return found
+
+
+def _by_default(what: Asked) -> bool:
+    return by_default(what.queue, find(what.metric), what.class_name)
 
 
 def cell_error(ours: float, published: float, distance: str, least: float = 0.0) -> float:
