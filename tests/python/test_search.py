@@ -5,7 +5,7 @@ import random
 import pytest
 
 from aqmlab.papers.budget import Budget
-from aqmlab.papers.search import Measured, Search, departures, replaced
+from aqmlab.papers.search import Measured, Search, departures, expected_seeds, replaced
 
 LEVELS = (2, 3, 2, 4, 2, 3)
 TRUE = (0, 2, 1, 0, 0, 1)
@@ -150,3 +150,11 @@ def test_the_same_seed_gives_the_same():
 def test_readings_are_counted_from_the_fixed_one():
     assert replaced(FIXED, 1, 2) == (0, 2, 0, 0, 0, 0)
     assert departures(replaced(TRUE, 0, 1)) == 4
+
+
+@pytest.mark.parametrize(("seeds", "final_seeds"), [(3, 12), (2, 10), (4, 4)])
+def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
+    world = World()
+    searched(world, seeds=seeds, final_seeds=final_seeds)
+    done = sum(end - begin for _, begin, end in world.asked)
+    assert expected_seeds(LEVELS, seeds, final_seeds, 1) == pytest.approx(done, rel=0.3)

@@ -21,7 +21,7 @@ from aqmlab.papers.measured_values import MeasuredValues, Measurer, Queries
 from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Paper, Setting, Target
 from aqmlab.papers.runner import Runner, Watcher
-from aqmlab.papers.search import Found, Measured, Search
+from aqmlab.papers.search import Found, Measured, Search, expected_seeds
 from aqmlab.papers.targets import Targets
 from aqmlab.papers.variants import Reading
 from aqmlab.stats import Estimate, estimate
@@ -284,11 +284,13 @@ def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int
     if each_s and 2 * final_seeds * each_s > _LAST * total_s:
         final_seeds = max(int(_LAST * total_s / (2 * each_s)), spec.seeds)
     last_s = 2 * final_seeds * each_s
-    candidates = sum(len(setting.candidates) - 1 for setting in looker.searched)
+    levels = [len(setting.candidates) for setting in looker.searched]
+    search_s = of_fit / spec.seeds * expected_seeds(levels, spec.seeds, final_seeds, spec.seed)
     told(
-        f"{len(looker.searched)} settings with {candidates} other candidates; a reading with {spec.seeds}"
-        f" seeds takes {of_fit:.1f} s, the last look at two with {final_seeds} seeds {last_s:.0f} s, and all"
-        f" of it {spec.minutes:g} min at most"
+        f"{len(levels)} settings with {sum(levels) - len(levels)} other candidates; a reading with"
+        f" {spec.seeds} seeds takes {of_fit:.1f} s, the whole search about {search_s / 60:.0f} min, the last"
+        f" look at two readings with {final_seeds} seeds {last_s / 60:.1f} min; the budget is"
+        f" {spec.minutes:g} min"
     )
     return Budget(max(total_s - last_s, 0.0)), final_seeds
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab.figures import NO_VALUE, number
+from aqmlab.figures import NO_VALUE, counted, number
 from aqmlab.papers.inference_json import AGAINST, FOR, NOT_ASKED, NOTHING, UNTOUCHED
 from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
 from aqmlab.papers.targets import FARTHEST
@@ -139,7 +139,8 @@ def _error_words(content: Content) -> str:
 def errors_rows(content: Content) -> list[list[str]]:
     """The reading, and its error on both parts, with heads."""
     parts = content["parts"]
-    heads = [f"error, {words} ({len(parts[p]['items'])} {content['of']})" for p, words in _PARTS.items()]
+    one = content["of"].removesuffix("s")
+    heads = [f"error, {words} ({counted(len(parts[p]['items']), one)})" for p, words in _PARTS.items()]
     rows = [["reading", *heads]]
     for which, label in (("fixed", "fixed"), ("inferred", "inferred"), ("difference", "difference, paired")):
         rows.append([label, *(_error_text(content, parts[part][which], which) for part in _PARTS)])

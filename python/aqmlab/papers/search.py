@@ -313,6 +313,21 @@ class Search:
         return tuple(map(tuple, found))
 
 
+def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
+    """How many runs of a reading all stages ask for, if the budget does not end them: nearly.
+
+    One round over all settings is counted for the search; it takes fewer, or two.
+    """
+    others = sum(levels) - len(levels)
+    found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)
+    pool, end = FINALISTS, seeds
+    while end < final_seeds:
+        before, end = end, min(2 * end, final_seeds)
+        found += (pool + 1) * (end - before)
+        pool = max(pool // 2, 2)
+    return found
+
+
 def replaced(row: Row, place: int, level: int) -> Row:
     """A reading with another candidate of one setting."""
     return (*row[:place], level, *row[place + 1 :])
@@ -323,4 +338,4 @@ def departures(row: Row) -> int:
     return sum(level != 0 for level in row)
 
 
-__all__ = ["Beside", "Found", "Measure", "Measured", "Search", "departures", "replaced"]
+__all__ = ["Beside", "Found", "Measure", "Measured", "Search", "departures", "expected_seeds", "replaced"]
