@@ -378,6 +378,17 @@ def test_nothing_to_search_is_refused(tmp_path, monkeypatch):
     assert not runs.made
 
 
+def test_a_gap_between_two_recordings_is_refused(tmp_path, monkeypatch):
+    runs = FakeRuns(monkeypatch)
+    sides = (f"response_time_within_percent{{arm={arm}, within=1s}}" for arm in ("one", "other"))
+    gap = f'expect = "cdf_gap({", ".join(sides)}) > 5 %"'
+    expected = EXPECTED.replace('expect = "utilisation_percent{arm=one} > 90 %"', gap)
+    head, _, _ = PAPER.partition("[infer]")
+    with pytest.raises(UsageError, match="F1: a gap is between two recordings, and --infer keeps none"):
+        infer(read_paper(folder(tmp_path, head, expected)), store=tmp_path / "store")
+    assert not runs.made
+
+
 def test_a_reading_that_cannot_be_run_is_listed(tmp_path, monkeypatch):
     FakeRuns(monkeypatch)
     wrong = PAPER.replace(

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Names
-from aqmlab.errors import HostError
+from aqmlab.errors import HostError, UsageError
 from aqmlab.metrics import EVERY_CLASS, Window
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.papers.paper import PaperExperiment, Thinned
@@ -124,8 +124,24 @@ def _metrics_digest() -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
 
 
+class _ValuesOnly:
+    """What is asked of two recordings together cannot be kept with one run."""
+
+    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
+        """Refused.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
+        raise UsageError(
+            "a gap is between two recordings, and --infer keeps none; leave it out of `fit` and `test`"
+        )
+
+
 @dataclass(frozen=True)
-class MeasuredValues:
+class MeasuredValues(_ValuesOnly):
     """Values of one experiment under one reading, asked for as of :class:`aqmlab.Results`."""
 
     axes: tuple[Axis, ...]
@@ -151,7 +167,7 @@ class MeasuredValues:
         return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
 
 
-class AskedValues:
+class AskedValues(_ValuesOnly):
     """Stands for values that are not there yet, and notes down what is asked.
 
     Parameters
@@ -294,6 +310,10 @@ class Measurer:
         directory = Path(tempfile.mkdtemp(prefix="runs-", dir=self.folder))
         try:
             yield replace(self.runner, store=directory, _done={})
+        except KeyboardInterrupt as stop:
+            # The runs of this reading are not kept, whatever the sweep says of its store.
+            stop.__notes__ = [f"what was measured is kept in `{self._known.file}`: the same request goes on"]
+            raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)
 

@@ -80,9 +80,9 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
     """Those that one question is about; ``None`` if that cannot be told."""
     if isinstance(question, PaperFigure) and question.kind in RESPONSES:
-        by_default = "class" not in question.content
+        unnamed = "class" not in question.content
         of_curves = {curve.cell for curve in cell_curves(question, names)}
-        return None if by_default and not _queue_is_known(names) else of_curves
+        return None if unnamed and not queue_is_known(names) else of_curves
     if isinstance(question, PaperFigure) and question.kind != "sweep":
         unnamed = question.kind == "series" and "queue" not in question.content
         return None if unnamed and not queue_is_known(names) else set(_of_runs(question, names))

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.names import Bindings
+from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.seeds import MetricValues, Point, SeedLeaves
 from aqmlab.claims.tree import Between, Call, Condition, Expression, MetricOf, Negative, Test
 from aqmlab.claims.values import Evaluator, Floats, Value
@@ -59,7 +59,10 @@ class Targets:
         """
         asked = {file: AskedValues(names) for file, names in self.names.items()}
         for target in targets:
-            self.ours(target, asked)
+            try:
+                self.ours(target, asked)
+            except MisplacedError as error:
+                raise UsageError(f"{target_name(target, self._paper.tables)}: {error}") from error
         found = {file: values.queries for file, values in asked.items() if values.queries}
         for file, queries in found.items():
             of_default = [
@@ -164,9 +167,15 @@ class _Alone(Point):
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
         """The value of that seed."""
-        values = self.seeds.metric(node, bound)
+        return self._chosen(self.seeds.metric(node, bound))
+
+    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The gap in that seed."""
+        return self._chosen(self.seeds.gap(one, other, bound))
+
+    def _chosen(self, values: Value) -> Floats:
         assert isinstance(values, np.ndarray)
-        chosen: npt.NDArray[np.float64] = values[self.chosen]
+        chosen: Floats = values[self.chosen]
         return chosen
 
 
