@@ -179,7 +179,7 @@ def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
     assert not found.proportional
     assert re.search(r"not proportional: from .* it changes by −[0-9.]+ % per users", found.remarks[0])
     assert found.spread.mean.mean == pytest.approx(9e6, rel=0.02)
-    assert "links with their own rate: `bottleneck`" in found.differences
+    assert "links with their own rate: `bottleneck` (10Mbit)" in found.differences
 
 
 # --- networks -----------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ GRAPH = {
 def test_links_that_are_kept_have_their_own_rate(calibrate, store):
     found = calibrate(GRAPH, on="core", keep=["access*", "client-a", "a-client"])
     assert found.values["web"] == pytest.approx(3.5e6 / 8 / ON_THE_WIRE, rel=0.05)
-    assert found.differences[0] == "links 10 times as fast: `core` 100Mbit and `core-reverse` 100Mbit"
+    assert found.differences[0] == "links 10 times as fast: `core` and back (100Mbit)"
     newest = max(store.glob("sweeps/calibrate-web-graph-*"), key=lambda path: path.stat().st_mtime)
     run = aqmlab.load(newest).runs[0]
     rates = {link.name: link.rate for link in run.plan.links}
@@ -511,7 +511,7 @@ def test_the_command_prints_a_table_and_sentences(aqmlab_cli, commented, store):
     ended = aqmlab_cli(*asked, "--runs", "4", "--store", store, "--in-place")
     assert ended.returncode == 0
     assert ended.stdout.startswith("connections/s   load [Mbit/s]   of `bottleneck` [%]   between seeds [%]")
-    assert "links 10 times as fast: `bottleneck` 100Mbit and `reverse` 100Mbit" in ended.stdout
+    assert "links 10 times as fast: `bottleneck` and back (100Mbit)" in ended.stdout
     assert "offers 3.500 Mbit/s (35.0 % of the rate of `bottleneck`), headers included" in ended.stdout
     assert "coefficient of variation between seeds" in ended.stdout
     assert "±1 % takes" in ended.stdout

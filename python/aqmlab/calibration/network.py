@@ -13,13 +13,13 @@ from typing import Any
 from aqmlab.calibration.population import Population
 from aqmlab.cells import axis_named
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import listed, number
+from aqmlab.figures import listed
 from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 from aqmlab.sweeps.cases import axes_of
 
-QUEUE = {"kind": "droptail", "limit": "1s"}
-"""What every link has in place of its own queue: room for what it sends in a second."""
+QUEUE = {"kind": "droptail", "limit": "10s"}
+"""What every link has in place of its own queue: room for what it sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
@@ -201,16 +201,32 @@ class Uncongested:
         for one in self.populations:
             yield one.path, one.toml(one.written)
 
+    def _with_rates(self, links: Sequence[Link]) -> Iterator[str]:
+        """Links with their rates; one and its way back of the same rate are named together."""
+        back: set[str] = set()
+        for i, link in enumerate(links):
+            if link.name in back:
+                continue
+            ways = (
+                other.name
+                for other in links[i + 1 :]
+                if (other.source, other.target, other.rate_bps) == (link.target, link.source, link.rate_bps)
+            )
+            way = next(ways, None)
+            back |= set() if way is None else {way}
+            both = "" if way is None else " and back"
+            yield f"`{link.name}`{both} ({quantity_text(self.rate_bps(link), 'bps')})"
+
     def differences(self, case: Case) -> tuple[str, ...]:
         """What is not as in the scenario, in words."""
-        faster = [link for link in case.plan.links if not self.is_kept(link.name)]
-        kept = [link for link in case.plan.links if self.is_kept(link.name)]
         said = []
-        if faster:
-            rates = listed([f"`{link.name}` {_rate_text(self.rate_bps(link))}" for link in faster])
-            said.append(f"links {number(self.faster).rstrip('0').rstrip('.')} times as fast: {rates}")
-        if kept:
-            said.append(f"links with their own rate: {listed([f'`{link.name}`' for link in kept])}")
+        for kept, what in (
+            (False, f"links {self.faster:g} times as fast"),
+            (True, "links with their own rate"),
+        ):
+            links = [link for link in case.plan.links if self.is_kept(link.name) == kept]
+            if links:
+                said.append(f"{what}: {listed(list(self._with_rates(links)))}")
         said.append(f"every queue a drop-tail queue of {QUEUE['limit']} at its link's rate, without faults")
         absent = [f"`{one.name}`" for one in case.plan.classes if one.name not in self.senders]
         if absent:
@@ -219,10 +235,6 @@ class Uncongested:
             begin, end = (quantity_text(ns, "ns") for ns in (self.warmup_ns, self.end_ns))
             said.append(f"measured from {begin} to {end}, whatever the scenario's [stop] says")
         return tuple(said)
-
-
-def _rate_text(bps: int) -> str:
-    return quantity_text(bps, "bps")
 
 
 def _arm(case: Case) -> Mapping[str, Any]:
