@@ -144,7 +144,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     class_name
         Whose response times; everybody's if not given.
     reference
-        The arm whose response times are drawn in grey behind the others: an uncongested network.
+        The arm whose response times are drawn in grey behind the others; the one called ``uncongested`` if
+        not given.
     width, height
         The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of inches. If only
         one is given, the other one follows the figure's proportions.

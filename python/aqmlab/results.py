@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil
 
 NOT_RUN = "not run"
+UNCONGESTED = "uncongested"
+"""What the arm is called that the others are seen against, in whichever case."""
 
 Value = float | None
 
@@ -141,6 +143,11 @@ class Results:
     def tables(self) -> Tables:
         """The recorded tables of the runs."""
         return Tables(self._distinct, self.reader.remedy)
+
+    @property
+    def reference(self) -> str | None:
+        """The arm that response times are seen against, called ``uncongested``; ``None`` if there is none."""
+        return next((arm for arm in self.arms if arm.lower() == UNCONGESTED), None)
 
     @cached_property
     def version(self) -> str:

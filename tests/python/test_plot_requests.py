@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.plots.draw import draw
 from aqmlab.plots.sweep_kinds import RESPONSE_KINDS
 from laid_out import nothing_is_covered
 from web_runs import ran, ran_over_rates
@@ -39,7 +41,7 @@ def line_of(axes, label):
 
 
 def test_a_curve_is_the_mean_of_the_seeds_and_its_band_students_interval(experiment):
-    axes = aqmlab.figure(experiment.path, "response-cdf", class_name="web").axes[0]
+    axes = aqmlab.figure(experiment.path, "response-cdf", class_name="web", arms=experiment.arms).axes[0]
     assert [line.get_label() for line in axes.lines] == list(experiment.arms)
     assert axes.get_xlim() == (0.0, 2.0)
     (cell,) = experiment.select("CoDel")
@@ -68,15 +70,21 @@ def test_a_tail_is_what_is_left_on_logarithmic_axes(experiment):
     assert axes.get_ylim()[0] < y[-1]
 
 
-def test_the_reference_is_grey_and_behind_the_others(experiment):
-    axes = aqmlab.figure(experiment.path, "response-cdf", reference="Uncongested").axes[0]
+@pytest.mark.parametrize("given", [{}, {"reference": "Uncongested"}])
+def test_the_reference_is_grey_and_behind_the_others(experiment, given):
+    axes = aqmlab.figure(experiment.path, "response-cdf", **given).axes[0]
     reference = line_of(axes, "Uncongested (reference)")
     others = [line for line in axes.lines if line is not reference]
     assert [line.get_label() for line in others] == ["DropTail", "CoDel"]
     assert all(line.get_zorder() > reference.get_zorder() for line in others)
     # The others keep the looks that they have without it.
-    usual = aqmlab.figure(experiment.path, "response-cdf").axes[0]
+    usual = aqmlab.figure(experiment.path, "response-cdf", arms=experiment.arms).axes[0]
     assert [line.get_color() for line in others] == [line.get_color() for line in usual.lines[1:]]
+
+
+def test_another_arm_can_be_the_reference(experiment):
+    axes = aqmlab.figure(experiment.path, "response-cdf", reference="CoDel").axes[0]
+    assert [line.get_label() for line in axes.lines] == ["Uncongested", "DropTail", "CoDel (reference)"]
 
 
 def test_the_time_that_is_shown_is_chosen(experiment):
@@ -106,7 +114,7 @@ def test_a_scatter_has_a_dot_for_each_request_of_the_sample(experiment, tmp_path
         experiment.path, "response-scatter", tmp_path / "s.csv", class_name="web", arms=["CoDel"]
     )
     with file.open() as text:
-        assert len(list(csv.DictReader(text))) == len(rows)
+        assert sum(row["arm"] == "CoDel" for row in csv.DictReader(text)) == len(rows)
 
 
 def test_percentiles_of_size_bands_are_those_of_the_metrics(experiment):
@@ -145,6 +153,13 @@ def test_numbers_of_figures_are_written_as_csv(swept, experiment, kind, tmp_path
             (cell,) = results.select(row["arm"], labels)
             share = within(results, cell, float(row["response_time_s"]), "web").mean()
             assert float(row["share"]) == pytest.approx(share, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+def test_a_title_is_text_in_every_figure(experiment, kind, tmp_path):
+    named = replace(experiment, title=r"$\nosuch$ at 5 $ " + "and on " * 30)
+    drawing = draw(named, kind, tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert r"$\nosuch$ at 5 $" in drawing
 
 
 @pytest.mark.parametrize("kind", RESPONSE_KINDS)

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     HostError
         If the file cannot be written.
     """
-    found = _asked(results, kind, view)
+    found, view = _asked(results, kind, view)
     look.check()
     file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
     check_format(file, (".csv",) if found.rows else ())
@@ -108,7 +109,7 @@ def figure_of(
     RecordingError
         If a recording cannot be read.
     """
-    found = _asked(results, kind, view)
+    found, view = _asked(results, kind, view)
     where = queue if results.axes else results.place(queue)
     with look.applied():
         drawn = found.draw(results, view, where)
@@ -136,13 +137,16 @@ def kind_of(results: Results, kind: str) -> FigureKind:
     raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; there are {known}")
 
 
-def _asked(results: Results, kind: str, view: View) -> FigureKind:
-    """The kind of figure of a name, which takes what is asked of requests."""
+def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
+    """The kind of figure of a name, and the view with the usual reference where none is asked for."""
     found = kind_of(results, kind)
+    if kind in RESPONSE_KINDS:
+        usual = view.reference is None and results.reference not in view.arms
+        return found, replace(view, reference=results.reference) if usual else view
     of_requests = [name for name in view.chosen() if name in ("`--class`", "`--reference`")]
-    if of_requests and kind not in RESPONSE_KINDS:
+    if of_requests:
         raise UsageError(f"`{kind}` is no figure of requests; leave out {listed(of_requests)}")
-    return found
+    return found, view
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:

@@ -26,6 +26,7 @@ from aqmlab.reports.network_svg import drawn_network
 from aqmlab.reports.page import page, unbroken
 from aqmlab.reports.payload import payload
 from aqmlab.reports.repeat import repeat_context
+from aqmlab.reports.responses import responses_context, responses_data
 from aqmlab.reports.table import table_context
 from aqmlab.results import Results
 from aqmlab.soundness import examine
@@ -64,7 +65,9 @@ def render(
     found = verdicts(runs)
     courses = courses_context(answer, best_arm(answer) if runs else "")
     charts = charts_json(_plain_charts(answer, found, both))
-    data = payload(answer, compared, charts=charts, courses=courses.pop("data"))
+    responses = responses_context(results)
+    more = {"responses": responses_data(answer)} if responses["responses"] else {}
+    data = payload(answer, compared, charts=charts, courses=courses.pop("data"), **more)
     context = {
         "version": results.version,
         "parts": parts_text(run.manifest for run in runs),
@@ -89,6 +92,7 @@ def render(
         "axes": data["axes"],
         "comparisons": comparisons(compared).note,
         "two_arms": two_arms(answer),
+        **responses,
         **by_class_context(results),
         "network": drawn_network(results),
         "courses": courses,
