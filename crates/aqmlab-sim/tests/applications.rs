@@ -5,6 +5,7 @@ use aqmlab_recording::Recording;
 use aqmlab_scenario::plan_json::WorkloadJson;
 use aqmlab_scenario::{Experiment, Files, Limits, parse_within};
 use aqmlab_sim::{Control, run};
+use aqmlab_units::{Instant, Span};
 use support::{flows, integers, record, summary};
 
 /// 100 Mbit/s and 20 ms there and back: 40 ms with nothing in the way.
