@@ -126,6 +126,15 @@ def test_the_number_of_users_is_load_by_cycle_by_bytes(calibrate):
     assert found.proportional
 
 
+def test_few_users_are_rounded_and_that_is_remarked(calibrate):
+    users = fetches(users=7, think="5s", start={"uniform": ["0s", "5s"]})
+    found = calibrate(users, target="0.7 %")
+    assert found.values["web"] == 2
+    assert found.fit.value == pytest.approx(0.02 * 107.9, rel=0.05)
+    (remark,) = found.remarks
+    assert remark.startswith("Users are whole numbers: the load of 2 users differs from the target by \u2212")
+
+
 def test_bytes_that_a_link_adds_count_on_the_wire(calibrate):
     scenario = fetches()
     scenario["topology"]["overhead"] = "38B"
@@ -177,7 +186,10 @@ def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
     users = fetches(users=7, think="500ms", start={"uniform": ["0s", "500ms"]})
     found = calibrate(users, target="90 %", keep="bottleneck")
     assert not found.proportional
-    assert re.search(r"not proportional: from .* it changes by −[0-9.]+ % per users", found.remarks[0])
+    assert re.search(
+        r"not proportional: that of one user of `web` changes by −[0-9.]+ % from [0-9]+ to [0-9]+ users;",
+        found.remarks[0],
+    )
     assert found.spread.mean.mean == pytest.approx(9e6, rel=0.02)
     assert "links with their own rate: `bottleneck` (10Mbit)" in found.differences
 
@@ -512,7 +524,10 @@ def test_the_command_prints_a_table_and_sentences(aqmlab_cli, commented, store):
     assert ended.returncode == 0
     assert ended.stdout.startswith("connections/s   load [Mbit/s]   of `bottleneck` [%]   between seeds [%]")
     assert "links 10 times as fast: `bottleneck` and back (100Mbit)" in ended.stdout
-    assert "offers 3.500 Mbit/s (35.0 % of the rate of `bottleneck`), headers included" in ended.stdout
+    assert (
+        "A load of 3.500 Mbit/s (35.0 % of the rate of `bottleneck`), headers included, takes "
+        in ended.stdout
+    )
     assert "coefficient of variation between seeds" in ended.stdout
     assert "±1 % takes" in ended.stdout
     assert f"written    {commented}" in ended.stderr

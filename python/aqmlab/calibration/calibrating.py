@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from aqmlab.figures import change_text, number
 from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
+_ROUNDING = 0.01
+"""A difference from the target by rounding to whole users that is worth a word."""
 FASTER = 10.0
 
 
@@ -192,14 +194,6 @@ def _result(trials: Trials, case: Case, answer: Found, own: str) -> Calibration:
     interval_s = (network.end_ns - network.warmup_ns) / 1e9
     tails = [tail_index(one, trials.asked) for one in chosen]
     tail = min((each for each in tails if each is not None), default=None)
-    remarks = [own] if own else []
-    if not answer.wide.proportional:
-        first, wide = chosen[0], answer.wide
-        remarks.append(
-            f"The load is not proportional: from {first.text(wide.least)} to {first.text(wide.most)} it"
-            f" changes by {change_text(wide.change.mean)} per {first.unit}; the value holds for this target"
-            " only."
-        )
     numbers = trials.others_at(answer.value)
     return Calibration(
         classes=tuple(chosen),
@@ -214,9 +208,27 @@ def _result(trials: Trials, case: Case, answer: Found, own: str) -> Calibration:
         interval_s=interval_s,
         loads=answer.loads,
         differences=network.differences(case),
-        remarks=tuple(remarks),
+        remarks=(*([own] if own else []), *_remarks(chosen[0], answer, trials.asked)),
         runs_done=trials.runs_done,
     )
+
+
+def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
+    """What to know of the value of the first class."""
+    wide = answer.wide
+    if not wide.proportional:
+        one = "one user" if first.closed else "one connection per second"
+        yield (
+            f"The load is not proportional: that of {one} of `{first.name}` changes by"
+            f" {change_text(wide.change.mean)} from {first.digits(wide.least)} to {first.text(wide.most)};"
+            " the value holds for this target only."
+        )
+    off = answer.fit.slope.mean * answer.value / asked.bps - 1
+    if first.closed and abs(off) > _ROUNDING:
+        yield (
+            f"Users are whole numbers: the load of {first.text(answer.value)} differs from the target by"
+            f" {change_text(off)}."
+        )
 
 
 __all__ = ["calibrate"]

@@ -77,10 +77,13 @@ class Population:
 
     def digits(self, value: float) -> str:
         """A number without what it counts: ``43.2``, ``250``."""
-        if self.closed:
-            return f"{value:.0f}"
-        text = number(value) if value >= 1e-3 else f"{value:.4g}"
-        return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+        return f"{value:.0f}" if self.closed else shortest(value)
+
+
+def shortest(value: float) -> str:
+    """Four significant digits, without zeros at the end."""
+    text = number(value) if value >= 1e-3 else f"{value:.4g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab.calibration.fit import Fit, Needed, Spread, narrowing, spread
 from aqmlab.calibration.places import WIRE, Load
-from aqmlab.calibration.population import Population
+from aqmlab.calibration.population import Population, shortest
 from aqmlab.calibration.trials import Loads
 from aqmlab.calibration.writing import write_values
 from aqmlab.figures import display_value, estimate_text, fixed, listed, number, time_text
@@ -94,15 +94,15 @@ class Calibration:
     @property
     def sentence(self) -> str:
         """The value and its interval."""
-        first = self.classes[0]
-        what = listed([f"`{one.name}` with {one.text(self.values[one.name])}" for one in self.classes])
-        found = f"{what} offer{'s' if len(self.classes) == 1 else ''} {self.asked}"
+        counted = "headers included" if self.asked.count == WIRE else "of payload"
+        what = listed(
+            [f"{one.digits(self.values[one.name])} {one.unit} of `{one.name}`" for one in self.classes]
+        )
         low, high = self.fit.low, self.fit.high
         interval = "no interval: the slope's reaches zero"
         if low is not None and high is not None:
-            interval = f"95 % interval {first.digits(low)} to {first.text(high)}, n = {self.runs} seeds"
-        counted = "headers included" if self.asked.count == WIRE else "of payload"
-        return f"{found}, {counted} ({interval})."
+            interval = f"95 % interval {shortest(low)} to {shortest(high)}, n = {self.runs} seeds"
+        return f"A load of {self.asked}, {counted}, takes {what} ({interval})."
 
     @property
     def _seeds(self) -> str:
