@@ -128,9 +128,9 @@ def reproduce(
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain. With --infer neither is done: `inference.md` says which reading fits the
-    half of the results that paper.toml names, how it does on the other half, and what the data say of each
-    setting.
+    that the folder does not explain. With --infer nothing is scored: `inference.md` says which reading fits
+    the part of the results that paper.toml names, how it does on the other part, and what the data say of
+    each setting.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
