@@ -426,6 +426,7 @@ def test_values_survive_a_line_that_was_cut_off(tmp_path):
 # --- for real
 
 
+@pytest.mark.slow
 def test_runs_give_the_same_with_any_number_of_workers(tmp_path):
     paper = read_paper(folder(tmp_path))
     two = infer(paper, store=tmp_path / "two", jobs=2)

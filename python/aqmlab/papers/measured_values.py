@@ -265,8 +265,8 @@ class Measurer:
         every = self.digests(experiment, reading, tuple(queries), which.stop)
         seeds = list(dict.fromkeys(seed for _, seed in every))[which.start :]
         keys = {cell: [query.key for query in asked] for cell, asked in queries.items()}
-        named = "\n".join(f"{every[cell, s]} {' '.join(keys[cell])}" for cell in queries for s in seeds)
-        request = hashlib.sha256(named.encode()).hexdigest()[:16]
+        named = sorted(f"{every[cell, s]} {sorted(keys[cell])}" for cell in queries for s in seeds)
+        request = hashlib.sha256("\n".join(named).encode()).hexdigest()[:16]
 
         def lacking(seed: int) -> frozenset[Cell]:
             return frozenset(c for c in queries if self._known.lacks(every[c, seed], keys[c]))
