@@ -224,3 +224,19 @@ def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
         assert answered[0] - arrived[0] == pytest.approx(float(row["server_delay_s"]), abs=2e-6)
         before = done[0]
     assert not any(found.values())
+
+
+@pytest.mark.parametrize("file_name", ["web.csv", "web.parquet"])
+def test_a_trace_gives_back_what_the_population_did(scenario, tmp_path, file_name):
+    """With every automatic value written that a mean round-trip time decides."""
+    alone = {**scenario, "traffic": scenario["traffic"][:1]}
+    alone["topology"] = {**scenario["topology"], "reverse_queue": {"kind": "droptail", "limit": "30p"}}
+    aqmlab.write_vectors(alone, tmp_path / file_name)
+    traced = {**alone, "traffic": [{"name": "web", "kind": "trace", "file": str(tmp_path / file_name)}]}
+    rows = []
+    for what, connection in ((alone, "serial"), (traced, "user")):
+        run = aqmlab.run(what, output=tmp_path / f"run-{connection}", runs=1, report=False)
+        columns = f"{connection}, exchange, start_ns, end_ns, request_bytes, response_bytes, outcome"
+        rows.append(run.tables.rows("requests", columns, f"ORDER BY {connection}, exchange"))
+    assert rows[0] == rows[1]
+    assert len(rows[0]) > 500
