@@ -249,10 +249,25 @@ def test_a_figure_can_be_changed_and_saved_by_whoever_asked(experiment, tmp_path
     assert (tmp_path / "mine.svg").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("kind", ["series", "delay-cdf", "goodput-delay", "variance-time"])
+@pytest.mark.parametrize("kind", ["series", "variance-time"])
 def test_a_choice_without_effect_is_refused(kind, experiment, tmp_path):
     with pytest.raises(
         UsageError, match=f"`{kind}` shows the whole experiment; leave out `--from` and `--arm`"
     ):
         aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", from_s=1.0, arms=["RED + ECN"])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["delay-cdf", "goodput-delay", "box", "bar", "response-scatter"])
+def test_a_time_is_refused_where_whole_runs_are_shown(kind, experiment, tmp_path):
+    with pytest.raises(UsageError, match=f"`{kind}` shows whole runs; leave out `--flow` and `--from`"):
+        aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", from_s=1.0, flows=["ftp"])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["delay-cdf", "goodput-delay"])
+def test_arms_of_an_experiment_are_chosen(kind, experiment):
+    axes = aqmlab.figure(experiment.path, kind, arms=["RED + ECN"]).axes[0]
+    assert axes.lines[0].get_label() == "RED + ECN"
+    assert "DropTail" not in [line.get_label() for line in axes.lines]
+    assert axes.lines[0].get_color() == COLORS[1]

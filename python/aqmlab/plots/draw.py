@@ -15,12 +15,12 @@ from aqmlab.figures import listed
 from aqmlab.files import write_whole
 from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
-from aqmlab.plots.kinds import delay_cdf, goodput_delay, series
+from aqmlab.plots.kinds import series
 from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
-from aqmlab.plots.sweep_kinds import RESPONSE_KINDS, SWEEP_KINDS
+from aqmlab.plots.sweep_kinds import COMMON_KINDS, RESPONSE_CURVES, RESPONSE_KINDS, SWEEP_KINDS
 from aqmlab.plots.variance_time import variance_time
 from aqmlab.plots.view import EVERYTHING, FigureKind, View
 from aqmlab.results import Results
@@ -43,8 +43,6 @@ def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
 
 KINDS: dict[str, FigureKind] = {
     "series": _whole(series),
-    "delay-cdf": _whole(delay_cdf),
-    "goodput-delay": _whole(goodput_delay),
     "goodput-rtt": FigureKind(goodput_rtt, goodput_rtt_rows),
     "variance-time": _whole(variance_time),
     "cwnd": FigureKind(cwnd, trace_rows),
@@ -52,8 +50,7 @@ KINDS: dict[str, FigureKind] = {
     "time-sequence": FigureKind(time_sequence, sequence_rows),
     "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
     "ladder": FigureKind(ladder, ladder_rows),
-    **{kind: SWEEP_KINDS[kind] for kind in ("box", "bar")},
-    **RESPONSE_KINDS,
+    **COMMON_KINDS,
 }
 """What can be drawn of an experiment, by the name that the command line takes."""
 
@@ -140,10 +137,14 @@ def kind_of(results: Results, kind: str) -> FigureKind:
 def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
     """The kind of figure of a name, and the view with the usual reference where none is asked for."""
     found = kind_of(results, kind)
+    given = view.chosen()
+    of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
+    if kind in SWEEP_KINDS and of_flows and (kind not in RESPONSE_CURVES or "`--flow`" in of_flows):
+        raise UsageError(f"`{kind}` shows whole runs; leave out {listed(of_flows)}")
     if kind in RESPONSE_KINDS:
         usual = view.reference is None and results.reference not in view.arms
         return found, replace(view, reference=results.reference) if usual else view
-    of_requests = [name for name in view.chosen() if name in ("`--class`", "`--reference`")]
+    of_requests = [option for option in given if option in ("`--class`", "`--reference`")]
     if of_requests:
         raise UsageError(f"`{kind}` is no figure of requests; leave out {listed(of_requests)}")
     return found, view

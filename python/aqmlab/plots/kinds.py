@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab.answers import answer
 from aqmlab.plots.appearance import (
     arm_color,
     arm_look,
@@ -18,9 +17,7 @@ from aqmlab.plots.appearance import (
     new_figure,
     warmup,
 )
-from aqmlab.reports.distributions import cdf_points, delay_histogram
 from aqmlab.reports.looks import MUTED, PALETTE, STALL
-from aqmlab.reports.payload import DELAY, GOODPUT, trade_off_points
 from aqmlab.results import Results
 from aqmlab.series import RunSeries, run_series
 from aqmlab.stats.ellipse import covariance_ellipse
@@ -77,39 +74,6 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
     if "mean" in of_run.cwnd:
         windows.plot(*of_run.cwnd["mean"], color=PALETTE[3], linewidth=1.4, label="mean cwnd of all flows")
     windows.set_xlabel("time [s]")
-
-
-def delay_cdf(results: Results, queue: str) -> Figure:
-    """Distribution of queueing delay of each arm, all seeds together."""
-    figure, axes = single(f"{results.title}: queueing delay at {queue}")
-    runs = results.measured()
-    longest = 0.0
-    for i, arm in enumerate(results.finished_arms):
-        histogram = delay_histogram(runs, arm, queue)
-        if histogram.total:
-            axes.plot(*cdf_points(histogram), label=arm, **arm_look(i))
-            longest = max(longest, (histogram.quantile(0.999) or 0.0) / 1e6)
-    axes.set(xlabel="queueing delay [ms]", ylabel="share of packets", ylim=(0, 1.01))
-    axes.set_xlim(0, longest * 1.02 or 1.0)
-    legend_below(figure, [axes])
-    return figure
-
-
-def goodput_delay(results: Results, queue: str) -> Figure:
-    """Goodput against mean queueing delay, a mark a run, with medians and 1-sigma ellipses.
-
-    RFC 7928, section 2.7, in the form of Winstein's plots with a linear axis: up and left is better.
-    """
-    figure, axes = single(f"{results.title}: goodput and delay at {queue}")
-    found = answer(results, (DELAY, GOODPUT), queue=queue)
-    for i, row in enumerate(found.rows):
-        points = trade_off_points(found, row.cell).values()
-        if points:
-            delays, goodputs = zip(*points, strict=True)
-            cloud(axes, i, delays, goodputs, row.cell.arm)
-    axes.set(xlabel="mean queueing delay [ms]", ylabel="goodput [Mbit/s]")
-    legend_below(figure, [axes], cloud_notes())
-    return figure
 
 
 def cloud(axes: Axes, arm: int, x: Sequence[float], y: Sequence[float], label: str | None) -> None:

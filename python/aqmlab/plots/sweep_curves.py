@@ -1,4 +1,4 @@
-"""Curves of a sweep: metrics against an axis, goodput against delay, distributions of delay."""
+"""Curves: of a sweep metrics against an axis; of anything goodput against delay, distributions of delay."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
     if view.metrics:
         raise UsageError("`goodput-delay` shows goodput and mean queueing delay: leave out the metric")
     grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,))
-    figure, plots = empty_plots(grid, "goodput and mean queueing delay", share=False)
+    figure, plots = empty_plots(grid, f"goodput and mean queueing delay{_at(queue)}", share=False)
     for panel, axes in plots:
         for arm, number in grid.arms.items():
             cell = grid.cell(arm, panel, "")
@@ -90,17 +90,22 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
     return figure
 
 
+def _at(queue: str | None) -> str:
+    """Where, if that is the same in all cells."""
+    return "" if queue is None else f" at {queue}"
+
+
 def cdfs(results: Results, view: View, queue: str | None) -> Figure:
     """The distribution of queueing delay: its mean over the seeds and the pointwise 95 % interval."""
-    if queue is not None:
-        raise UsageError("distributions of a sweep are those of the queue that each cell is judged by")
-    grid = panel_grid(results, view, None, along=False, metrics=(MEAN_DELAY,))
-    figure, plots = empty_plots(grid, "distribution of queueing delay", share=False)
+    if view.metrics:
+        raise UsageError("`delay-cdf` shows queueing delay: leave out the metric")
+    grid = panel_grid(results, view, queue, along=False, metrics=(MEAN_DELAY,))
+    figure, plots = empty_plots(grid, f"queueing delay{_at(queue)}", share=False)
     for panel, axes in plots:
         longest = 0.0
         for arm, number in grid.arms.items():
             cell = grid.cell(arm, panel, "")
-            found = None if cell is None else delay_cdf(results, cell)
+            found = None if cell is None else delay_cdf(results, cell, queue)
             if found is not None:
                 axes.plot(found.delay_ms, found.share, label=arm, **arm_look(number))
                 band: dict[str, Any] = {"color": arm_color(number), "alpha": 0.18, "linewidth": 0}

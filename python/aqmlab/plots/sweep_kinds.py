@@ -1,4 +1,4 @@
-"""The kinds of figures of a sweep, and their numbers as rows."""
+"""The kinds of figures of a sweep, some of which an experiment has too, and their numbers as rows."""
 
 from __future__ import annotations
 
@@ -47,22 +47,30 @@ def _labels(cell: Cell) -> tuple[str, ...]:
     return tuple(label for _, label in cell.settings)
 
 
-RESPONSE_KINDS: dict[str, FigureKind] = {
+RESPONSE_CURVES: dict[str, FigureKind] = {
     "response-cdf": FigureKind(cdf_figure, response_rows),
     "response-ccdf": FigureKind(ccdf_figure, response_rows),
+}
+RESPONSE_KINDS: dict[str, FigureKind] = {
+    **RESPONSE_CURVES,
     "response-scatter": FigureKind(scatter_figure, scatter_rows),
     "response-quantiles": FigureKind(quantiles_figure, quantile_rows),
 }
 """What can be drawn of requests, in experiments and in sweeps."""
 
-SWEEP_KINDS: dict[str, FigureKind] = {
-    "lines": FigureKind(lines, value_rows),
-    "heat": FigureKind(heat, value_rows),
-    "differences": FigureKind(difference_maps, value_rows),
+COMMON_KINDS: dict[str, FigureKind] = {
     "goodput-delay": FigureKind(trade_off),
     "delay-cdf": FigureKind(cdfs),
     "box": FigureKind(box, value_rows),
     "bar": FigureKind(bar, value_rows),
     **RESPONSE_KINDS,
+}
+"""What can be drawn of an experiment and of a sweep."""
+
+SWEEP_KINDS: dict[str, FigureKind] = {
+    "lines": FigureKind(lines, value_rows),
+    "heat": FigureKind(heat, value_rows),
+    "differences": FigureKind(difference_maps, value_rows),
+    **COMMON_KINDS,
 }
 """What can be drawn of a sweep, by the name that the command line takes."""

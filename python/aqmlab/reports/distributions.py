@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from math import fsum, log10, sqrt
 
 from aqmlab.cells import Cell
-from aqmlab.metrics import EVERY_CLASS, Histogram, Measured
+from aqmlab.metrics import EVERY_CLASS, Histogram
 from aqmlab.metrics.requests import response_times
 from aqmlab.metrics.response_times import ResponseTimes
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
 
-_MOST_POINTS = 300
 SHARES = (
     *(0.0, 0.001, 0.005),
     *(0.01 + 0.97 * i / 49 for i in range(50)),
@@ -146,23 +145,3 @@ def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]
-
-
-def delay_histogram(runs: Sequence[Measured], arm: str, queue: str) -> Histogram:
-    """Queueing delays of all seeds of an arm."""
-    of_arm = [
-        run.queues[queue, EVERY_CLASS]
-        for run in runs
-        if run.run.arm == arm and (queue, EVERY_CLASS) in run.queues
-    ]
-    return Histogram.merged([totals.sojourn for totals in of_arm])
-
-
-def cdf_points(histogram: Histogram, most: int = _MOST_POINTS) -> tuple[list[float], list[float]]:
-    """Delays in ms and shares, thinned evenly by share so that steps and tails both survive."""
-    high, share = histogram.cdf()
-    kept: Sequence[int] = range(len(high))
-    if len(high) > most:
-        found = {bisect_left(share, i / (most - 1)) for i in range(most)}
-        kept = sorted({min(index, len(high) - 1) for index in found})
-    return [0.0, *(high[i] / 1e6 for i in kept)], [0.0, *(share[i] for i in kept)]
