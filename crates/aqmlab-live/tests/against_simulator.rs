@@ -12,7 +12,8 @@ use aqmlab_qdisc::{Ecn, Registry, registry};
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
-use aqmlab_traffic::Identity;
+use aqmlab_traffic::packmime::Carried;
+use aqmlab_traffic::{Identity, Population};
 use aqmlab_units::{Instant, Span};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -436,7 +437,23 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
 
 // --- connections that come and go: users, arrivals -----------------------------------------------------------------
 
-fn web(population: &str, more: &str) -> Plan {
+/// Requests of users or arrivals, over access links that lose packets.
+fn requests(population: &str) -> String {
+    format!(
+        r#"
+        kind = "requests"
+        {population}
+        request = "400B"
+        response = {{ pareto = "12kB", shape = 1.2, max = "200kB" }}
+        exchanges = 3
+        pause = "20ms"
+        rtt = {{ uniform = ["30ms", "90ms"] }}
+        loss = 0.005
+        "#
+    )
+}
+
+fn web(traffic: &str, more: &str) -> Plan {
     let mut plan = plan(&format!(
         r#"
         duration = "25s"
@@ -458,16 +475,9 @@ fn web(population: &str, more: &str) -> Plan {
         rtt = "50ms"
         [[traffic]]
         name = "web"
-        kind = "requests"
         from = "right"
         to = "left"
-        {population}
-        request = "400B"
-        response = {{ pareto = "12kB", shape = 1.2, max = "200kB" }}
-        exchanges = 3
-        pause = "20ms"
-        rtt = {{ uniform = ["30ms", "90ms"] }}
-        loss = 0.005
+        {traffic}
         tcp = {{ profile = "rfc", ecn = true }}
         {more}
         "#
@@ -501,6 +511,21 @@ fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
     let mut opened: Vec<(u64, Identity)> = opening.collect();
     opened.sort_unstable();
     opened.into_iter().map(|(_, of)| of).collect()
+}
+
+/// What the first connections of a cloud have from it, by serial number; nothing of other populations.
+fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
+    let mut population = plan.classes[1].population(seed);
+    if !matches!(population, Population::Cloud(_)) {
+        return Vec::new();
+    }
+    let mut wake = population.begin();
+    let mut open = || {
+        let opening = population.on_wake(wake.take()?);
+        wake = opening.wake;
+        opening.carried.map(|carried| *carried)
+    };
+    std::iter::from_fn(|| open()).take(connections).collect()
 }
 
 /// A packet that a host sent in the simulator.
@@ -548,6 +573,7 @@ fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> Ro
         "{} connections use client ports again and again",
         opened.len()
     );
+    let carried = carried(plan, seed, opened.len());
     let mut last_of: Vec<usize> = vec![0; opened.len()];
     for (number, packet) in packets.iter().enumerate() {
         packet.connection.inspect(|&connection| last_of[connection] = number);
@@ -564,6 +590,7 @@ fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> Ro
                 let port = *port_of[connection].get_or_insert_with(|| {
                     let (port, of) = (free.pop_front().expect("a free port"), opened[connection]);
                     let path = FlowPath::new(plan, 1, plan.propagation(1), Some(of), seed);
+                    let path = path.carrying(carried.get(of.serial as usize));
                     announcer.announce(1, port, of.user, &path).unwrap();
                     port
                 });
@@ -579,12 +606,12 @@ fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> Ro
     router.finish().unwrap()
 }
 
-fn compare_connections(population: &str, ports: u32, more: &str) {
-    let (plan, seed) = (web(population, more), 23);
+fn compare_connections(traffic: &str, ports: u32, more: &str) {
+    let (plan, seed) = (web(traffic, more), 23);
     let simulated = run(&plan, seed, &Control::default()).unwrap();
     let routed = route_connections(&plan, seed, &sent(&plan, &simulated), ports);
-    compare_ports(population, &simulated, &routed);
-    same(population, simulated.table("run").unwrap(), &routed.run);
+    compare_ports(traffic, &simulated, &routed);
+    same(traffic, simulated.table("run").unwrap(), &routed.run);
     let flows = simulated.table("flows").unwrap();
     let both = |of: fn(&FlowBooks) -> u64| {
         let sum = |books: [FlowBooks; 2]| books.iter().map(of).sum::<u64>();
@@ -598,8 +625,8 @@ fn compare_connections(population: &str, ports: u32, more: &str) {
     ];
     for (column, of) in columns {
         let (all, measured): (Vec<u64>, Vec<u64>) = both(of);
-        assert_eq!(numbers(flows, column), all, "{population}: {column}");
-        assert_eq!(numbers(flows, &format!("measured_{column}")), measured, "{population}: {column}");
+        assert_eq!(numbers(flows, column), all, "{traffic}: {column}");
+        assert_eq!(numbers(flows, &format!("measured_{column}")), measured, "{traffic}: {column}");
         assert!(all.iter().sum::<u64>() > 10, "{column}: {all:?}");
     }
 }
@@ -610,6 +637,16 @@ type BothWays = (&'static str, fn(&FlowBooks) -> u64);
 #[test]
 fn connections_that_come_and_go_are_counted_with_their_users() {
     let exit = "[[delay]]\nclass = \"web\"\nat = \"exit\"\ndelay = { uniform = [\"0ms\", \"9ms\"] }\njitter = \"2ms\"\n";
-    compare_connections("users = 20\nthink = { exponential = \"300ms\" }", 60, exit);
-    compare_connections("rate = \"12/s\"", 80, exit);
+    compare_connections(&requests("users = 20\nthink = { exponential = \"300ms\" }"), 60, exit);
+    compare_connections(&requests("rate = \"12/s\""), 80, exit);
+}
+
+/// The delays that a cloud draws for its clients and servers lie in the routers, one of which loses packets as well.
+#[test]
+fn so_are_connections_of_a_cloud_behind_delay_stages_in_routers() {
+    let traffic = "kind = \"packmime\"\nrate = \"45/s\"\naccess_rate = \"none\"";
+    let stages = "[[delay]]\nclass = \"web\"\nat = \"right\"\ndelay = \"client\"\n\
+                  [[delay]]\nclass = \"web\"\nat = \"left\"\ndelay = \"server\"\nloss = 0.01\n\
+                  [[delay]]\nclass = \"udp\"\nat = \"left\"\ndelay = { packmime = \"client\" }\n";
+    compare_connections(traffic, 300, stages);
 }

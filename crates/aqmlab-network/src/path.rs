@@ -5,8 +5,8 @@
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
-use aqmlab_traffic::Identity;
 use aqmlab_traffic::packmime::Carried;
+use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
 /// A pipe of a flow's own, in a direction (0: to the server). A packet enters the network at the end that it comes from.
@@ -76,6 +76,8 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
+    /// How far its client and its server are from their edges of the network, as its cloud has drawn it.
+    carried: Option<[Span; 2]>,
 }
 
 impl<'a> FlowPath<'a> {
@@ -87,7 +89,7 @@ impl<'a> FlowPath<'a> {
             Some(of) => class.access_delay(class.host_index(of), propagation, seed),
             None => class.mean_access_delay(propagation),
         };
-        FlowPath { plan, number, propagation, of, seed, access_delay }
+        FlowPath { plan, number, propagation, of, seed, access_delay, carried: None }
     }
 
     /// The same of a connection that has this from its cloud.
@@ -95,6 +97,7 @@ impl<'a> FlowPath<'a> {
         if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
             self.access_delay = Some(delay);
         }
+        self.carried = carried.map(|carried| End::ALL.map(|end| carried.delay(end)));
         self
     }
 
@@ -117,7 +120,7 @@ impl<'a> FlowPath<'a> {
     pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
         let rule = self.plan.delay_stage(self.number, direction, place)?;
         Some(match self.of {
-            Some(of) => rule.pipe(self.class(), direction, of, self.seed),
+            Some(of) => rule.pipe(self.class(), direction, of, self.carried, self.seed),
             None => rule.mean_pipe(),
         })
     }

@@ -2,7 +2,7 @@
 
 use aqmlab_qdisc::{Classed, Port};
 use aqmlab_recording::StoppedBy;
-use aqmlab_scenario::{Plan, QueueCount, QueueStop};
+use aqmlab_scenario::{Completed, CountStop, Plan, QueueCount, QueueStop};
 use aqmlab_units::{Instant, Span};
 
 /// What a host does at an instant by itself. Of one instant they go in this order, after all that happens then.
@@ -128,26 +128,25 @@ pub fn queue_stop_is_reached<P: Classed>(stop: &QueueStop, port: &Port<P>) -> bo
     count >= stop.count
 }
 
-/// Counts the flows that have completed since the end of the warm-up, where that may end the run.
-#[derive(Clone, Copy, Debug)]
+/// Counts the flows or requests that have completed since the end of the warm-up, where that may end the run.
+#[derive(Clone, Debug)]
 pub struct Completions {
-    /// The class whose flows count, and how many of them end the run.
-    stop: Option<(usize, u64)>,
+    stop: Option<CountStop>,
     counted: u64,
 }
 
 impl Completions {
-    /// None so far of the flows of `plan`.
+    /// None so far in a run of `plan`.
     pub fn new(plan: &Plan) -> Self {
-        Completions { stop: plan.stop.completed.as_ref().map(|stop| (stop.class, stop.count)), counted: 0 }
+        Completions { stop: plan.stop.completed.clone(), counted: 0 }
     }
 
-    /// A flow of `class` has completed: whether that ends the run.
-    pub fn count(&mut self, class: usize) -> bool {
-        match self.stop {
-            Some((counted, most)) if counted == class => {
+    /// A flow or a request of `class` has completed: whether that ends the run.
+    pub fn count(&mut self, class: usize, what: Completed) -> bool {
+        match &self.stop {
+            Some(stop) if stop.of == what && stop.classes.contains(&class) => {
                 self.counted += 1;
-                self.counted >= most
+                self.counted >= stop.count
             }
             _ => false,
         }

@@ -1,16 +1,17 @@
 //! Delay stages: rules for packets at the edge of the network, between a flow's own link, if it has one, and a router; and in
 //! routers, before their output queues.
 
-use aqmlab_params::{Origin, Value};
+use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_qdisc::Pipe;
 use aqmlab_random::Stream;
-use aqmlab_traffic::{Distribution, Identity, Probability};
+use aqmlab_traffic::packmime::HostDelay;
+use aqmlab_traffic::{Distribution, End, Identity, Probability};
 use aqmlab_units::{Bytes, Span};
 
 use crate::field::OURS;
 use crate::language::{DELAY_RULE, EDGES};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, PopulationPlan, StagePlace};
+use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, PopulationPlan, StageDelay, StagePlace};
 use crate::suggest::no_such;
 use crate::topology::Network;
 use crate::tree::Tree;
@@ -73,7 +74,7 @@ impl Pass<'_, '_> {
             _ => [true, true],
         };
         let place = self.stage_place(section, network)?;
-        let (delay, jitter) = (self.drawn(section, "delay"), self.span(section, "jitter"));
+        let (delay, jitter) = (self.stage_delay(section), self.span(section, "jitter"));
         let loss = self.drawn(section, "loss");
         let rate = match section.node("rate") {
             Some(_) => Some(self.drawn(section, "rate")?),
@@ -120,6 +121,30 @@ impl Pass<'_, '_> {
         Some(place)
     }
 
+    fn stage_delay(&mut self, section: &Section<'_>) -> Option<StageDelay> {
+        const ENDS: &Kind = &Kind::Choice(&["client", "server"]);
+        let end = |word: &str| End::ALL.into_iter().find(|end| end.name() == word);
+        let (value, delay) = match section.node("delay").map(|node| &node.value) {
+            Some(Tree::Text(word)) if end(word).is_some() => (word.clone(), StageDelay::Carried(end(word)?)),
+            Some(Tree::Table(table)) if table.get("packmime").is_some() => {
+                let path = section.sub("delay");
+                if let Some(other) = table.entries.iter().find(|entry| entry.key != "packmime") {
+                    let message = format!("`{}` does not belong to `packmime`", other.key);
+                    self.error(&other.key_at, &path, message);
+                    return None;
+                }
+                let node = table.get("packmime")?;
+                let Value::Choice(word) = self.given(node, &format!("{path}.packmime"), ENDS)? else {
+                    unreachable!("the kind decides the value's type")
+                };
+                (format!("{{ packmime = \"{word}\" }}"), StageDelay::Packmime(end(word)?))
+            }
+            _ => return self.drawn(section, "delay").map(StageDelay::Drawn),
+        };
+        self.enter(section, "delay", &value, Origin::Given);
+        Some(delay)
+    }
+
     fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<usize> {
         let name = self.name(section, "class")?;
         let found = classes.iter().position(|class| class.name == name);
@@ -159,8 +184,21 @@ impl Pass<'_, '_> {
             self.error(&section.at, &section.path, message);
             return None;
         }
+        if let StageDelay::Carried(end) = rule.delay {
+            let is_cloud = |class: &ClassPlan| matches!(class.population, PopulationPlan::Cloud(_));
+            let other = |class: &(usize, &&ClassPlan)| matching(class) && !is_cloud(class.1);
+            if let Some((_, class)) = classes.iter().enumerate().find(other) {
+                let (end, name) = (end.name(), &class.name);
+                let message = format!(
+                    "\"{end}\" is the delay that a cloud draws for its {end}s, and class \"{name}\" is none; write the `class` \
+                     of a cloud, or {{ packmime = \"{end}\" }}, a draw of its own for each flow"
+                );
+                self.error(&section.at("delay"), &section.sub("delay"), message);
+                return None;
+            }
+        }
         let spread = [
-            ("delay", matches!(rule.delay, Distribution::Spread { .. })),
+            ("delay", matches!(rule.delay, StageDelay::Drawn(Distribution::Spread { .. }))),
             ("loss", matches!(rule.loss, Distribution::Spread { .. })),
             ("rate", matches!(rule.rate, Some(Distribution::Spread { .. }))),
         ];
@@ -215,20 +253,40 @@ impl DelayPlan {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
+    /// Whether it stands for the delays of this end of connections as their cloud draws them.
+    pub(crate) fn places(&self, end: End) -> bool {
+        self.delay == StageDelay::Carried(end)
+    }
+
     /// What packets go through that match the rule but belong to no flow: the mean delay, and no more.
     pub fn mean_pipe(&self) -> Pipe {
         Pipe::new(self.delay.mean())
     }
 
-    /// What the packets of a connection of `class` go through in this direction. All is drawn from streams that the rule,
-    /// the class, the direction and the connection name; constant delay, loss probability and rate are its host's.
-    pub fn pipe(&self, class: &ClassPlan, direction: usize, of: Identity, seed: u64) -> Pipe {
+    /// What the packets of a connection of `class` go through in this direction, whose ends have the delays `carried` from its
+    /// cloud, if it is of one. All is drawn from streams that the rule, the class, the direction and the connection name;
+    /// constant delay, loss probability and rate are its host's.
+    pub fn pipe(
+        &self,
+        class: &ClassPlan,
+        direction: usize,
+        of: Identity,
+        carried: Option<[Span; 2]>,
+        seed: u64,
+    ) -> Pipe {
         let (toward, count, index) = (TOWARD[direction], class.count, class.host_index(of));
         let stream = |what, index| {
             Stream::indexed(seed, format_args!("delay/{}/{}/{toward}/{what}", self.name, class.name), index)
         };
         let draws = |what| stream(what, index);
-        let mut pipe = Pipe::new(self.delay.value(index, count, draws("delay")));
+        let mut pipe = Pipe::new(match &self.delay {
+            StageDelay::Drawn(delay) => delay.value(index, count, draws("delay")),
+            StageDelay::Carried(end) => carried.map_or(self.delay.mean(), |carried| carried[*end as usize]),
+            StageDelay::Packmime(end) => {
+                let path = format_args!("delay/{}/{}/delay", self.name, class.name);
+                HostDelay::draw(*end, &mut Stream::indexed(seed, path, index))
+            }
+        });
         if let Some(rate) = &self.rate {
             pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
         }
@@ -243,10 +301,33 @@ impl DelayPlan {
     }
 }
 
+impl StageDelay {
+    /// The mean.
+    pub fn mean(&self) -> Span {
+        match self {
+            StageDelay::Drawn(delay) => delay.mean(),
+            StageDelay::Carried(end) | StageDelay::Packmime(end) => HostDelay::mean(*end),
+        }
+    }
+
+    /// The least that there can be.
+    pub fn least(&self) -> Span {
+        match self {
+            StageDelay::Drawn(delay) => delay.least(),
+            StageDelay::Carried(end) | StageDelay::Packmime(end) => HostDelay::least(*end),
+        }
+    }
+}
+
 impl ClassPlan {
     /// The links that its packets cross in a direction (0: to the receiver), in order.
     pub fn way(&self, direction: usize) -> &[usize] {
         if direction == 0 { &self.path } else { &self.return_path }
+    }
+
+    /// The same of both directions.
+    pub(crate) fn links_both_ways(&self) -> impl Iterator<Item = usize> {
+        self.path.iter().chain(&self.return_path).copied()
     }
 }
 
@@ -271,21 +352,30 @@ impl Plan {
     }
 }
 
-/// The mean of what delay stages add to the round-trip time of class number `number`, where links lie between the routers
-/// `ends`.
+/// The rules that packets of class number `number` meet on their way there and back, where links lie between the routers
+/// `ends`: at each place the first that matches.
+pub(crate) fn met<'d>(
+    delays: &'d [DelayPlan],
+    class: &ClassPlan,
+    number: usize,
+    ends: impl Fn(usize) -> [usize; 2] + Copy,
+) -> Vec<&'d DelayPlan> {
+    let mut met = Vec::new();
+    for direction in 0..2 {
+        let way = class.way(direction);
+        met.extend(stage_places(way, ends).filter_map(|place| {
+            delays.iter().find(|rule| rule.place == place && rule.matches(number, direction, way, ends))
+        }));
+    }
+    met
+}
+
+/// The mean of what delay stages add to the round-trip time of class number `number`.
 pub(crate) fn mean_of(
     delays: &[DelayPlan],
     class: &ClassPlan,
     number: usize,
     ends: impl Fn(usize) -> [usize; 2] + Copy,
 ) -> Span {
-    let mut sum = Span::ZERO;
-    for direction in 0..2 {
-        let way = class.way(direction);
-        for place in stage_places(way, ends) {
-            let met = |rule: &&DelayPlan| rule.place == place && rule.matches(number, direction, way, ends);
-            sum += delays.iter().find(met).map_or(Span::ZERO, |rule| rule.delay.mean());
-        }
-    }
-    sum
+    met(delays, class, number, ends).into_iter().fold(Span::ZERO, |sum, rule| sum + rule.delay.mean())
 }

@@ -94,7 +94,9 @@ impl Pass<'_, '_> {
     /// The distribution at a key, its default, or `None` if it is wrong or ruled by something else.
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
-        let Form::Drawn(drawn) = field.form else { unreachable!("only distributions are read as such") };
+        let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
+            unreachable!("only distributions are read as such")
+        };
         let (found, origin) = match (section.node(key), field.absent) {
             (Some(node), _) => (self.drawn_at(node, &section.sub(key), drawn)?, Origin::Given),
             (None, Absent::Is(default)) => (constant(&default)?, Origin::Default(OURS)),

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
-use aqmlab_traffic::packmime::{Carried, PackMime};
-use aqmlab_traffic::{Arrivals, Cloud, Identity, PacketSource, Population, Requests, Session, Starts, Users};
+use aqmlab_traffic::packmime::{Carried, HostDelay, PackMime};
+use aqmlab_traffic::{
+    Arrivals, Cloud, End, Identity, PacketSource, Population, Requests, Session, Starts, Users,
+};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
@@ -217,7 +219,11 @@ impl ClassPlan {
     /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
     /// such links, or its delays are the class's.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
-        Some(shared(self.own_delays(carried)?, self.access.as_ref()?))
+        let PopulationPlan::Cloud(cloud) = &self.population else { return None };
+        let [client, server] = self.own_delays(carried)?;
+        let on_links = |delay, end: End| if cloud.placed[end as usize] { Span::ZERO } else { delay };
+        let delays = [on_links(client, End::Client), on_links(server, End::Server)];
+        Some(shared(delays, self.access.as_ref()?))
     }
 
     /// The one-way delays of the client and the server of the connection of a list; `None` if its delays are the class's.
@@ -257,6 +263,23 @@ impl ClassPlan {
     pub fn mean_access_delay(&self, propagation: Span) -> Option<Span> {
         let access = self.access.as_ref()?;
         Some(access.rtt.mean().saturating_sub(propagation).div(access.links()))
+    }
+
+    /// The least delay that an access link of a flow may have; none if it has no such links.
+    pub fn least_access_delay(&self, propagation: Span) -> Span {
+        let Some(access) = &self.access else { return Span::ZERO };
+        let listed = (0..self.count).filter_map(|index| self.listed_delays(index));
+        if let Some(least) = listed.map(|delays| shared(delays, access)).min() {
+            return least;
+        }
+        let least = match &self.population {
+            PopulationPlan::Cloud(cloud) if cloud.own_delays => {
+                let on_links = End::ALL.into_iter().filter(|end| !cloud.placed[*end as usize]);
+                on_links.fold(Span::ZERO, |sum, end| sum + HostDelay::least(end) * 2)
+            }
+            _ => access.rtt.least().saturating_sub(propagation),
+        };
+        least.div(access.links())
     }
 
     /// How many access links a flow has: one for each direction at each end that has them.

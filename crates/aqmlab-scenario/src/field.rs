@@ -42,6 +42,8 @@ pub enum Form {
     Name,
     /// A distribution: over the flows of a class, or from draw to draw.
     Drawn(&'static Drawn),
+    /// A distribution; or what PackMime-HTTP draws for an end of a connection.
+    StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
     /// How many things happen in a second: `"100/s"`.
@@ -52,6 +54,8 @@ pub enum Form {
     Flows,
     /// A list of names of these.
     Names(&'static str),
+    /// A name of these, or a list of them.
+    NameOrNames(&'static str),
     /// Several of these words.
     Words(&'static [&'static str]),
     /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.

@@ -286,6 +286,13 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// A parameter that has been entered turns out to be another.
+    pub(crate) fn amend(&mut self, path: &str, value: &impl std::fmt::Display) {
+        if let Some(parameter) = self.parameters.iter_mut().find(|parameter| parameter.path == path) {
+            parameter.value = value.to_string();
+        }
+    }
+
     /// Enters what follows from a rule.
     pub(crate) fn derive(
         &mut self,

@@ -6,7 +6,7 @@ use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{
-    Bursty, Distribution, ExchangePlan, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
+    Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
 };
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -81,19 +81,30 @@ pub struct Parameter {
 pub struct Stop {
     /// At this time.
     pub at: Span,
-    /// When this many flows of a class have completed.
+    /// When this many flows of some classes, or their requests, have completed.
     pub completed: Option<CountStop>,
     /// When a count at a queue has been reached.
     pub condition: Option<QueueStop>,
 }
 
-/// Stop when `count` flows of class `class` have completed.
-#[derive(Clone, Debug)]
+/// Stop when `count` flows or requests of these classes together have completed since the end of the warm-up.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountStop {
-    /// Index into [`Plan::classes`].
-    pub class: usize,
+    /// Indices into [`Plan::classes`].
+    pub classes: Vec<usize>,
+    /// What is counted.
+    pub of: Completed,
     /// That many.
     pub count: u64,
+}
+
+/// What a run may end by the number of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completed {
+    /// flows of which all has arrived
+    Flows,
+    /// requests whose response has arrived
+    Requests,
 }
 
 /// Stop when `quantity` at link `link` reaches `count` (counted from the end of the warm-up).
@@ -218,6 +229,8 @@ pub struct CloudPlan {
     pub pauses: PausesOf,
     /// Whether each connection has its own delays, which the model draws; else the class's `rtt` holds.
     pub own_delays: bool,
+    /// Whether delay stages stand for the delays of its clients, and for those of its servers; else they lie on access links.
+    pub placed: [bool; 2],
 }
 
 impl ClassPlan {
@@ -407,13 +420,24 @@ pub struct DelayPlan {
     /// Where the packets meet it.
     pub place: StagePlace,
     /// The constant delay of each flow and direction.
-    pub delay: Distribution,
+    pub delay: StageDelay,
     /// The most that a single packet is delayed beyond.
     pub jitter: Span,
     /// The loss probability of each flow and direction.
     pub loss: Distribution<Probability>,
     /// The rate of each flow and direction, if it is limited.
     pub rate: Option<Distribution<Rate>>,
+}
+
+/// What a delay stage adds to each packet of a flow in a direction.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StageDelay {
+    /// A draw for each flow and direction.
+    Drawn(Distribution),
+    /// How far this end of its connection is from its edge of the network, as its cloud has drawn it.
+    Carried(End),
+    /// How far PackMime-HTTP has an end like this: a draw for each flow, the same in both directions.
+    Packmime(End),
 }
 
 /// An edge of the network.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{Begin, Distribution, Gaps, OnOff, PacketSizes, Spacing};
+use aqmlab_traffic::{Begin, Distribution, End, Gaps, OnOff, PacketSizes, Spacing};
 use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -16,8 +16,8 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use crate::plan::{
-    Access, ClassPlan, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan, PopulationPlan, QueueCount,
-    RecordPlan, RequestPlan, Sessions, StagePlace, Stop, Workload,
+    Access, ClassPlan, Completed, CountStop, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan,
+    PopulationPlan, QueueCount, RecordPlan, RequestPlan, Sessions, StageDelay, StagePlace, Stop, Workload,
 };
 use crate::settings_json::{QueueJson, TcpJson};
 use crate::trace::ecn_word;
@@ -58,7 +58,7 @@ pub struct PlanJson {
 pub struct StopJson {
     /// At this time.
     pub at_ns: u64,
-    /// When this many flows of a class have completed.
+    /// When this many flows or requests have completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<CompletedJson>,
     /// When a count at a queue has been reached.
@@ -66,14 +66,22 @@ pub struct StopJson {
     pub condition: Option<ConditionJson>,
 }
 
-/// Flows of a class that have completed.
+/// Flows or requests that have completed.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CompletedJson {
-    /// The class.
-    pub class: String,
-    /// That many.
-    pub count: u64,
+    /// The class, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// The classes that count together, if they are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
+    /// That many flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// That many requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
 }
 
 /// A count or a level at a queue.
@@ -406,14 +414,38 @@ pub struct DelayJson {
     /// The router in which it stands, if it stands in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
-    /// The constant delay of each flow and direction.
-    pub delay_ns: DistributionJson<u64>,
+    /// The constant delay of each flow and direction, unless `delay_of` says whose it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<DistributionJson<u64>>,
+    /// The end of the connection whose delay it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_of: Option<HostDelayJson>,
     /// The most that a single packet is delayed beyond.
     pub jitter_ns: u64,
     /// The loss probability of each flow and direction.
     pub loss: DistributionJson<f64>,
     /// The rate of each flow and direction; `null` is unlimited.
     pub rate_bps: Option<DistributionJson<u64>>,
+}
+
+/// The delay of an end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostDelayJson {
+    /// as its cloud has drawn it
+    Cloud(HostJson),
+    /// as PackMime-HTTP has it, a draw for each flow
+    Packmime(HostJson),
+}
+
+/// An end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostJson {
+    /// it opens the connection
+    Client,
+    /// it accepts the connection
+    Server,
 }
 
 /// A place of a delay stage.
@@ -587,11 +619,17 @@ impl Plan {
             packets: condition.count,
         });
         let completed = stop.completed.as_ref();
-        StopJson {
-            at_ns: stop.at.as_ns(),
-            completed: completed.map(|c| CompletedJson { class: self.class_name(c.class), count: c.count }),
-            condition,
-        }
+        StopJson { at_ns: stop.at.as_ns(), completed: completed.map(|c| self.completed_json(c)), condition }
+    }
+
+    fn completed_json(&self, stop: &CountStop) -> CompletedJson {
+        let names: Vec<String> = stop.classes.iter().map(|&class| self.class_name(class)).collect();
+        let of = |of| Some(stop.count).filter(|_| stop.of == of);
+        let (class, classes) = match <[String; 1]>::try_from(names) {
+            Ok([name]) => (Some(name), None),
+            Err(names) => (None, Some(names)),
+        };
+        CompletedJson { class, classes, count: of(Completed::Flows), requests: of(Completed::Requests) }
     }
 
     fn link_json(&self, link: &LinkPlan) -> LinkJson {
@@ -642,7 +680,15 @@ impl Plan {
                 StagePlace::Edge(_) => None,
                 StagePlace::Router(node) => Some(self.nodes[node].clone()),
             },
-            delay_ns: distribution(&rule.delay, Span::as_ns),
+            delay_ns: match &rule.delay {
+                StageDelay::Drawn(delay) => Some(distribution(delay, Span::as_ns)),
+                StageDelay::Carried(_) | StageDelay::Packmime(_) => None,
+            },
+            delay_of: match rule.delay {
+                StageDelay::Drawn(_) => None,
+                StageDelay::Carried(end) => Some(HostDelayJson::Cloud(host_json(end))),
+                StageDelay::Packmime(end) => Some(HostDelayJson::Packmime(host_json(end))),
+            },
             jitter_ns: rule.jitter.as_ns(),
             loss: distribution(&rule.loss, |p| p.get()),
             rate_bps: rule.rate.as_ref().map(|rate| distribution(rate, Rate::as_bps)),
@@ -796,6 +842,13 @@ fn on_off_json(times: &OnOff) -> (DistributionJson<u64>, DistributionJson<u64>, 
         Begin::Stationary => BeginJson::Stationary,
     };
     (distribution(&times.on, Span::as_ns), distribution(&times.off, Span::as_ns), begin)
+}
+
+const fn host_json(end: End) -> HostJson {
+    match end {
+        End::Client => HostJson::Client,
+        End::Server => HostJson::Server,
+    }
 }
 
 fn sizes_json(sizes: &PacketSizes) -> DistributionJson<u64> {

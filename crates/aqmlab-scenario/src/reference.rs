@@ -117,11 +117,16 @@ fn form(form: &Form) -> String {
         Form::Drawn(drawn) => {
             format!("a {}, or a distribution: {}", drawn.noun, listed(drawn.forms.iter().copied()))
         }
+        Form::StageDelay(drawn) => format!(
+            "{}; \"client\", \"server\" or `{{ packmime = \"client\" }}`",
+            self::form(&Form::Drawn(drawn))
+        ),
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
         Form::PerSecond => crate::field::PER_SECOND.to_string(),
         Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
         Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),
         Form::Names(what) => format!("a list of names of {what}"),
+        Form::NameOrNames(what) => format!("a name, or a list of names of {what}"),
         Form::Words(words) => format!("a list of {}", listed(words.iter().copied())),
         Form::Queue => "a discipline's name, or `{ kind = .., .. }`".to_string(),
         Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{Distribution, ExchangePlan, Gaps};
+use aqmlab_traffic::packmime::{HostDelay, PausesOf};
+use aqmlab_traffic::{Distribution, End, ExchangePlan, Gaps};
 use aqmlab_units::Span;
 
+use crate::delay;
 use crate::field::PER_SECOND;
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::plan::{ClassPlan, CloudPlan, DelayPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::topology::Network;
+use crate::traffic::ClassDraft;
 use crate::tree::{At, Tree};
 
 /// Connections of one user are told apart by 32 bits.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
 
-/// The mean of what the clients and servers of PackMime-HTTP add to the round-trip time: twice 13.4 and 40.5 ms.
-pub(crate) const MEAN_DELAYS: Span = Span::us(107_800);
+/// The mean of what the clients and servers of PackMime-HTTP add to the round-trip time.
+pub(crate) fn mean_delays() -> Span {
+    End::ALL.into_iter().fold(Span::ZERO, |sum, end| sum + HostDelay::mean(end) * 2)
+}
 
 /// Whether a class of traffic is a cloud.
 pub(crate) fn is_cloud(section: &Section<'_>) -> bool {
@@ -68,7 +73,52 @@ impl Pass<'_, '_> {
             Value::Choice("cloud") => PausesOf::Cloud,
             _ => PausesOf::Connection,
         };
-        Some(CloudPlan { per_s: per_s?, pauses, own_delays: section.node("rtt").is_none() })
+        Some(CloudPlan {
+            per_s: per_s?,
+            pauses,
+            own_delays: section.node("rtt").is_none(),
+            placed: [false; 2],
+        })
+    }
+
+    /// What a cloud draws for its clients and servers lies where delay stages stand for it, and else on access links.
+    pub(crate) fn place_cloud_delays(
+        &mut self,
+        drafts: &mut [ClassDraft],
+        delays: &[DelayPlan],
+        network: &Network<'_>,
+    ) {
+        for (number, draft) in drafts.iter_mut().enumerate() {
+            let ends = |link: usize| [network.links[link].from, network.links[link].to];
+            let rules = delay::met(delays, &draft.plan, number, ends);
+            let propagation = draft.plan.links_both_ways().map(|link| network.links[link].delay);
+            let propagation = propagation.fold(Span::ZERO, |sum, delay| sum + delay);
+            let PopulationPlan::Cloud(cloud) = &mut draft.plan.population else { continue };
+            cloud.placed = End::ALL.map(|end| rules.iter().any(|rule| rule.places(end)));
+            if !cloud.own_delays {
+                continue;
+            }
+            let left: Vec<End> = End::ALL.into_iter().filter(|end| !cloud.placed[*end as usize]).collect();
+            match &mut draft.plan.access {
+                Some(access) => {
+                    let own = left.iter().fold(Span::ZERO, |sum, end| sum + HostDelay::mean(*end) * 2);
+                    access.rtt = Distribution::Constant(propagation + own);
+                    self.amend(&format!("{}.rtt", draft.path), &(propagation + own));
+                }
+                None if left.is_empty() => {}
+                None => {
+                    let whose = left.iter().map(|end| format!("{}s", end.name())).collect::<Vec<_>>();
+                    let rules = left.iter().map(|end| format!("`delay = \"{}\"`", end.name()));
+                    let message = format!(
+                        "{} of PackMime-HTTP have delays of their own, and `access_rate` is \"none\"; write a rate, and they \
+                         lie on access links, or a [[delay]] with {}",
+                        whose.join(" and "),
+                        rules.collect::<Vec<_>>().join(" and one with ")
+                    );
+                    self.error(&draft.at, &draft.path, message);
+                }
+            }
+        }
     }
 
     /// What a cloud's connections do: what they carry comes from the cloud.

@@ -5,7 +5,7 @@ use aqmlab_units::Span;
 use crate::field::Absent;
 use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, STOP};
 use crate::pass::{Pass, Section};
-use crate::plan::{CountStop, QueueCount, QueueStop, Sessions, Stop, Workload};
+use crate::plan::{ClassPlan, Completed, CountStop, QueueCount, QueueStop, Sessions, Stop, Workload};
 use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
@@ -101,26 +101,67 @@ impl Pass<'_, '_> {
 
     fn completed(&mut self, stop: &Section<'_>, node: &Node, classes: &[ClassDraft]) -> Option<CountStop> {
         let section = self.section(node, &stop.sub("completed"), COMPLETED)?;
-        let count = self.integer(&section, "count");
-        let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
-        let class = self.one_of(&section, "class", "class of traffic", &names)?;
-        let plan = &classes[class].plan;
-        if !plan.completes() {
-            let message = format!(
-                "the flows of \"{}\" never complete; bulk traffic with `bytes` and traces do",
-                plan.name
-            );
+        let (flows, requests) = (section.node("count").is_some(), section.node("requests").is_some());
+        if flows == requests {
+            let what = if flows { "flows and requests are counted" } else { "nothing is counted" };
+            let message = format!("{what}; write one of `count` (flows) and `requests`");
+            self.error(&node.at, &section.path, message);
+            return None;
+        }
+        let (key, of) = if flows { ("count", Completed::Flows) } else { ("requests", Completed::Requests) };
+        let count = self.integer(&section, key);
+        let counted = self.counted_classes(&section, classes)?;
+        let count = count?;
+        let plans = || counted.iter().map(|&class| &classes[class].plan);
+        let flaw = |plan: &ClassPlan| match of {
+            Completed::Flows if !plan.completes() => {
+                Some("never complete; bulk traffic with `bytes` and traces do")
+            }
+            Completed::Requests if !plan.workload.makes_requests() => {
+                Some("make no requests; those of `requests`, `packmime` and traces with responses do")
+            }
+            _ => None,
+        };
+        if let Some((name, flaw)) = plans().find_map(|plan| Some((&plan.name, flaw(plan)?))) {
+            let message = format!("the flows of \"{name}\" {flaw}");
             self.error(&section.at("class"), &section.sub("class"), message);
             return None;
         }
-        let count = count?;
-        if count > plan.count {
+        let most = plans().fold(0u64, |sum, plan| sum.saturating_add(plan.count));
+        if flows && count > most {
+            let names: Vec<_> = plans().map(|plan| format!("\"{}\"", plan.name)).collect();
+            let (class, has) = if names.len() == 1 { ("class", "has") } else { ("classes", "have") };
             let message =
-                format!("`{count}` flows can never complete; class \"{}\" has `{}`", plan.name, plan.count);
+                format!("`{count}` flows can never complete; {class} {} {has} `{most}`", names.join(", "));
             self.error(&section.at("count"), &section.sub("count"), message);
             return None;
         }
-        Some(CountStop { class, count })
+        Some(CountStop { classes: counted, of, count })
+    }
+
+    /// The class at `class`, or the classes.
+    fn counted_classes(&mut self, section: &Section<'_>, classes: &[ClassDraft]) -> Option<Vec<usize>> {
+        let known: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
+        if !matches!(section.node("class"), Some(Node { value: Tree::List(_), .. })) {
+            return Some(vec![self.one_of(section, "class", "class of traffic", &known)?]);
+        }
+        let names = self.names(section, "class", "class of traffic")?;
+        let mut counted = Vec::new();
+        for name in &names {
+            let found = known.iter().position(|class| class == name);
+            let message = match found {
+                None => no_such("class of traffic", name, known.iter().copied()),
+                Some(class) if counted.contains(&class) => format!("\"{name}\" is named twice"),
+                Some(class) => {
+                    counted.push(class);
+                    continue;
+                }
+            };
+            self.error(&section.at("class"), &section.sub("class"), message);
+            return None;
+        }
+        self.enter(section, "class", &format!("{names:?}"), aqmlab_params::Origin::Given);
+        Some(counted)
     }
 
     fn condition(&mut self, stop: &Section<'_>, node: &Node, links: &[String]) -> Option<QueueStop> {
@@ -165,7 +206,7 @@ impl Pass<'_, '_> {
     }
 }
 
-impl crate::plan::ClassPlan {
+impl ClassPlan {
     /// Do its flows ever come to an end by themselves?
     pub fn completes(&self) -> bool {
         matches!(

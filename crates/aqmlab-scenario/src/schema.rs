@@ -71,6 +71,14 @@ fn form_schema(form: &Form) -> Json {
         Form::OrWord(kind, word) => json!({ "anyOf": [kind_schema(kind), { "const": word }] }),
         Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         Form::Drawn(drawn) => distribution(drawn),
+        Form::StageDelay(drawn) => {
+            let mut schema = distribution(drawn);
+            let ends = json!({ "enum": ["client", "server"] });
+            let drawn = json!({ "type": "object", "properties": { "packmime": ends }, "required": ["packmime"],
+                "additionalProperties": false });
+            schema["anyOf"].as_array_mut().expect("forms are a list").push(drawn);
+            schema
+        }
         Form::Sizes => json!({ "anyOf": [
             { "type": "string" },
             { "type": "object", "properties": { "exponential": { "type": "string" } },
@@ -89,6 +97,9 @@ fn form_schema(form: &Form) -> Json {
         ] } }),
         Form::Names(_) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "type": "string", "minLength": 1 } }),
+        Form::NameOrNames(what) => {
+            json!({ "anyOf": [form_schema(&Form::Name), form_schema(&Form::Names(what))] })
+        }
         Form::Words(words) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "enum": words } }),
         Form::Queue => kind_schema(&Kind::Discipline),

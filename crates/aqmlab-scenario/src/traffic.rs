@@ -13,7 +13,7 @@ use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, PopulationPlan, Workload};
-use crate::requests::{MEAN_DELAYS, is_cloud};
+use crate::requests::{is_cloud, mean_delays};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -25,6 +25,8 @@ const DEFAULT_PROFILE: &str = "rfc";
 /// A class and where its numbers stand, for messages about the whole.
 pub(crate) struct ClassDraft {
     pub(crate) plan: ClassPlan,
+    /// Where the class stands.
+    pub(crate) at: At,
     /// Where `count` stands.
     pub(crate) count_at: At,
     /// Where `start` stands.
@@ -125,7 +127,7 @@ impl Pass<'_, '_> {
         let ways = self.ways(&section, network);
         let own_delays = match &listed {
             Some(List::Trace(trace)) => trace.mean_delays(),
-            _ => is_cloud(&section).then_some(MEAN_DELAYS),
+            _ => is_cloud(&section).then(mean_delays),
         };
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways, own_delays));
 
@@ -171,7 +173,7 @@ impl Pass<'_, '_> {
         self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
         let count_at = section.at(if plan.is_list() { "count" } else { "users" });
         let (start_at, rate_at) = (section.at("start"), section.at("rate"));
-        Some(ClassDraft { plan, count_at, start_at, rate_at, path })
+        Some(ClassDraft { plan, at: section.at.clone(), count_at, start_at, rate_at, path })
     }
 
     /// What must agree within a class.
@@ -284,15 +286,9 @@ impl Pass<'_, '_> {
                         "`access_at` says which ends have access links, and `access_rate` is \"none\"",
                     ),
                 ];
-                if own_delays.is_some() {
-                    let whose = if is_cloud(section) {
-                        "clients and servers of PackMime-HTTP"
-                    } else {
-                        "connections of this trace"
-                    };
-                    let message = format!(
-                        "{whose} have delays of their own, which lie on access links, and `access_rate` is \"none\"; write a rate"
-                    );
+                if own_delays.is_some() && !is_cloud(section) {
+                    let message = "connections of this trace have delays of their own, which lie on access links, and \
+                                   `access_rate` is \"none\"; write a rate";
                     self.error(&section.at, &section.path, message);
                     return None;
                 }

@@ -1,8 +1,8 @@
 //! What is written becomes the plan that it stands for.
 
 use aqmlab_scenario::{
-    Access, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount, RequestPlan, Wait, Workload,
-    parse,
+    Access, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount,
+    RequestPlan, Wait, Workload, parse,
 };
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_transport::Congestion;
@@ -121,7 +121,7 @@ fn packets_and_stops_are_as_written() {
     assert_eq!((plan.classes[1].stop_at, plan.classes[1].access_loss), (Some(Span::s(9)), 0.25));
     assert_eq!(plan.stop.at, Span::s(50));
     let completed = plan.stop.completed.expect("a count stops it");
-    assert_eq!((completed.class, completed.count), (0, 6));
+    assert_eq!(completed, CountStop { classes: vec![0], of: Completed::Flows, count: 6 });
     let condition = plan.stop.condition.expect("a condition stops it");
     assert_eq!((condition.link, condition.quantity, condition.count), (1, QueueCount::Backlog, 5));
     assert_eq!(plan.record.queues, Span::ZERO);

@@ -62,7 +62,23 @@ fn sample(recording: &Recording, column: &str) -> Vec<u64> {
 
 #[test]
 fn connections_open_and_ask_as_the_model_says() {
-    let recording = record(&scenario(""), SEED);
+    check_connections("");
+}
+
+/// Delay stages stand for clients and servers: in the routers where they are, or at the edges; or for the ones alone.
+#[test]
+fn delays_of_hosts_may_lie_on_delay_stages() {
+    let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");
+    let (left, right) = (stage("at = \"left\"", "client"), stage("at = \"right\"", "server"));
+    check_connections(&format!("access_rate = \"none\"\n{left}{right}"));
+    check_connections(&format!("{left}{right}"));
+    check_connections(&left);
+    let edges = [stage("at = \"exit\"\nto = \"right\"", "server"), stage("from = \"right\"", "server")];
+    check_connections(&edges.concat());
+}
+
+fn check_connections(traffic: &str) {
+    let recording = record(&scenario(traffic), SEED);
     let drawn = drawn(PausesOf::Connection);
     let [serial, number, start, request, response, time] =
         ["serial", "exchange", "start_ns", "request_bytes", "response_bytes", "response_time_ns"]
@@ -113,4 +129,11 @@ fn the_plan_says_what_clients_and_servers_add() {
     let plan = plan(&scenario(""));
     let access = plan.classes[0].access.as_ref().expect("it has access links");
     assert_eq!(access.rtt.mean(), Span::us(9_000 + 107_800));
+    let client = "[[delay]]\nat = \"left\"\ndelay = \"client\"\n";
+    let plan = support::plan(&scenario(client));
+    let access = plan.classes[0].access.as_ref().expect("it has access links");
+    assert_eq!(access.rtt.mean(), Span::us(9_000 + 81_000));
+    let rtt = plan.parameters.iter().find(|parameter| parameter.path == "traffic.web.rtt");
+    assert_eq!(rtt.map(|parameter| parameter.value.as_str()), Some("90ms"));
+    assert_eq!(plan.links[0].queue.link.rtt, Some(Span::us(9_000 + 107_800)));
 }

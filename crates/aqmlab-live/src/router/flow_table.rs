@@ -230,8 +230,6 @@ fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
         OwnPipe::Stage(direction, place) => {
             plan.delay_stage(class, direction, place).map_or(Span::ZERO, |stage| stage.delay.least())
         }
-        OwnPipe::Access(..) => plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| {
-            access.rtt.least().saturating_sub(plan.propagation(class)).div(access.links())
-        }),
+        OwnPipe::Access(..) => plan.classes[class].least_access_delay(plan.propagation(class)),
     }
 }

@@ -6,7 +6,7 @@
 
 use aqmlab_network::{Completions, UserRows, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
-use aqmlab_scenario::{ClassPlan, Plan};
+use aqmlab_scenario::{ClassPlan, Completed, Plan};
 use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, Opening, Population, Wake};
 use aqmlab_units::Instant;
 
@@ -121,9 +121,9 @@ impl Populations {
         self.classes[class].ports.is_none()
     }
 
-    /// A flow has completed in the measured interval: whether that ends the run.
-    pub fn flow_completed(&mut self, class: usize) -> bool {
-        self.completions.count(class)
+    /// A flow or a request has completed in the measured interval: whether that ends the run.
+    pub fn completed(&mut self, class: usize, what: Completed) -> bool {
+        self.completions.count(class, what)
     }
 
     /// An exchange of the connection `of` is over at `at`, in one way or another.

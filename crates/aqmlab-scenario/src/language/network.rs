@@ -132,9 +132,10 @@ pub const DELAY_RULE: &[Field] = &[
     ),
     default(
         "delay",
-        Form::Drawn(&TIMES),
+        Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
-        "added to each packet; one draw a flow and direction",
+        "added to each packet; one draw a flow and direction. \"client\" and \"server\": what a cloud of `packmime` draws for \
+         this end of the connection; with `packmime`, what its hosts have, a draw of its own for each flow",
     ),
     default(
         "jitter",

@@ -13,14 +13,30 @@ pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"
 /// The keys of `[stop]`.
 pub const STOP: &[Field] = &[
     ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever else"),
-    ruled("completed", Form::Table(COMPLETED), "never", "when so many flows of a class have completed"),
+    ruled(
+        "completed",
+        Form::Table(COMPLETED),
+        "never",
+        "when so many flows or requests of some classes have completed",
+    ),
     ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue has been reached"),
 ];
 
 /// The keys of `completed` in `[stop]`.
 pub const COMPLETED: &[Field] = &[
-    required("class", Form::Name, "the class of flows"),
-    required("count", Form::One(COUNT), "how many flows have completed since the end of the warm-up"),
+    required("class", Form::NameOrNames("classes"), "whose are counted; of several classes together"),
+    ruled(
+        "count",
+        Form::One(COUNT),
+        "`requests` are counted",
+        "how many flows have completed since the end of the warm-up",
+    ),
+    ruled(
+        "requests",
+        Form::One(COUNT),
+        "flows are counted",
+        "how many requests have been answered to the last byte since then, of classes that make some",
+    ),
 ];
 
 /// The keys of `condition` in `[stop]`: one of the quantities, and where.

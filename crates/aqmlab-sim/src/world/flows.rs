@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_recording::{Ending, StoppedBy};
-use aqmlab_scenario::{ClassPlan, FlowSource, Workload};
+use aqmlab_scenario::{ClassPlan, Completed, FlowSource, Workload};
 use aqmlab_traffic::{Identity, Opening, Step, Wake};
 use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
@@ -235,9 +235,9 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve_fully(at, end);
     }
 
-    /// A receiver has got all that its sender had to send.
-    pub(super) fn count_completed(&mut self, class: u16) {
-        if self.schedule.is_measuring() && self.completions.count(usize::from(class)) {
+    /// A receiver has got all that its sender had to send, or a client its response.
+    pub(super) fn count_completed(&mut self, class: u16, what: Completed) {
+        if self.schedule.is_measuring() && self.completions.count(usize::from(class), what) {
             self.stop(StoppedBy::Completed);
         }
     }

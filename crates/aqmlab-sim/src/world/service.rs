@@ -3,6 +3,7 @@
 use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
+use aqmlab_scenario::Completed;
 use aqmlab_traffic::ConnectionEvent;
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
@@ -169,9 +170,13 @@ impl<Q: EventQueue> World<'_, Q> {
     /// What follows from a service besides what it has done to the flow itself.
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
-        if outcome.completed {
-            let class = self.in_transit.flows.of_packet(slot).id.class;
-            self.count_completed(class);
+        for (completed, what) in
+            [(outcome.completed, Completed::Flows), (outcome.answered, Completed::Requests)]
+        {
+            if completed {
+                let class = self.in_transit.flows.of_packet(slot).id.class;
+                self.count_completed(class, what);
+            }
         }
         // Before its last packets go: if the first queue drops them, the flow is gone with them.
         if outcome.over {
@@ -237,6 +242,8 @@ struct Reached {
 struct Served {
     /// The receiver has got everything, just now.
     completed: bool,
+    /// The client has got the response to its request, just now.
+    answered: bool,
     /// Both ends have closed.
     over: bool,
     /// There are packets in the outbox.
@@ -308,10 +315,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
-        if connection.applications.is_some() {
-            self.reborrow().notify_session(opener, connection, &id, at, end);
-        }
-        self.serve(class, flow, at, end, None, Sending::MayWait)
+        let answered = connection.applications.is_some()
+            && self.reborrow().notify_session(opener, connection, &id, at, end);
+        let served = self.serve(class, flow, at, end, None, Sending::MayWait);
+        Served { answered, ..served }
     }
 
     /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
@@ -341,14 +348,14 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             access,
             sent_out: false,
         };
-        let (mut complete, mut opened) = (false, false);
+        let (mut complete, mut answered, mut opened) = (false, false, false);
         if let Some((segment, marked)) = arrival {
             if sending == Sending::MayWait && !opener.is_list {
                 connection.catch_up(end, self.now, profile);
             }
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
             if sending == Sending::MayWait && connection.applications.is_some() {
-                self.reborrow().notify_session(opener, connection, id, at, end);
+                answered = self.reborrow().notify_session(opener, connection, id, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -391,10 +398,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if let Some(watch) = &mut self.watch {
             watch.served(self.now, flow, end, profile);
         }
-        Served { completed: complete, over, to_send }
+        Served { completed: complete, answered, over, to_send }
     }
 
-    /// An end's application looks how far its streams have come.
+    /// An end's application looks how far its streams have come: whether a request has been answered.
     #[inline(never)]
     fn notify_session(
         self,
@@ -403,24 +410,27 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         id: &FlowId,
         at: FlowRef,
         end: End,
-    ) {
+    ) -> bool {
         let position = connection.position(end);
-        let Some(applications) = &mut connection.applications else { return };
+        let Some(applications) = &mut connection.applications else { return false };
         let step = applications.session.on_progress(self.now, end, position);
         if let Some(wake_at) = step.wake_at {
             applications.wakes_at = wake_at;
             self.scheduler.timer(wake_at, id.number, FlowObject::Source, Notice::Emit { flow: at });
         }
+        let mut answered = false;
         if let Some(done) = step.done {
             let of = applications.of;
             if let Some(requests) = self.requests
                 && let Some(exchange) = recorded_exchange(id.class.into(), of, &done)
             {
+                answered = true;
                 requests.ended(&exchange, Ending::Completed, self.now);
             }
             opener.notify(self.scheduler, self.now, of, ConnectionEvent::ExchangeDone(done));
         }
         connection.act(&step);
+        answered
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay

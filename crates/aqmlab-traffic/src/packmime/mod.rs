@@ -17,6 +17,8 @@ mod variates;
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
+use crate::step::End;
+
 pub use connection::WebConnection;
 
 use connection::Pauses;
@@ -74,6 +76,16 @@ pub struct Carried {
     pub exchanges: WebConnection,
 }
 
+impl Carried {
+    /// From an end to its edge of the network, one way.
+    pub const fn delay(&self, of: End) -> Span {
+        match of {
+            End::Client => self.client_delay,
+            End::Server => self.server_delay,
+        }
+    }
+}
+
 impl PackMime {
     /// Rises by one whenever this moves a result.
     pub const VERSION: u32 = 1;
@@ -109,8 +121,8 @@ impl PackMime {
         OpenedByCloud {
             gap: seconds(self.gap()),
             carried: Carried {
-                client_delay: seconds(delay_ms(&tables::CLIENT_DELAY, 5, self.client_delays.next()) / 1e3),
-                server_delay: seconds(delay_ms(&tables::SERVER_DELAY, 3, self.server_delays.next()) / 1e3),
+                client_delay: delay(End::Client, self.client_delays.next()),
+                server_delay: delay(End::Server, self.server_delays.next()),
                 exchanges: WebConnection::new(
                     request_size(self.requests.next()),
                     self.responses.next(),
@@ -174,10 +186,39 @@ fn request_size(z: f64) -> u64 {
     whole(size)
 }
 
-/// Milliseconds one way, from a standard normal variable. What the table has is there and back.
-fn delay_ms(table: &tables::Knots, power: u32, z: f64) -> f64 {
+/// One way from a host to its edge of the network, from a standard normal variable. What the table has, in milliseconds, is
+/// there and back.
+fn delay(of: End, z: f64) -> Span {
+    let (table, power) = match of {
+        End::Client => (&tables::CLIENT_DELAY, 5),
+        End::Server => (&tables::SERVER_DELAY, 3),
+    };
     let root = table.at(-libm::log10(variates::above(z)));
-    (1..power).fold(root, |product, _| product * root) / 2.0
+    seconds((1..power).fold(root, |product, _| product * root) / 2.0 / 1e3)
+}
+
+/// How far clients and servers are from their edges of the network, one way, whatever the rate of their cloud.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostDelay;
+
+impl HostDelay {
+    /// A draw that depends on no other.
+    pub fn draw(of: End, draws: &mut Stream) -> Span {
+        delay(of, variates::normal(draws))
+    }
+
+    /// The mean, to a tenth of a millisecond.
+    pub const fn mean(of: End) -> Span {
+        match of {
+            End::Client => Span::us(13_400),
+            End::Server => Span::us(40_500),
+        }
+    }
+
+    /// None is shorter.
+    pub fn least(of: End) -> Span {
+        delay(of, f64::NEG_INFINITY)
+    }
 }
 
 /// Whole bytes, at least one.

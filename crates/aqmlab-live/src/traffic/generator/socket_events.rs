@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use aqmlab_network::End;
 use aqmlab_recording::{Ending, StoppedBy};
+use aqmlab_scenario::Completed;
 use aqmlab_traffic::ConnectionEvent;
 use aqmlab_units::Instant;
 use rustix::event::epoll::{self, EventFlags};
@@ -101,6 +102,9 @@ impl Generator<'_> {
         if let Some(done) = done {
             if let Some(&mut Flow { of, .. }) = self.flow(key) {
                 self.populations.request_ended(key.class.into(), of, &done, Ending::Completed, now);
+                if !done.response.is_zero() {
+                    self.count_completed(key.class.into(), Completed::Requests, now);
+                }
             }
             self.notify_population(key, now, ConnectionEvent::ExchangeDone(done));
         }
@@ -121,7 +125,7 @@ impl Generator<'_> {
         let is_over = connection.is_over();
         self.watch(key);
         if completes {
-            self.count_completed(key.class.into(), now);
+            self.count_completed(key.class.into(), Completed::Flows, now);
         }
         if is_over {
             self.end_flow(key, ConnectionEvent::Closed, now);
@@ -146,8 +150,8 @@ impl Generator<'_> {
         }
     }
 
-    fn count_completed(&mut self, class: usize, now: Instant) {
-        let ends = self.schedule.is_measuring() && self.populations.flow_completed(class);
+    fn count_completed(&mut self, class: usize, what: Completed, now: Instant) {
+        let ends = self.schedule.is_measuring() && self.populations.completed(class, what);
         if ends
             && self.run_end.bring_forward(now)
             && let Some(network) = &self.network
