@@ -5,10 +5,26 @@ use std::collections::BTreeMap;
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::Span;
 
-use super::row::Cell;
-use super::row::{Columns, Row, VectorRow};
-use super::{Connections, TracedConnection};
+use super::row::{Cell, Columns, Row, VectorRow};
 use crate::suggest::no_such;
+
+/// One connection of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TracedConnection {
+    /// When the client opens it.
+    pub(super) start: Span,
+    /// The place of its first exchange.
+    pub(super) first: usize,
+}
+
+/// Connections as they have been read so far.
+#[derive(Default)]
+pub(super) struct Connections {
+    pub(super) list: Vec<TracedConnection>,
+    pub(super) exchanges: Vec<PlannedExchange>,
+    /// One for each connection, or none at all.
+    pub(super) delays: Vec<[Span; 2]>,
+}
 
 /// What has been read of a trace of which the rows of one class are wanted, or all.
 pub(super) struct Reader<'w> {

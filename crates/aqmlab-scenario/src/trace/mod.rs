@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aqmlab_traffic::{PlannedExchange, Requests, Session, SingleExchange};
 use aqmlab_units::{Bytes, Span};
 
-use connections::Reader;
+use connections::{Connections, Reader, TracedConnection};
 pub use files::{Beside, Files};
 use files::{Content, content};
 pub use openings::recorded_openings;
@@ -82,24 +82,6 @@ pub struct Trace {
     exchanges: Arc<[PlannedExchange]>,
     /// What client and server are away from the network, one way, for each connection; none if connections have no delays of
     /// their own.
-    delays: Vec<[Span; 2]>,
-}
-
-/// One connection of a trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct TracedConnection {
-    /// When the client opens it.
-    start: Span,
-    /// The place of its first exchange.
-    first: usize,
-}
-
-/// Connections as they have been read so far.
-#[derive(Default)]
-struct Connections {
-    list: Vec<TracedConnection>,
-    exchanges: Vec<PlannedExchange>,
-    /// One for each connection, or none at all.
     delays: Vec<[Span; 2]>,
 }
 

@@ -9,7 +9,7 @@
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::Span;
 
-use super::Connections;
+use super::connections::Connections;
 
 /// The ending of such files.
 pub(super) const ENDING: &str = ".cvec";
