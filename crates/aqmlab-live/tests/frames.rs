@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use aqmlab_live::frame::{Headers, TcpPayload, parse, set_traffic_class, tcp_payload, traffic_class};
+use aqmlab_qdisc::PacketKind;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{
     IpAuthHeader, IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv4Options,
     Ipv6Extensions, Ipv6FragmentHeader, Ipv6Header, Ipv6HeaderSlice, Ipv6RawExtHeader, Ipv6RoutingExtensions,
-    NetSlice, SlicedPacket, TcpHeader, TransportSlice, UdpHeader,
+    NetSlice, SlicedPacket, TcpHeader, TcpSlice, TransportSlice, UdpHeader,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,6 +22,8 @@ struct Recipe {
     destination: [u8; 16],
     protocol: u8,
     ports: (u16, u16),
+    /// FIN, SYN, RST, PSH, ACK of a TCP segment.
+    flags: [bool; 5],
     options: usize,
     /// Hop-by-hop, destination options, routing, authentication, final destination options.
     extensions: [bool; 5],
@@ -32,12 +35,13 @@ struct Recipe {
 fn recipe() -> impl Strategy<Value = Recipe> {
     let protocol = prop_oneof![3 => Just(6u8), 3 => Just(17u8), 1 => Just(1u8), 1 => Just(58u8), 1 => Just(132u8), 1 => Just(59u8)];
     let fragment = proptest::option::weighted(0.3, (0u16..0x2000, any::<bool>()));
+    let payload = prop_oneof![1 => Just(vec![]), 3 => vec(any::<u8>(), 0..1400)];
     (
         (any::<bool>(), any::<u8>(), any::<[u8; 16]>(), any::<[u8; 16]>(), protocol),
-        (any::<(u16, u16)>(), 0usize..=10, any::<[bool; 5]>(), fragment, vec(any::<u8>(), 0..1400)),
+        (any::<(u16, u16)>(), any::<[bool; 5]>(), 0usize..=10, any::<[bool; 5]>(), fragment, payload),
     )
         .prop_map(|((ipv6, class, source, destination, protocol), rest)| {
-            let (ports, options, extensions, fragment, payload) = rest;
+            let (ports, flags, options, extensions, fragment, payload) = rest;
             Recipe {
                 ipv6,
                 class,
@@ -45,6 +49,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
                 destination,
                 protocol,
                 ports,
+                flags,
                 options,
                 extensions,
                 fragment,
@@ -61,7 +66,11 @@ impl Recipe {
     /// The header above IP and what follows it.
     fn datagram(&self) -> Vec<u8> {
         let mut octets = match self.protocol {
-            6 => TcpHeader::new(self.ports.0, self.ports.1, 7, 1000).to_bytes().to_vec(),
+            6 => {
+                let mut header = TcpHeader::new(self.ports.0, self.ports.1, 7, 1000);
+                [header.fin, header.syn, header.rst, header.psh, header.ack] = self.flags;
+                header.to_bytes().to_vec()
+            }
             17 => {
                 let length = (8 + self.payload.len()) as u16;
                 let header = UdpHeader {
@@ -140,10 +149,12 @@ impl Recipe {
 /// What the other reader finds in a packet; `None` if it finds fault with it.
 fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
-    let ports = match &sliced.transport {
-        Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
-        Some(TransportSlice::Udp(udp)) => Some((udp.source_port(), udp.destination_port())),
-        _ => None,
+    let (ports, kind) = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => (Some((tcp.source_port(), tcp.destination_port())), kind_of(tcp)),
+        Some(TransportSlice::Udp(udp)) => {
+            (Some((udp.source_port(), udp.destination_port())), PacketKind::Other)
+        }
+        _ => (None, PacketKind::Other),
     };
     let net = sliced.net.as_ref()?;
     let payload = net.ip_payload_ref()?;
@@ -160,7 +171,18 @@ fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
         NetSlice::Arp(_) => return None,
     };
     let (protocol, fragment) = (payload.ip_number.0, payload.fragmented);
-    Some(Headers { total_len, traffic_class, protocol, fragment, source, destination, ports })
+    Some(Headers { total_len, traffic_class, protocol, fragment, source, destination, ports, kind })
+}
+
+/// The kind of a TCP segment, by its flags one by one.
+fn kind_of(tcp: &TcpSlice<'_>) -> PacketKind {
+    match (tcp.rst(), tcp.syn(), tcp.payload().is_empty(), tcp.fin()) {
+        (true, ..) => PacketKind::Other,
+        (_, true, ..) => PacketKind::Syn,
+        (_, _, false, _) => PacketKind::Data,
+        (_, _, true, true) => PacketKind::Fin,
+        (_, _, true, false) => PacketKind::Ack,
+    }
 }
 
 /// The sum over a header as it stands, by the other's arithmetic; zero if its checksum is right.
@@ -196,7 +218,7 @@ proptest! {
         let has_ports = matches!(recipe.protocol, 6 | 17) && !recipe.is_fragment();
         prop_assert_eq!(headers.ports, has_ports.then_some(recipe.ports));
         if !recipe.is_fragment() {
-            let payload = TcpPayload { seq: 7, syn: false, len: recipe.payload.len() as u32 };
+            let payload = TcpPayload { seq: 7, syn: recipe.flags[1], len: recipe.payload.len() as u32 };
             prop_assert_eq!(tcp_payload(&packet), (recipe.protocol == 6).then_some(payload));
         }
         // Behind a fragment header other extension headers are payload of the fragment.
@@ -298,6 +320,7 @@ fn goes_on_without_us(octets: &[u8]) -> bool {
 #[test]
 fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     let recipe = Recipe {
+        flags: [false, false, false, true, true],
         ipv6: true,
         class: 0,
         source: [10; 16],
@@ -328,6 +351,7 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
 fn each_fault_has_its_name() {
     use aqmlab_live::frame::Malformed::*;
     let recipe = Recipe {
+        flags: [false, false, false, true, true],
         ipv6: false,
         class: 2,
         source: [10; 16],

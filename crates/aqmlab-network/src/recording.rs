@@ -78,8 +78,16 @@ impl RunFacts {
         flow_series: Table,
         more: impl IntoIterator<Item = Table>,
     ) -> Recording {
-        let mut tables =
-            vec![ports.summary, ports.histograms, run, ports.queues, ports.law, flows, flow_series];
+        let mut tables = vec![
+            ports.summary,
+            ports.kinds,
+            ports.histograms,
+            run,
+            ports.queues,
+            ports.law,
+            flows,
+            flow_series,
+        ];
         tables.extend(more);
         Recording { manifest: self.manifest(plan), tables, streamed: Vec::new() }
     }

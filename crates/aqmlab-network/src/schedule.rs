@@ -118,9 +118,9 @@ impl Schedule {
 
 /// Whether the count at a queue has come to where the run ends.
 pub fn queue_stop_is_reached<P: Classed>(stop: &QueueStop, port: &Port<P>) -> bool {
-    let classes = port.books().classes().iter();
+    let classes = port.books().classes();
     let count: u64 = match stop.quantity {
-        QueueCount::Arrivals => classes.map(|c| c.arrived.packets).sum(),
+        QueueCount::Arrivals => classes.map(|c| c.arrived().packets).sum(),
         QueueCount::Drops => classes.map(|c| c.dropped_total().packets).sum(),
         QueueCount::Marks => classes.map(|c| c.marked_total().packets).sum(),
         QueueCount::Backlog => port.backlog().packets.get(),

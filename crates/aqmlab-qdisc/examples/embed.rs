@@ -86,8 +86,8 @@ pub fn run() -> (Port<Datagram>, Sender) {
 fn main() {
     let (port, sender) = run();
     port.check_books().expect("every packet has one fate");
-    for (flow, books) in port.books().classes().iter().enumerate() {
-        let (arrived, sent) = (books.arrived.packets, books.departed.packets);
+    for (flow, books) in port.books().classes().enumerate() {
+        let (arrived, sent) = (books.arrived().packets, books.departed.packets);
         let (marked, dropped) = (books.marked_total().packets, books.dropped_total().packets);
         println!("flow {flow}: arrived {arrived}, sent {sent}, marked {marked}, dropped {dropped}");
     }

@@ -1,5 +1,6 @@
 //! What a port counts: every packet's fate, exact time integrals, histograms.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +9,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use crate::time_weighted::TimeByValue;
 pub use crate::time_weighted::{Area, TimeWeighted};
-use crate::{Backlog, Cause, Ecn, Histogram, Reason};
+use crate::{Backlog, Cause, Classed, Histogram, PacketKind, Reason};
 
 /// A number of packets and their bytes (network layer, headers included, without the link's overhead).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,50 +42,114 @@ impl Tally {
     }
 }
 
-/// The fates of one class's packets, indexed by [`Reason`] where there are several.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ClassBooks {
+/// Packets of one class and kind that have come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Arrivals {
+    /// All of them.
+    pub all: Tally,
+    /// Those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    pub ect: Tally,
+}
+
+/// What became of packets of one class and kind, by reason (`reason as usize`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fates {
+    /// Lost.
+    pub dropped: [Tally; Reason::ALL.len()],
+    /// Marked with CE.
+    pub marked: [Tally; Reason::ALL.len()],
+}
+
+impl Arrivals {
+    const fn plus(self, other: &Arrivals) -> Arrivals {
+        Arrivals { all: self.all.plus(other.all), ect: self.ect.plus(other.ect) }
+    }
+}
+
+impl Fates {
+    fn plus(mut self, other: &Fates) -> Fates {
+        for i in 0..Reason::ALL.len() {
+            self.dropped[i] = self.dropped[i].plus(other.dropped[i]);
+            self.marked[i] = self.marked[i].plus(other.marked[i]);
+        }
+        self
+    }
+
+    /// Lost for whatever reason.
+    pub fn dropped_total(&self) -> Tally {
+        sum(self.dropped)
+    }
+
+    /// Marked for whatever reason.
+    pub fn marked_total(&self) -> Tally {
+        sum(self.marked)
+    }
+}
+
+/// The fates of one class's packets, or of all classes' together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClassBooks<'a> {
     /// Waiting or in transmission when the measurement began.
     pub initial: Tally,
-    /// Arrived since.
-    pub arrived: Tally,
-    /// Of these, ECN-capable on arrival: ECT(0), ECT(1) or CE.
-    pub arrived_ect: Tally,
+    /// What has come since, by kind (`kind as usize`).
+    pub arrivals: Cow<'a, [Arrivals]>,
+    /// What became of it, and of what was there, by kind (`kind as usize`).
+    pub fates: Cow<'a, [Fates]>,
     /// Transmitted entirely.
     pub departed: Tally,
-    /// Lost, by reason (`reason as usize`).
-    pub dropped: [Tally; Reason::ALL.len()],
-    /// Marked with CE, by reason (`reason as usize`).
-    pub marked: [Tally; Reason::ALL.len()],
     /// Queueing delay of each packet that began its transmission: dequeue minus enqueue, in ns.
-    pub sojourn_ns: Histogram,
+    pub sojourn_ns: Cow<'a, Histogram>,
     /// The exact sum of these, in ns.
     pub sojourn_sum_ns: u128,
 }
 
-impl ClassBooks {
+impl ClassBooks<'_> {
     /// Waiting or in transmission now: what came and has not gone.
     pub fn held(&self) -> Tally {
         self.came().minus(self.gone())
     }
 
     fn came(&self) -> Tally {
-        self.initial.plus(self.arrived)
+        self.initial.plus(self.arrived())
     }
 
     fn gone(&self) -> Tally {
         self.departed.plus(self.dropped_total())
     }
 
+    /// Arrived since the measurement began.
+    pub fn arrived(&self) -> Tally {
+        sum(self.arrivals.iter().map(|kind| kind.all))
+    }
+
     /// Lost for whatever reason.
     pub fn dropped_total(&self) -> Tally {
-        self.dropped.iter().fold(Tally::default(), |sum, t| sum.plus(*t))
+        sum(self.fates.iter().map(Fates::dropped_total))
     }
 
     /// Marked for whatever reason.
     pub fn marked_total(&self) -> Tally {
-        self.marked.iter().fold(Tally::default(), |sum, t| sum.plus(*t))
+        sum(self.fates.iter().map(Fates::marked_total))
     }
+
+    /// What has come of all kinds together, and what became of it.
+    pub fn all_kinds(&self) -> (Arrivals, Fates) {
+        let arrivals = self.arrivals.iter().fold(Arrivals::default(), Arrivals::plus);
+        (arrivals, self.fates.iter().fold(Fates::default(), Fates::plus))
+    }
+}
+
+fn sum(tallies: impl IntoIterator<Item = Tally>) -> Tally {
+    tallies.into_iter().fold(Tally::default(), Tally::plus)
+}
+
+/// What is kept of a class whatever kind its packets are of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Passed {
+    initial: Tally,
+    departed: Tally,
+    sojourn_ns: Histogram,
+    sojourn_sum_ns: u128,
 }
 
 /// The books of one port over one measured interval.
@@ -95,7 +160,11 @@ pub struct Books {
     until: Instant,
     /// In transmission at `from`: its sojourn was over before the measurement began.
     initial_sending: u64,
-    classes: Vec<ClassBooks>,
+    classes: Vec<Passed>,
+    /// By [`Classed::class_and_kind`], as the next. The two are apart because each packet arrives, and few have another fate
+    /// than to leave.
+    arrivals: Vec<Arrivals>,
+    fates: Vec<Fates>,
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
@@ -134,7 +203,9 @@ impl Books {
             from: Instant::ZERO,
             until: Instant::ZERO,
             initial_sending: 0,
-            classes: alloc::vec![ClassBooks::default(); classes.max(1)],
+            classes: alloc::vec![Passed::default(); classes.max(1)],
+            arrivals: alloc::vec![Arrivals::default(); classes.max(1) * PacketKind::PLACES],
+            fates: alloc::vec![Fates::default(); classes.max(1) * PacketKind::PLACES],
             backlog_packets: TimeByValue::new(),
             backlog_bytes: Area::default(),
             busy: Span::ZERO,
@@ -155,11 +226,15 @@ impl Books {
     pub(crate) fn restart(&mut self, sending: bool) {
         self.from = self.until;
         self.initial_sending = u64::from(sending);
-        for class in &mut self.classes {
-            let (initial, mut sojourn_ns) = (class.held(), core::mem::take(&mut class.sojourn_ns));
+        for number in 0..self.classes.len() {
+            let initial = self.class(number).held();
+            let class = &mut self.classes[number];
+            let mut sojourn_ns = core::mem::take(&mut class.sojourn_ns);
             sojourn_ns.clear();
-            *class = ClassBooks { initial, sojourn_ns, ..ClassBooks::default() };
+            *class = Passed { initial, sojourn_ns, ..Passed::default() };
         }
+        self.arrivals.fill(Arrivals::default());
+        self.fates.fill(Fates::default());
         self.backlog_packets.clear();
         self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
@@ -189,11 +264,12 @@ impl Books {
     }
 
     #[inline]
-    pub(crate) fn arrived(&mut self, class: usize, size: Bytes, ecn: Ecn) {
-        let books = &mut self.classes[class];
-        books.arrived.count(size);
+    pub(crate) fn arrived(&mut self, pkt: &impl Classed) {
+        let (size, ecn) = (pkt.wire_len(), pkt.ecn());
+        let arrivals = &mut self.arrivals[pkt.class_and_kind()];
+        arrivals.all.count(size);
         if ecn.is_capable() {
-            books.arrived_ect.count(size);
+            arrivals.ect.count(size);
         }
     }
 
@@ -209,26 +285,28 @@ impl Books {
         self.classes[class].departed.count(size);
     }
 
-    pub(crate) fn dropped(&mut self, now: Instant, class: usize, size: Bytes, at: Cause) {
-        self.classes[class].dropped[at.reason as usize].count(size);
+    pub(crate) fn dropped(&mut self, now: Instant, pkt: &impl Classed, at: Cause) {
+        let size = pkt.wire_len();
+        self.fates_of(pkt).dropped[at.reason as usize].count(size);
         self.each_around(at.inner, |inner| {
             inner.goes(now, size);
-            inner.books.classes[class].dropped[at.reason as usize].count(size);
+            inner.books.fates_of(pkt).dropped[at.reason as usize].count(size);
         });
     }
 
-    pub(crate) fn marked(&mut self, class: usize, size: Bytes, at: Cause) {
-        self.classes[class].marked[at.reason as usize].count(size);
-        self.each_around(at.inner, |inner| inner.books.classes[class].marked[at.reason as usize].count(size));
+    pub(crate) fn marked(&mut self, pkt: &impl Classed, at: Cause) {
+        let size = pkt.wire_len();
+        self.fates_of(pkt).marked[at.reason as usize].count(size);
+        self.each_around(at.inner, |inner| inner.books.fates_of(pkt).marked[at.reason as usize].count(size));
     }
 
     /// A packet comes to an inner queue.
-    pub(crate) fn entered(&mut self, now: Instant, class: usize, size: Bytes, ecn: Ecn, number: u16) {
+    pub(crate) fn entered(&mut self, now: Instant, pkt: &impl Classed, number: u16) {
         let Some(inner) = self.inner_of(number) else { return };
         inner.settle(now);
         inner.waiting.packets += Packets::new(1);
-        inner.waiting.bytes += size;
-        inner.books.arrived(class, size, ecn);
+        inner.waiting.bytes += pkt.wire_len();
+        inner.books.arrived(pkt);
     }
 
     /// A packet leaves an inner queue after so long.
@@ -237,6 +315,10 @@ impl Books {
         inner.goes(now, size);
         inner.books.began_transmission(class, sojourn);
         inner.books.departed(class, size);
+    }
+
+    fn fates_of(&mut self, pkt: &impl Classed) -> &mut Fates {
+        &mut self.fates[pkt.class_and_kind()]
     }
 
     /// Completes the integrals of the queues inside.
@@ -281,32 +363,46 @@ impl Books {
     ///
     /// # Panics
     /// If the port was made for fewer classes.
-    pub fn class(&self, class: usize) -> &ClassBooks {
-        &self.classes[class]
+    pub fn class(&self, class: usize) -> ClassBooks<'_> {
+        let Passed { initial, departed, ref sojourn_ns, sojourn_sum_ns } = self.classes[class];
+        let kinds = class * PacketKind::PLACES..class * PacketKind::PLACES + PacketKind::COUNT;
+        ClassBooks {
+            initial,
+            arrivals: Cow::Borrowed(&self.arrivals[kinds.clone()]),
+            fates: Cow::Borrowed(&self.fates[kinds]),
+            departed,
+            sojourn_ns: Cow::Borrowed(sojourn_ns),
+            sojourn_sum_ns,
+        }
     }
 
     /// All classes in order.
-    pub fn classes(&self) -> &[ClassBooks] {
-        &self.classes
+    pub fn classes(&self) -> impl Iterator<Item = ClassBooks<'_>> {
+        (0..self.classes.len()).map(|class| self.class(class))
     }
 
     /// The sum over all classes.
-    pub fn total(&self) -> ClassBooks {
-        let mut sum = ClassBooks::default();
-        for class in &self.classes {
-            sum.initial = sum.initial.plus(class.initial);
-            sum.arrived = sum.arrived.plus(class.arrived);
-            sum.arrived_ect = sum.arrived_ect.plus(class.arrived_ect);
-            sum.departed = sum.departed.plus(class.departed);
-            for reason in Reason::ALL {
-                let i = reason as usize;
-                sum.dropped[i] = sum.dropped[i].plus(class.dropped[i]);
-                sum.marked[i] = sum.marked[i].plus(class.marked[i]);
-            }
-            sum.sojourn_ns.merge(&class.sojourn_ns);
-            sum.sojourn_sum_ns += class.sojourn_sum_ns;
+    pub fn total(&self) -> ClassBooks<'static> {
+        let mut arrivals = alloc::vec![Arrivals::default(); PacketKind::COUNT];
+        let mut fates = alloc::vec![Fates::default(); PacketKind::COUNT];
+        let mut passed = Passed::default();
+        for class in self.classes() {
+            passed.initial = passed.initial.plus(class.initial);
+            passed.departed = passed.departed.plus(class.departed);
+            passed.sojourn_ns.merge(&class.sojourn_ns);
+            passed.sojourn_sum_ns += class.sojourn_sum_ns;
+            arrivals.iter_mut().zip(class.arrivals.iter()).for_each(|(sum, kind)| *sum = sum.plus(kind));
+            fates.iter_mut().zip(class.fates.iter()).for_each(|(sum, kind)| *sum = sum.plus(kind));
         }
-        sum
+        let Passed { initial, departed, sojourn_ns, sojourn_sum_ns } = passed;
+        ClassBooks {
+            initial,
+            arrivals: Cow::Owned(arrivals),
+            fates: Cow::Owned(fates),
+            departed,
+            sojourn_ns: Cow::Owned(sojourn_ns),
+            sojourn_sum_ns,
+        }
     }
 
     /// Waiting packets over time, summed up at each call.
@@ -332,7 +428,7 @@ impl Books {
     pub(crate) fn check(&self, backlog: Backlog, sending: Option<Bytes>) -> Result<(), Imbalance> {
         let on_wire = sending.map_or(Tally::default(), |size| Tally { packets: 1, bytes: size.get() });
         let total = self.total();
-        for (number, class) in self.classes.iter().enumerate() {
+        for (number, class) in self.classes().enumerate() {
             let (came, gone) = (class.came(), class.gone());
             if gone.packets > came.packets || gone.bytes > came.bytes {
                 let identity = "departed + dropped exceeds initial + arrived";

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Bytes, Instant};
 
-use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
+use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
 /// What is known of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one flow.
 ///
@@ -163,6 +163,14 @@ impl<P: Classed> Classed for Keyed<P> {
     #[inline]
     fn class(&self) -> usize {
         self.packet.class()
+    }
+    #[inline]
+    fn kind(&self) -> PacketKind {
+        self.packet.kind()
+    }
+    #[inline]
+    fn class_and_kind(&self) -> usize {
+        self.packet.class_and_kind()
     }
 }
 

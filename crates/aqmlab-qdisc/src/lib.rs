@@ -8,7 +8,7 @@
 //!
 //! # Using it
 //!
-//! 1. Implement [`Packet`] for what you send, and [`Classed`] if the books are to tell classes apart: a length, two
+//! 1. Implement [`Packet`] for what you send, and [`Classed`] if the books are to have classes and kinds of packets apart: a length, two
 //!    hashes, the ECN field. A packet needs no arrival time: the port keeps it beside the packet.
 //! 2. Implement [`Observer`]: to whom the discipline reports lost packets, which it hands back by value, and marks.
 //! 3. Let the [`Registry`] build a discipline by name. Whatever is not given is computed from the [`LinkContext`];
@@ -16,7 +16,7 @@
 //!    [registered](Registry::register) beside the built-in ones.
 //! 4. Put it into a [`Port`] and drive that with three calls: [`Port::arrive`] when a packet comes;
 //!    [`Port::next_event`] says when to come back; then [`Port::link_free`] gives the packet that has been sent.
-//! 5. Read [`Port::books`]: every packet's fate by class and [`Reason`], time integrals of the backlog, histograms.
+//! 5. Read [`Port::books`]: every packet's fate by class, [`PacketKind`] and [`Reason`], time integrals of the backlog, histograms.
 //!
 //! ```
 //! use aqmlab_params::{Origin, Settings, Value};
@@ -118,6 +118,7 @@ mod histogram;
 mod info;
 pub mod law;
 mod limit;
+mod packet_kind;
 mod pipe;
 mod port;
 mod qdisc;
@@ -133,6 +134,7 @@ pub use discipline::Discipline;
 pub use fifo::Fifo;
 pub use histogram::{Bin, Histogram};
 pub use limit::Limit;
+pub use packet_kind::PacketKind;
 pub use pipe::{Line, Loss, Passage, Pipe};
 pub use port::{Departure, Port, Prospect};
 pub use qdisc::*;

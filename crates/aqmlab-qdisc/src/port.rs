@@ -389,7 +389,7 @@ impl<P: Classed> Link<P> {
     #[inline(always)]
     fn note_arrival<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant, pkt: &P) {
         self.books.settle(now, queue.backlog(), self.is_sending());
-        self.books.arrived(pkt.class(), pkt.wire_len(), pkt.ecn());
+        self.books.arrived(pkt);
     }
 
     /// A packet comes to the discipline. Was it (or another) lost, was it marked?
@@ -442,18 +442,18 @@ struct FateRecorder<'a, O: ?Sized> {
 impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for FateRecorder<'_, O> {
     fn dropped(&mut self, now: Instant, pkt: Stamped<P>, at: Cause) {
         self.lost = true;
-        self.books.dropped(now, pkt.packet.class(), pkt.wire_len(), at);
+        self.books.dropped(now, &pkt, at);
         self.host.dropped(now, pkt, at);
     }
 
     fn marked(&mut self, now: Instant, pkt: &Stamped<P>, at: Cause) {
         self.marked = true;
-        self.books.marked(pkt.packet.class(), pkt.wire_len(), at);
+        self.books.marked(pkt, at);
         self.host.marked(now, pkt, at);
     }
 
     fn entered(&mut self, now: Instant, pkt: &Stamped<P>, inner: u16) {
-        self.books.entered(now, pkt.packet.class(), pkt.wire_len(), pkt.ecn(), inner);
+        self.books.entered(now, pkt, inner);
     }
 
     fn left(&mut self, now: Instant, pkt: &Stamped<P>, inner: u16) {

@@ -2,14 +2,26 @@
 
 use aqmlab_units::{Bytes, Instant};
 
-use crate::{Dscp, Ecn, Packet, Side};
+use crate::{Dscp, Ecn, Packet, PacketKind, Side};
 
-/// A packet that a [`crate::Port`] keeps books on: it knows which class it belongs to.
+/// A packet that a [`crate::Port`] keeps books on: it knows which class it belongs to, and what it is for its connection.
 pub trait Classed: Packet {
     /// The class, a small index below the number of classes that the port was made for: a flow class of a
     /// scenario, or 0 where there is one.
     fn class(&self) -> usize {
         0
+    }
+
+    /// What it is for its connection, where its host knows of connections.
+    fn kind(&self) -> PacketKind {
+        PacketKind::Other
+    }
+
+    /// Both as one number, by which books are kept: [`PacketKind::PLACES`] times the class, and the kind. A host whose packets
+    /// have both in one word answers at once.
+    #[inline]
+    fn class_and_kind(&self) -> usize {
+        PacketKind::PLACES * self.class() + self.kind() as usize
     }
 }
 
@@ -42,6 +54,14 @@ impl<P: Classed> Classed for Stamped<P> {
     #[inline]
     fn class(&self) -> usize {
         self.packet.class()
+    }
+    #[inline]
+    fn kind(&self) -> PacketKind {
+        self.packet.kind()
+    }
+    #[inline]
+    fn class_and_kind(&self) -> usize {
+        self.packet.class_and_kind()
     }
 }
 

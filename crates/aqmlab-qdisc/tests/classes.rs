@@ -153,8 +153,8 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     port.settle(now);
     port.check_books().unwrap();
     let total = port.books().total();
-    let arrived: u64 = port.books().inner().iter().map(|inner| inner.books.total().arrived.packets).sum();
-    assert_eq!((total.arrived.packets, total.dropped_total().packets), (47, 11));
+    let arrived: u64 = port.books().inner().iter().map(|inner| inner.books.total().arrived().packets).sum();
+    assert_eq!((total.arrived().packets, total.dropped_total().packets), (47, 11));
     assert_eq!(arrived, 47 - 10, "what is refused for want of a shared buffer comes to no class");
 }
 
@@ -216,7 +216,7 @@ fn a_policed_class_gets_its_rate_and_its_burst() {
         match exceed {
             "drop" => {
                 assert!((sent / allowed - 1.0).abs() < 0.01, "{sent} of {allowed}");
-                assert_eq!(books.dropped_total(), books.dropped[Reason::Forced as usize]);
+                assert_eq!(books.dropped_total(), books.all_kinds().1.dropped[Reason::Forced as usize]);
             }
             _ => assert_eq!(books.dropped_total().packets, 0, "what is re-marked goes on"),
         }
@@ -302,11 +302,11 @@ fn books_of_every_inner_queue_balance() {
         let mut outermost = 0;
         for inner in port.books().inner() {
             let books = inner.books.total();
-            assert!(books.arrived.packets > 500, "{}: {} is used", variant.label, inner.path);
+            assert!(books.arrived().packets > 500, "{}: {} is used", variant.label, inner.path);
             assert_eq!(inner.books.span(), port.books().span());
-            outermost += if inner.path.contains('/') { 0 } else { books.arrived.packets };
+            outermost += if inner.path.contains('/') { 0 } else { books.arrived().packets };
         }
-        assert_eq!(outermost, port.books().total().arrived.packets, "{}", variant.label);
+        assert_eq!(outermost, port.books().total().arrived().packets, "{}", variant.label);
         assert!(port.books().total().dropped_total().packets > 1_000, "{}", variant.label);
     }
 }
@@ -400,7 +400,7 @@ fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
         ]);
         let mut port = port("classes", &[("class", classes)]);
         port.arrive(Instant::ZERO, pkt, &mut Fates::default());
-        port.books().inner()[0].books.total().arrived.packets == 1
+        port.books().inner()[0].books.total().arrived().packets == 1
     };
     let pkt = pkt(2, 100);
     for (class, named) in [(0, false), (1, true), (2, true)] {

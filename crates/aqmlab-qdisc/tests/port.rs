@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_qdisc::books::Tally;
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::DropTail;
 use aqmlab_qdisc::{
-    Backlog, Cause, Discipline, Ecn, LawSamples, Limit, Observer, Packet, Port, Qdisc, Reason, Registry,
-    Stamped,
+    Backlog, Cause, Discipline, Ecn, LawSamples, Limit, Observer, Packet, PacketKind, Port, Qdisc, Reason,
+    Registry, Stamped,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -150,11 +151,11 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
 
     let (old, new) = (books.class(0), books.class(1));
     assert_eq!(
-        (old.initial.packets, old.arrived.packets, old.departed.packets, old.held().packets),
+        (old.initial.packets, old.arrived().packets, old.departed.packets, old.held().packets),
         (2, 0, 2, 0)
     );
     assert_eq!(
-        (new.initial.packets, new.arrived.packets, new.departed.packets, new.held().packets),
+        (new.initial.packets, new.arrived().packets, new.departed.packets, new.held().packets),
         (0, 1, 0, 1)
     );
     // Packet 2 waited 0 to 2 ms, packet 3 1.5 to 3 ms; the sojourn of packet 1 was over before the cut.
@@ -163,7 +164,7 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
 }
 
 #[test]
-fn marks_and_drops_are_booked_by_reason_and_class_and_told_to_the_host() {
+fn marks_and_drops_are_booked_by_reason_class_and_kind_and_told_to_the_host() {
     let mut given = Settings::default();
     for (name, value) in [
         ("limit", Value::Size(Size::Packets(Packets::new(40)))),
@@ -182,25 +183,37 @@ fn marks_and_drops_are_booked_by_reason_and_class_and_told_to_the_host() {
             port.link_free(end, &mut fates);
         }
         let ecn = if number % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-        port.arrive(now, Pkt { class: (number % 2) as usize, ecn, ..Pkt::new(number) }, &mut fates);
+        let kind = PacketKind::ALL[(number / 2 % 5) as usize];
+        port.arrive(now, Pkt { class: (number % 2) as usize, kind, ecn, ..Pkt::new(number) }, &mut fates);
     }
     port.check_books().unwrap();
     let books = port.books();
     let (capable, other) = (books.class(0), books.class(1));
-    assert_eq!(capable.arrived_ect, capable.arrived);
-    assert_eq!(other.arrived_ect.packets, 0);
     for class in [0, 1] {
-        for reason in Reason::ALL {
-            let of = |list: &[(Instant, Pkt, Cause)]| {
-                list.iter().filter(|(_, p, at)| p.class == class && at.reason == reason).count() as u64
-            };
-            assert_eq!(books.class(class).dropped[reason as usize].packets, of(&fates.dropped), "{reason:?}");
-            assert_eq!(books.class(class).marked[reason as usize].packets, of(&fates.marked), "{reason:?}");
+        for kind in PacketKind::ALL {
+            let of_class = books.class(class);
+            let (came, own) = (of_class.arrivals[kind as usize], of_class.fates[kind as usize]);
+            assert_eq!(came.all.packets, 2_000, "ten thousand of a class, of five kinds in turn");
+            assert_eq!(came.ect, if class == 0 { came.all } else { Tally::default() });
+            for reason in Reason::ALL {
+                let of = |list: &[(Instant, Pkt, Cause)]| {
+                    let is = |p: &Pkt, at: &Cause| (p.class, p.kind, at.reason) == (class, kind, reason);
+                    list.iter().filter(|(_, p, at)| is(p, at)).count() as u64
+                };
+                assert_eq!(own.dropped[reason as usize].packets, of(&fates.dropped), "{kind:?} {reason:?}");
+                assert_eq!(own.marked[reason as usize].packets, of(&fates.marked), "{kind:?} {reason:?}");
+            }
+            let [marked, dropped] =
+                [own.marked, own.dropped].map(|reasons| reasons[Reason::Early as usize].packets);
+            assert!(if class == 0 { marked } else { dropped } > 20, "{kind:?}: {own:?}");
         }
     }
-    assert!(capable.marked[Reason::Early as usize].packets > 100, "{capable:?}");
+    assert_eq!(capable.arrived().packets, 10_000);
     assert_eq!(other.marked_total().packets, 0);
-    assert!(other.dropped[Reason::Early as usize].packets > 100);
+    assert_eq!(capable.marked_total().packets, fates.marked.len() as u64);
+    let lost = books.total().dropped_total().packets;
+    assert_eq!(lost, capable.dropped_total().packets + other.dropped_total().packets);
+    assert_eq!(lost, fates.dropped.len() as u64);
 }
 
 /// A discipline that loses a packet without telling: the books must not balance.

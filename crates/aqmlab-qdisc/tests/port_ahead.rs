@@ -71,7 +71,7 @@ fn books(port: &mut Port<Pkt>, now: Instant) -> String {
     let books = port.books();
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
-        books.classes(),
+        books.classes().collect::<Vec<_>>(),
         books.backlog_packets(),
         books.backlog_bytes(),
         books.busy(),

@@ -1,7 +1,7 @@
 //! The tables of a run's ports: samples while the run goes on, sums at its end. The same for every host.
 
-use aqmlab_qdisc::books::{ClassBooks, TimeWeighted};
-use aqmlab_qdisc::{Backlog, Books, Classed, Histogram, LawSamples, Port, Reason};
+use aqmlab_qdisc::books::{Arrivals, ClassBooks, Fates, Tally, TimeWeighted};
+use aqmlab_qdisc::{Backlog, Books, Classed, Histogram, LawSamples, PacketKind, Port, Reason};
 use aqmlab_units::{Instant, Span};
 
 use crate::column::Cell;
@@ -23,6 +23,8 @@ pub struct PortTables {
 pub struct PortRecord {
     /// see [`schema::SUMMARY`]
     pub summary: Table,
+    /// see [`schema::KINDS`]
+    pub kinds: Table,
     /// see [`schema::HISTOGRAMS`]
     pub histograms: Table,
     /// see [`schema::QUEUES`]
@@ -44,20 +46,23 @@ struct Counters {
 }
 
 impl Counters {
-    fn of(classes: &[ClassBooks]) -> Self {
+    fn of(books: &Books) -> Self {
         let mut sum = Counters::default();
-        for class in classes {
-            sum.arrivals_packets += class.arrived.packets;
-            sum.arrivals_bytes += class.arrived.bytes;
+        for class in books.classes() {
+            let arrived = class.arrived();
+            sum.arrivals_packets += arrived.packets;
+            sum.arrivals_bytes += arrived.bytes;
             sum.departures_bytes += class.departed.bytes;
-            for reason in Reason::ALL {
-                let dropped = class.dropped[reason as usize].packets;
-                match reason {
-                    Reason::Early | Reason::Forced => sum.dropped_by_law += dropped,
-                    _ => sum.dropped_not_by_law += dropped,
+            for fates in class.fates.iter() {
+                for reason in Reason::ALL {
+                    let dropped = fates.dropped[reason as usize].packets;
+                    match reason {
+                        Reason::Early | Reason::Forced => sum.dropped_by_law += dropped,
+                        _ => sum.dropped_not_by_law += dropped,
+                    }
                 }
+                sum.marked += fates.marked_total().packets;
             }
-            sum.marked += class.marked_total().packets;
         }
         sum
     }
@@ -87,7 +92,7 @@ impl SampledQueue {
     }
 
     fn carry(&mut self, books: &Books) {
-        self.last = self.last.minus(Counters::of(books.classes()));
+        self.last = self.last.minus(Counters::of(books));
     }
 }
 
@@ -173,24 +178,21 @@ impl PortTables {
 
     /// The tables, with sums and distributions from the ports' books as they are at the end.
     pub fn finish<'a>(self, books: impl Iterator<Item = &'a Books>) -> PortRecord {
-        let mut summary = Table::new(&schema::SUMMARY);
-        let mut histograms = Table::new(&schema::HISTOGRAMS);
+        let mut sums = Sums {
+            class_names: &self.class_names,
+            summary: Table::new(&schema::SUMMARY),
+            kinds: Table::new(&schema::KINDS),
+            histograms: Table::new(&schema::HISTOGRAMS),
+        };
         for (own, books) in self.ports.iter().zip(books) {
             let link = &own[0].name;
-            push_books(
-                &mut summary,
-                &mut histograms,
-                link,
-                &self.class_names,
-                books,
-                books.busy().as_ns().into(),
-            );
+            sums.push(link, books, books.busy().as_ns().into());
             for inner in books.inner() {
-                let name = inner_name(link, &inner.path);
-                push_books(&mut summary, &mut histograms, &name, &self.class_names, &inner.books, Cell::Null);
+                sums.push(&inner_name(link, &inner.path), &inner.books, Cell::Null);
             }
         }
-        PortRecord { summary, histograms, queues: self.queues, law: self.law }
+        let Sums { summary, kinds, histograms, .. } = sums;
+        PortRecord { summary, kinds, histograms, queues: self.queues, law: self.law }
     }
 }
 
@@ -210,7 +212,7 @@ fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
 
 /// A row of `queues`.
 fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books: &Books, backlog: Backlog) {
-    let sum = Counters::of(books.classes());
+    let sum = Counters::of(books);
     let since = sum.minus(std::mem::replace(&mut queue.last, sum));
     queues.push([
         now.as_ns().into(),
@@ -229,36 +231,46 @@ fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books
 /// The row of a queue that stands for all classes together.
 const ALL_CLASSES: &str = "*";
 
-/// The rows of one queue. One inside of another has no link that could be busy.
-fn push_books(
-    summary: &mut Table,
-    histograms: &mut Table,
-    queue: &str,
-    class_names: &[String],
-    books: &Books,
-    busy: Cell<'_>,
-) {
-    let total = books.total();
-    let packets = books.backlog_packets();
-    let of_all: [Cell<'_>; 11] = [
-        packets.integral.into(),
-        packets.integral_of_square.into(),
-        books.backlog_bytes().integral.into(),
-        least(&packets).into(),
-        packets.max.into(),
-        books.backlog_bytes().max.into(),
-        busy,
-        total.sojourn_sum_ns.into(),
-        total.sojourn_ns.total().into(),
-        total.initial.packets.into(),
-        total.held().packets.into(),
-    ];
-    summary.push(class_cells(queue, ALL_CLASSES, &total).chain(of_all));
-    push_bins(histograms, [queue, ALL_CLASSES, "sojourn_ns"], &total.sojourn_ns);
-    push_bins(histograms, [queue, ALL_CLASSES, "backlog_packets"], &packets.histogram);
-    for (class, name) in books.classes().iter().zip(class_names) {
-        summary.push(class_cells(queue, name, class).chain([Cell::Null; 11]));
-        push_bins(histograms, [queue, name, "sojourn_ns"], &class.sojourn_ns);
+/// The tables of sums and distributions, which have rows for each queue.
+struct Sums<'a> {
+    class_names: &'a [String],
+    summary: Table,
+    kinds: Table,
+    histograms: Table,
+}
+
+impl Sums<'_> {
+    /// The rows of one queue. One inside of another has no link that could be busy.
+    fn push(&mut self, queue: &str, books: &Books, busy: Cell<'_>) {
+        let total = books.total();
+        let packets = books.backlog_packets();
+        let of_all: [Cell<'_>; 11] = [
+            packets.integral.into(),
+            packets.integral_of_square.into(),
+            books.backlog_bytes().integral.into(),
+            least(&packets).into(),
+            packets.max.into(),
+            books.backlog_bytes().max.into(),
+            busy,
+            total.sojourn_sum_ns.into(),
+            total.sojourn_ns.total().into(),
+            total.initial.packets.into(),
+            total.held().packets.into(),
+        ];
+        self.summary.push(class_cells(queue, ALL_CLASSES, &total).chain(of_all));
+        push_bins(&mut self.histograms, [queue, ALL_CLASSES, "sojourn_ns"], &total.sojourn_ns);
+        push_bins(&mut self.histograms, [queue, ALL_CLASSES, "backlog_packets"], &packets.histogram);
+        for (class, name) in books.classes().zip(self.class_names) {
+            self.summary.push(class_cells(queue, name, &class).chain([Cell::Null; 11]));
+            push_bins(&mut self.histograms, [queue, name, "sojourn_ns"], &class.sojourn_ns);
+            for kind in PacketKind::ALL {
+                let counts = (class.arrivals[kind as usize], class.fates[kind as usize]);
+                if counts != Default::default() {
+                    let head = [queue, name, kind.name()].into_iter().map(Cell::from);
+                    self.kinds.push(head.chain(tally_cells(counts, None)));
+                }
+            }
+        }
     }
 }
 
@@ -268,12 +280,18 @@ fn least(series: &TimeWeighted) -> u64 {
 }
 
 /// The cells of a summary row that every class has.
-fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks) -> impl Iterator<Item = Cell<'a>> {
-    let head = [queue.into(), class.into()];
-    let tallies = [books.arrived, books.arrived_ect, books.departed];
-    let by_reason = books.dropped.into_iter().chain(books.marked);
-    let counts: Vec<_> = tallies.into_iter().chain(by_reason).flat_map(|t| [t.packets, t.bytes]).collect();
-    head.into_iter().chain(counts.into_iter().map(Cell::from))
+fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> impl Iterator<Item = Cell<'a>> {
+    [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
+}
+
+/// What came, what left where that is known, and what was dropped and marked by reason.
+fn tally_cells<'a>(
+    (arrivals, fates): (Arrivals, Fates),
+    departed: Option<Tally>,
+) -> impl Iterator<Item = Cell<'a>> + use<'a> {
+    let came = [arrivals.all, arrivals.ect].into_iter().chain(departed);
+    let tallies = came.chain(fates.dropped).chain(fates.marked);
+    tallies.flat_map(|tally| [tally.packets, tally.bytes]).map(Cell::from)
 }
 
 fn push_bins(table: &mut Table, [queue, class, kind]: [&str; 3], histogram: &Histogram) {

@@ -53,6 +53,37 @@ pub const SUMMARY: Schema = Schema {
     ],
 };
 
+/// Exact counts over the measured interval by what packets are for their connections, a row for each queue, class and kind
+/// of which there was a packet.
+pub const KINDS: Schema = Schema {
+    name: "kinds",
+    columns: &[
+        ("queue", Str),
+        ("class", Str),
+        ("kind", Str),
+        ("arrivals_packets", U64),
+        ("arrivals_bytes", U64),
+        ("ect_arrivals_packets", U64),
+        ("ect_arrivals_bytes", U64),
+        ("dropped_early_packets", U64),
+        ("dropped_early_bytes", U64),
+        ("dropped_forced_packets", U64),
+        ("dropped_forced_bytes", U64),
+        ("dropped_overflow_packets", U64),
+        ("dropped_overflow_bytes", U64),
+        ("dropped_injected_packets", U64),
+        ("dropped_injected_bytes", U64),
+        ("marked_early_packets", U64),
+        ("marked_early_bytes", U64),
+        ("marked_forced_packets", U64),
+        ("marked_forced_bytes", U64),
+        ("marked_overflow_packets", U64),
+        ("marked_overflow_bytes", U64),
+        ("marked_injected_packets", U64),
+        ("marked_injected_bytes", U64),
+    ],
+};
+
 /// Bins of distributions over the measured interval.
 pub const HISTOGRAMS: Schema = Schema {
     name: "histograms",
@@ -253,6 +284,7 @@ pub const REQUESTS: Schema = Schema {
 /// All of them.
 pub const ALL: &[&Schema] = &[
     &SUMMARY,
+    &KINDS,
     &HISTOGRAMS,
     &RUN,
     &QUEUES,

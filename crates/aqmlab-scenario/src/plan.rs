@@ -174,6 +174,9 @@ pub struct Faults {
     pub mark: Vec<u64>,
 }
 
+/// Classes of a plan, at most: packets have 13 bits for theirs.
+pub const MOST_CLASSES: usize = 1 << 13;
+
 /// Flows that are alike.
 #[derive(Clone, Debug)]
 pub struct ClassPlan {

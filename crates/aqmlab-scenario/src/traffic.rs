@@ -12,7 +12,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, PopulationPlan, Workload};
+use crate::plan::{Access, ClassPlan, MOST_CLASSES, PopulationPlan, Workload};
 use crate::requests::{is_cloud, mean_delays};
 use crate::route;
 use crate::suggest::{listed, no_such};
@@ -47,6 +47,12 @@ impl Pass<'_, '_> {
                 "traffic",
                 "there is no traffic; add a [[traffic]] with a `kind`",
             );
+            return None;
+        }
+        if let Some(node) = items.get(MOST_CLASSES) {
+            let message =
+                format!("there are {} classes of traffic; at most {MOST_CLASSES} are allowed", items.len());
+            self.error(&name_at(node), "traffic", message);
             return None;
         }
         let mut names = BTreeSet::new();

@@ -1,7 +1,8 @@
 //! Packets as the simulator moves them: 32 bytes, fields instead of header bytes.
 
-use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, Side, Stamped};
+use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, PacketKind, Side, Stamped};
 use aqmlab_random::philox2x64;
+use aqmlab_scenario::MOST_CLASSES;
 use aqmlab_transport::{Flags, Segment};
 use aqmlab_units::Bytes;
 
@@ -35,7 +36,7 @@ pub struct FlowId {
     pub slot: u32,
     /// Its number in the run, stable over slot reuse: what hashes and event order go by.
     pub number: u32,
-    /// Its class's index.
+    /// Its class's index, below [`MOST_CLASSES`](aqmlab_scenario::MOST_CLASSES).
     pub class: u16,
 }
 
@@ -47,7 +48,7 @@ pub struct FlowId {
 /// | word | bits 0 to 31 | 32 to 63 |
 /// |---|---|---|
 /// | 0 | slot of its flow | number of its flow |
-/// | 1 | length at the network layer | payload (16), class (16) |
+/// | 1 | length at the network layer | payload (16), kind of a datagram (3), class (13) |
 /// | 2 | sequence number | acknowledgment |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
@@ -68,6 +69,12 @@ const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
 const OPTIONS: u8 = 0x20;
 
+/// The class's place in the upper half of the second word. Below it is room for a kind, which a segment does not need: what its
+/// flags and payload say is as good.
+const CLASS: u32 = KIND + PacketKind::PLACES.trailing_zeros();
+const KIND: u32 = 16;
+const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "a class's index has room in a packet");
+
 const fn word(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
 }
@@ -85,7 +92,7 @@ impl SimPacket {
             | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
         SimPacket([
             word(flow.slot, flow.number),
-            word(segment.len + header, segment.len | u32::from(flow.class) << 16),
+            word(segment.len + header, segment.len | u32::from(flow.class) << CLASS),
             word(segment.seq, segment.ack),
             u64::from(segment.window) | bits,
         ])
@@ -109,7 +116,8 @@ impl SimPacket {
     pub fn datagram(flow: FlowId, begin: Begin, wire_len: Bytes, ecn: Ecn) -> Self {
         let wire_len = wire_len.get() as u32;
         let bits = begin.0 | (ecn as u64) << ECN;
-        SimPacket([word(flow.slot, flow.number), word(wire_len, u32::from(flow.class) << 16), 0, bits])
+        let class = (PacketKind::Other as u32) << KIND | u32::from(flow.class) << CLASS;
+        SimPacket([word(flow.slot, flow.number), word(wire_len, class), 0, bits])
     }
 
     #[inline]
@@ -131,7 +139,7 @@ impl SimPacket {
     /// The flow.
     #[inline]
     pub fn flow(&self) -> FlowId {
-        FlowId { slot: self.low(0), number: self.high(0), class: (self.high(1) >> 16) as u16 }
+        FlowId { slot: self.low(0), number: self.high(0), class: self.class() as u16 }
     }
 
     /// Which way it travels.
@@ -234,8 +242,34 @@ impl Packet for SimPacket {
 impl Classed for SimPacket {
     #[inline]
     fn class(&self) -> usize {
-        (self.high(1) >> 16) as usize
+        (self.high(1) >> CLASS) as usize
     }
+
+    fn kind(&self) -> PacketKind {
+        match self.segment() {
+            Some(segment) => PacketKind::of_tcp(segment.flags.bits(), segment.len > 0),
+            None => PacketKind::Other,
+        }
+    }
+
+    /// Of a segment in the middle of a connection the kind is not looked for: any payload carries into the bits above its own,
+    /// where a pure ACK has zero and data have one.
+    #[inline(always)]
+    fn class_and_kind(&self) -> usize {
+        const CARRY: u32 = (1 << KIND) - 1;
+        const _: () = assert!(PacketKind::Ack as u32 == 0 && PacketKind::Data as u32 == 1);
+        if !self.is_ordinary() {
+            return opening_or_closing(self);
+        }
+        ((self.high(1) + CARRY) >> KIND) as usize
+    }
+}
+
+/// The class and kind of a segment that opens or closes a connection.
+#[cold]
+#[inline(never)]
+fn opening_or_closing(packet: &SimPacket) -> usize {
+    PacketKind::PLACES * packet.class() + packet.kind() as usize
 }
 
 /// A packet as a port's discipline sees it.

@@ -5,6 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use aqmlab_qdisc::PacketKind;
+
 /// What the headers of a packet say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
@@ -22,6 +24,8 @@ pub struct Headers {
     pub destination: IpAddr,
     /// Source and destination port of an unfragmented TCP segment or UDP datagram.
     pub ports: Option<(u16, u16)>,
+    /// What it is for its connection, if it is an unfragmented TCP segment.
+    pub kind: PacketKind,
 }
 
 /// Why bytes are no IP packet that can be forwarded.
@@ -144,6 +148,7 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
         source: address(12),
         destination: address(16),
         ports: if fragment { None } else { ports(protocol, &packet[header_len..]) },
+        kind: if fragment { PacketKind::Other } else { kind(protocol, &packet[header_len..]) },
     })
 }
 
@@ -167,6 +172,7 @@ fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
         source: address(8),
         destination: address(24),
         ports: if fragment { None } else { ports(protocol, payload) },
+        kind: if fragment { PacketKind::Other } else { kind(protocol, payload) },
     })
 }
 
@@ -219,6 +225,19 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
             Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
         }
         _ => None,
+    }
+}
+
+/// The kind of a packet by what follows its IP header.
+fn kind(protocol: u8, segment: &[u8]) -> PacketKind {
+    // RFC 9293, section 3.1.
+    let header: Option<&[u8; TCP_HEADER]> = segment.first_chunk();
+    let payload_at = header.map(|header| 4 * usize::from(header[12] >> 4));
+    match (protocol, header, payload_at) {
+        (TCP, Some(header), Some(at)) if (TCP_HEADER..=segment.len()).contains(&at) => {
+            PacketKind::of_tcp(header[13], at < segment.len())
+        }
+        _ => PacketKind::Other,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, Side};
+use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, PacketKind, Side};
 use aqmlab_random::philox2x64;
 use aqmlab_units::Bytes;
 
@@ -18,6 +18,7 @@ pub struct LiveFrame {
     traffic_class: u8,
     /// The traffic class with which it came.
     came_with: u8,
+    kind: PacketKind,
     /// The number of the host that it came in by.
     origin: u16,
     /// Its place in the table of routes.
@@ -52,6 +53,7 @@ impl LiveFrame {
             len: headers.total_len,
             traffic_class: headers.traffic_class,
             came_with: headers.traffic_class,
+            kind: headers.kind,
             origin: origin.number() as u16,
             place,
             pipe: 0,
@@ -153,6 +155,11 @@ impl Classed for LiveFrame {
     #[inline]
     fn class(&self) -> usize {
         self.origin().class
+    }
+
+    #[inline]
+    fn kind(&self) -> PacketKind {
+        self.kind
     }
 }
 

@@ -3,7 +3,8 @@
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
-    Arrived, Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Side, Stamped,
+    Arrived, Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, PacketKind, Qdisc, Reason, Side,
+    Stamped,
 };
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets};
@@ -17,6 +18,7 @@ pub struct Pkt {
     pub number: u64,
     pub size: u64,
     pub class: usize,
+    pub kind: PacketKind,
     pub flow: u64,
     pub ecn: Ecn,
     pub dscp: u8,
@@ -26,7 +28,16 @@ pub struct Pkt {
 impl Pkt {
     /// A packet of [`SIZE`], not ECN-capable, of class 0 and flow 0.
     pub const fn new(number: u64) -> Self {
-        Pkt { number, size: SIZE.get(), class: 0, flow: 0, ecn: Ecn::NotEct, dscp: 0, ports: None }
+        Pkt {
+            number,
+            size: SIZE.get(),
+            class: 0,
+            kind: PacketKind::Other,
+            flow: 0,
+            ecn: Ecn::NotEct,
+            dscp: 0,
+            ports: None,
+        }
     }
 }
 
@@ -61,6 +72,9 @@ impl Packet for Pkt {
 impl Classed for Pkt {
     fn class(&self) -> usize {
         self.class
+    }
+    fn kind(&self) -> PacketKind {
+        self.kind
     }
 }
 

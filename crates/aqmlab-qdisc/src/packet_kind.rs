@@ -1,0 +1,93 @@
+//! What a packet is for its connection.
+
+/// The kinds of packets that books distinguish. Each packet is of exactly one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum PacketKind {
+    /// A TCP segment without payload, SYN, FIN and RST: a pure ACK.
+    Ack,
+    /// A TCP segment with payload, whether FIN is set or not.
+    Data,
+    /// A TCP segment that opens a connection: SYN, with or without ACK.
+    Syn,
+    /// A TCP segment without payload that closes one direction of a connection: FIN.
+    Fin,
+    /// What is none of these: RST, datagrams, fragments, packets of other protocols.
+    #[default]
+    Other,
+}
+
+// TCP flags (RFC 9293, section 3.1).
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+
+impl PacketKind {
+    /// How many there are.
+    pub const COUNT: usize = PacketKind::ALL.len();
+
+    /// How many numbers there are for each class in [`Classed::class_and_kind`](crate::Classed::class_and_kind): a power of
+    /// two.
+    pub const PLACES: usize = PacketKind::COUNT.next_power_of_two();
+
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [PacketKind; 5] =
+        [PacketKind::Ack, PacketKind::Data, PacketKind::Syn, PacketKind::Fin, PacketKind::Other];
+
+    /// The kind of a TCP segment with the flags of its header. A reset is of no other kind whatever else it says.
+    #[inline]
+    pub const fn of_tcp(flags: u8, has_payload: bool) -> Self {
+        match (flags & RST != 0, flags & SYN != 0, has_payload, flags & FIN != 0) {
+            (true, ..) => PacketKind::Other,
+            (_, true, ..) => PacketKind::Syn,
+            (_, _, true, _) => PacketKind::Data,
+            (_, _, _, true) => PacketKind::Fin,
+            (_, _, _, false) => PacketKind::Ack,
+        }
+    }
+
+    /// The word used in recordings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PacketKind::Syn => "syn",
+            PacketKind::Data => "data",
+            PacketKind::Ack => "ack",
+            PacketKind::Fin => "fin",
+            PacketKind::Other => "other",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every combination of flags, by the words of RFC 9293: RST before SYN before payload before FIN.
+    #[test]
+    fn each_segment_is_of_the_kind_that_its_flags_and_payload_make_it() {
+        for flags in 0..=u8::MAX {
+            for payload in [false, true] {
+                let has = |flag| flags & flag != 0;
+                let expected = if has(RST) {
+                    PacketKind::Other
+                } else if has(SYN) {
+                    PacketKind::Syn
+                } else if payload {
+                    PacketKind::Data
+                } else if has(FIN) {
+                    PacketKind::Fin
+                } else {
+                    PacketKind::Ack
+                };
+                assert_eq!(
+                    PacketKind::of_tcp(flags, payload),
+                    expected,
+                    "flags {flags:#04x}, payload {payload}"
+                );
+            }
+        }
+        for (number, kind) in PacketKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number, "{}", kind.name());
+        }
+    }
+}
