@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,9 +21,15 @@ from aqmlab.stopping import answered
 if TYPE_CHECKING:
     import duckdb
 
-_ADDED_IN = 5
-_ADDED = {"flows": ("received_bytes", "measured_received_bytes"), "flow_series": ("received_bytes",)}
-"""Columns that recordings of results versions before 5 lack: in those they are null."""
+_RECORDING = "recording"
+"""The part of the program whose version says which columns tables have."""
+_BY_CLIENT = ("received_by_client_bytes", "measured_received_by_client_bytes")
+_ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
+    "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
+    "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
+}
+"""By table, the part of the program and its version from which on it has certain columns; else they are null.
+One program in all its parts was before any version of single parts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,8 +216,8 @@ class Tables:
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
         by_name, nulls = False, ""
-        if table in _ADDED and any(map(_is_early, asked)):
-            added = ", ".join(f"NULL::BIGINT AS {column}" for column in _ADDED[table])
+        if lacks := [column for column in _added(table) if any(_lacks(run, table, column) for run in asked)]:
+            added = ", ".join(f"NULL::BIGINT AS {column}" for column in lacks)
             by_name, nulls = True, f" UNION ALL BY NAME SELECT {added} WHERE false"
         numbered = (
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
@@ -295,8 +301,15 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
     return ""
 
 
-def _is_early(run: Run) -> bool:
-    return run.manifest.parts.get(PROGRAM, _ADDED_IN) < _ADDED_IN
+def _added(table: str) -> list[str]:
+    return [column for _, _, columns in _ADDED.get(table, ()) for column in columns]
+
+
+def _lacks(run: Run, table: str, column: str) -> bool:
+    """Whether a recording is from before a column."""
+    parts = run.manifest.parts
+    part, since = next((part, since) for part, since, columns in _ADDED[table] if column in columns)
+    return parts[part] < since if part in parts else part != PROGRAM and PROGRAM in parts
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ from aqmlab.recording import Tables
 
 
 def row(number, class_name="ftp", end_ns=None, delivered=0):
-    return [number, class_name, 80_000_000, 0, end_ns, delivered, delivered, delivered, 1, *[None] * 7]
+    return [number, class_name, 80_000_000, 0, end_ns, delivered, delivered, delivered, 1, *[None] * 8]
 
 
 def test_flows_are_the_rows_that_were_put_in():

@@ -70,7 +70,7 @@ def test_manifests_are_what_their_schema_says(experiment):
 
 def test_digests_are_those_of_the_files_content(experiment):
     for run in experiment.runs[::3]:
-        assert len(run.manifest.tables) == 7
+        assert len(run.manifest.tables) == 8
         for name, facts in run.manifest.tables.items():
             assert digest_of(run.path / f"{name}.parquet") == facts.digest, name
 

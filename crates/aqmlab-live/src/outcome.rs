@@ -289,6 +289,7 @@ fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     for (counts, books) in [(&mut row.counts, flow.all), (&mut row.at_warmup, before)] {
         let sum = |of: fn(&FlowBooks) -> u64| Some(books.iter().map(of).sum());
         counts.received_bytes = sum(|books| books.received_bytes);
+        counts.received_by_client_bytes = Some(books[1].received_bytes);
         counts.ce_received = sum(|books| books.delivered_ce);
         counts.lost_outside_queues_packets = sum(|books| books.lost);
     }

@@ -86,7 +86,7 @@ fn same(kind: &str, simulated: &Table, routed: &Table) {
 /// All tables that come from ports alone.
 fn compare_ports(kind: &str, simulated: &Recording, routed: &RouterRecord) {
     let ports = &routed.ports;
-    for routed in [&ports.summary, &ports.histograms, &ports.queues, &ports.law] {
+    for routed in [&ports.summary, &ports.kinds, &ports.histograms, &ports.queues, &ports.law] {
         same(kind, simulated.table(routed.name).unwrap(), routed);
     }
 }
@@ -629,6 +629,8 @@ fn compare_connections(traffic: &str, ports: u32, more: &str) {
         assert_eq!(numbers(flows, &format!("measured_{column}")), measured, "{traffic}: {column}");
         assert!(all.iter().sum::<u64>() > 10, "{column}: {all:?}");
     }
+    let by_clients: Vec<u64> = routed.flows.iter().map(|f| f.all[1].received_bytes).collect();
+    assert_eq!(numbers(flows, "received_by_client_bytes"), by_clients, "{population}");
 }
 
 /// A column of `flows` that counts both directions, and where the router has it.

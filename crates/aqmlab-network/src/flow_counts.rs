@@ -95,6 +95,8 @@ flow_counts! {
     sent_bytes,
     /// Bytes that have reached the receiver for the first time, in order or not (datagrams: network-layer bytes).
     received_bytes,
+    /// Of these, bytes that have reached the client: where it sends alone, none.
+    received_by_client_bytes,
     /// Bytes that the receiving application has got, in order, for the first time.
     delivered_bytes,
     /// Segments with payload or FIN sent again.

@@ -19,7 +19,7 @@ use crate::table::Table;
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Rises by one whenever the tables say something else of the same run.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, rows and digests of
 /// each table, and last the digest of the manifest itself.

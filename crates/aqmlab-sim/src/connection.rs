@@ -145,6 +145,9 @@ impl Connection {
         }
         if counts_received {
             counts.received_bytes = endpoint.received().get();
+            if end == End::Client {
+                counts.received_by_client_bytes = counts.received_bytes;
+            }
             counts.delivered_bytes = endpoint.delivered().get();
             counts.ce_received = u64::from(c.ce_received);
             counts.spurious_retransmissions = u64::from(c.duplicates_received);

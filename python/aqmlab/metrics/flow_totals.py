@@ -33,6 +33,7 @@ class FlowTotals(NamedTuple):
     measured_spurious_retransmissions: int | None
     measured_multiple_loss_windows: int | None
     measured_lost_outside_queues_packets: int | None
+    measured_received_by_client_bytes: int | None = None
 
 
 _ELSEWHERE = {
