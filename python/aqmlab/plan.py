@@ -128,9 +128,19 @@ class TrafficClass:
         return self.kind == BULK and self.workload["bytes"] is None
 
     @property
+    def answered(self) -> bool:
+        """Whether its servers send data too."""
+        return self.kind in ANSWERED
+
+    @property
+    def ways(self) -> tuple[tuple[str, ...], ...]:
+        """The queues of each way of its data, in their order: there, and back too where servers answer."""
+        return (self.path, self.return_path) if self.answered else (self.path,)
+
+    @property
     def route(self) -> tuple[str, ...]:
-        """The queues that its data cross, in their order: there, and back too where servers answer."""
-        return (*self.path, *self.return_path) if self.kind in ANSWERED else self.path
+        """The queues that its data cross: those of all ways, one after the other."""
+        return tuple(queue for way in self.ways for queue in way)
 
     @property
     def rtt(self) -> str | None:
@@ -254,6 +264,11 @@ class Plan:
     def link(self, name: str) -> Link | None:
         """A link by name."""
         return next((link for link in self.links if link.name == name), None)
+
+    def ends(self, entry: TrafficClass) -> tuple[str, str]:
+        """The routers at which the senders or clients of a class are, and its receivers or servers."""
+        links = {link.name: link for link in self.links}
+        return links[entry.path[0]].source, links[entry.path[-1]].target
 
     @cached_property
     def responsive(self) -> frozenset[str]:

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aqmlab.cells import Axis, Cell, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted, left_out
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, Window, find, named_classes
+from aqmlab.metrics import (
+    EVERY_CLASS,
+    EVERY_KIND,
+    EVERY_QUEUE,
+    EVERY_ROUTER,
+    Measured,
+    Window,
+    find,
+    named_classes,
+)
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
@@ -52,6 +61,8 @@ class _Asked(NamedTuple):
     class_name: str
     window: Window | None
     parameters: tuple[tuple[str, float | None], ...]
+    kind: str
+    router: str
 
 
 # Equal only to itself: what is computed from it is kept with it.
@@ -252,6 +263,8 @@ class Results:
         class_name: str = EVERY_CLASS,
         window: Window | tuple[float, float] | None = None,
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
+        kind: str = EVERY_KIND,
+        router: str = EVERY_ROUTER,
     ) -> dict[int, Value]:
         """A metric of the finished runs of a cell by seed; ``None`` where it is not defined.
 
@@ -271,11 +284,16 @@ class Results:
             interval if not given.
         parameters
             Of the metric, by name.
+        kind
+            Of packets, for a metric that can be asked of one: ``"syn"``, ``"data"``, ``"ack"``, ``"fin"``,
+            ``"other"``; all if not given.
+        router
+            At which the hosts are whose data count, for a metric that can be asked of one; all if not given.
 
         Raises
         ------
         UsageError
-            For an unknown metric, queue, class or parameter, or a window where the metric takes none.
+            For an unknown metric, queue, class, kind, router or parameter, or where the metric takes no such.
         RecordingError
             If a recording cannot be read.
         """
@@ -287,6 +305,8 @@ class Results:
             class_name,
             None if window is None else Window(*window),
             tuple(sorted(parameters.items())),
+            kind,
+            router,
         )
         if asked not in self._values:
             self._values[asked] = self._computed(asked)
@@ -335,9 +355,13 @@ class Results:
         if not runs:
             return {}
         queue = self._asked_queue(runs, asked.cell, asked.queue, asked.class_name)
-        told = dict(asked.parameters)
+        routers = {name for run in runs for name in run.run.plan.nodes}
+        if asked.router not in routers and asked.router != EVERY_ROUTER:
+            raise unknown("router", asked.router, sorted(routers))
+        told, of = dict(asked.parameters), {"kind": asked.kind, "router": asked.router}
         return {
-            run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told) for run in runs
+            run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told, **of)
+            for run in runs
         }
 
     def _asked_queue(self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str) -> str:

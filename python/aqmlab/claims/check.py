@@ -11,8 +11,8 @@ from enum import IntEnum
 from itertools import pairwise
 
 from aqmlab.claims.functions import BEST, OF_PAIRS, Function, function_of
-from aqmlab.claims.metric_query import parameter_value, placed
-from aqmlab.claims.names import FROM, UNTIL, WINDOW, Bindings, Names, seconds
+from aqmlab.claims.metric_query import parameter_value, placed, setting_key
+from aqmlab.claims.names import FROM, KIND, ROUTER, UNTIL, WINDOW, Bindings, Names, seconds
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import (
     And,
@@ -376,6 +376,7 @@ class _Checker:
             raise MisplacedError(
                 node.at, f"metric `{metric.name}` is of the measured interval; it takes no window of time"
             )
+        self._of_a_part(node, metric, given | fixed)
         if still := self._names.open(fixed | given):
             listed = " and ".join(
                 f"`{self._names.short(key)}` ({_some(self._names.labels(key))})" for key in still
@@ -387,6 +388,20 @@ class _Checker:
             )
         return ValueKind(unit_of_metric(metric.unit)[1])
 
+    def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
+        """Not every metric is of a kind of packets or of a router, and none of those of a window then."""
+        for key, takes, what in (
+            (KIND, metric.by_kind, "a kind of packet"),
+            (ROUTER, metric.by_router, "a router"),
+        ):
+            if key in fixed and not takes:
+                raise MisplacedError(node.at, f"metric `{metric.name}` cannot be asked of {what}")
+            if key in fixed and fixed & {FROM, UNTIL, WINDOW}:
+                raise MisplacedError(
+                    node.at,
+                    f"metric `{metric.name}` of {what} is of the measured interval; it takes no window",
+                )
+
     def _setting(self, setting: Matcher, metric: Metric, scope: _Scope) -> str:
         key = setting.key.text
         if key in (FROM, UNTIL):
@@ -397,7 +412,7 @@ class _Checker:
             return f"parameter {key}"
         if metric.parameters and not self._is_axis(setting.key):
             placed(setting, lambda: metric.parameter(key))
-        of = self._names.key(setting.key)
+        of = setting_key(setting, metric, self._names)
         if of not in scope.bound and setting.value.text in ("previous", "next") and not setting.value.quoted:
             self._names.resolve(of, setting.value, {})
         self._names.resolve(of, setting.value)

@@ -8,13 +8,26 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from aqmlab.cells import Cell
-from aqmlab.claims.names import ARM, CLASS, FROM, QUEUE, UNTIL, WINDOW, Bindings, Names, seconds, window_of
+from aqmlab.claims.names import (
+    ARM,
+    CLASS,
+    FROM,
+    KIND,
+    QUEUE,
+    ROUTER,
+    UNTIL,
+    WINDOW,
+    Bindings,
+    Names,
+    seconds,
+    window_of,
+)
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Call, Choice, For, Matcher, MetricOf, Node, Test, children
 from aqmlab.claims.units import PURE, quantity, unit_of_metric
 from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
-from aqmlab.metrics import EVERY_CLASS, Metric, Window, find
+from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, KINDS, Metric, Window, find
 
 T = TypeVar("T")
 
@@ -31,7 +44,7 @@ class MetricQuery:
         ``None`` where there is only one.
     labels
         By full name of the axis.
-    queue, class_name, window
+    queue, class_name, kind, router, window
         As :meth:`aqmlab.Results.values` takes them.
     parameters
         In the metric's own units.
@@ -42,6 +55,8 @@ class MetricQuery:
     labels: Mapping[str, str]
     queue: str | None = None
     class_name: str = EVERY_CLASS
+    kind: str = EVERY_KIND
+    router: str = EVERY_ROUTER
     window: Window | None = None
     parameters: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -60,7 +75,7 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
         elif key in known:
             parameters[key] = parameter_value(metric, setting)
         else:
-            key = names.key(setting.key)
+            key = setting_key(setting, metric, names)
             labels[key] = names.resolve(key, setting.value, bound)
     window = labels.pop(WINDOW, None)
     return MetricQuery(
@@ -68,10 +83,19 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
         labels.pop(ARM, None),
         queue=labels.pop(QUEUE, None),
         class_name=labels.pop(CLASS, EVERY_CLASS),
+        kind=labels.pop(KIND, EVERY_KIND),
+        router=labels.pop(ROUTER, EVERY_ROUTER),
         window=_between(ends) if ends else window_of(window) if window else None,
         parameters=parameters,
         labels=labels,
     )
+
+
+def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
+    """What a word in braces means that is no parameter; a kind of packets is no value of an axis `kind`."""
+    if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
+        return KIND
+    return names.key(setting.key)
 
 
 def parameter_value(metric: Metric, setting: Matcher) -> float:

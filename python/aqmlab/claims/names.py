@@ -11,18 +11,20 @@ from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Choice, Every, Label, Pick, label
 from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import UsageError, unknown
-from aqmlab.metrics import Window, named_classes
+from aqmlab.metrics import KINDS, Window, named_classes
 from aqmlab.plan import Plan
 from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
+KIND, ROUTER = "kind", "router"
+"""Of packets, and where hosts are: keys where no axis is called so, as `queue.kind` often is."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
 """Labels by their place on the axis: a label of that name stands in quotes."""
 MOST_WINDOWS = 10_000
 
 Bindings = Mapping[str, str]
-"""What is fixed: by ``"arm"``, ``"queue"``, ``"class"``, ``"window"`` or the full name of an axis."""
+"""What is fixed: by ``"arm"``, ``"queue"``, ``"class"``, ``"window"``, ... or the full name of an axis."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Names:
         In the order of the scenario.
     axes
         The swept dimensions.
-    queues, classes
+    queues, classes, routers
         Where they are known; empty where they are not, and then any name is taken.
     """
 
@@ -43,6 +45,7 @@ class Names:
     axes: tuple[Axis, ...] = ()
     queues: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    routers: tuple[str, ...] = ()
 
     @staticmethod
     def of_results(results: Results) -> Names:
@@ -58,6 +61,7 @@ class Names:
             tuple(axes),
             tuple(dict.fromkeys(link.name for each in plans for link in each.links)),
             tuple(dict.fromkeys(of.name for each in plans for of in each.classes)),
+            tuple(dict.fromkeys(name for each in plans for name in each.nodes)),
         )
 
     def key(self, axis: Label) -> str:
@@ -67,13 +71,21 @@ class Names:
         try:
             return axis_named(self.axes, axis.text).name
         except UsageError as error:
+            if not axis.quoted and axis.text in (KIND, ROUTER):
+                return axis.text
             raise MisplacedError(axis.at, str(error)) from error
 
     def labels(self, key: str) -> tuple[str, ...]:
         """All labels of an axis, in their order; of the windows of time there are none to list."""
-        if key in (ARM, QUEUE, CLASS, WINDOW):
-            return {ARM: self.arms, QUEUE: self.queues, CLASS: self.classes, WINDOW: ()}[key]
-        return axis_named(self.axes, key).labels
+        own = {
+            ARM: self.arms,
+            QUEUE: self.queues,
+            CLASS: self.classes,
+            KIND: KINDS,
+            ROUTER: self.routers,
+            WINDOW: (),
+        }
+        return own[key] if key in own else axis_named(self.axes, key).labels
 
     def open(self, bound: Iterable[str]) -> tuple[str, ...]:
         """The axes with several labels that are not fixed."""
@@ -114,11 +126,11 @@ class Names:
         if key == WINDOW:
             return window_label(_window(given))
         every = self.labels(key)
-        if given.text in every or (not every and key in (QUEUE, CLASS)):
+        if given.text in every or (not every and key in (QUEUE, CLASS, ROUTER)):
             return given.text
         if not given.quoted and given.text in POSITIONS:
             return self._position(key, given, bound)
-        if key in (QUEUE, CLASS) and given.text == "*":
+        if key in (QUEUE, CLASS, KIND, ROUTER) and given.text == "*":
             return "*"
         if key == CLASS and "," in given.text:
             parts = named_classes(given.text)
@@ -126,7 +138,8 @@ class Names:
             if strange is None and len(set(parts)) == len(parts):
                 return ",".join(parts)
             given = replace(given, text=strange or given.text)
-        what = key if key in (ARM, QUEUE, CLASS) else f"value of `{key}`"
+        what = "kind of packet" if key == KIND else f"value of `{key}`"
+        what = key if key in (ARM, QUEUE, CLASS, ROUTER) else what
         raise MisplacedError(given.at, str(unknown(what, given.text, every)))
 
     def _position(self, key: str, given: Label, bound: Bindings | None) -> str:

@@ -147,7 +147,10 @@ class SeedLeaves(Leaves):
     def _column(self, node: MetricOf, bound: Bindings) -> tuple[Floats, npt.NDArray[np.bool_]]:
         what = metric_query(node, self._names, bound)
         asked = self._asked(node, bound)
-        of_seed = placed(node, lambda: self._results.values(**asked, window=what.window))
+        of_seed = placed(
+            node,
+            lambda: self._results.values(**asked, window=what.window, kind=what.kind, router=what.router),
+        )
         return self._by_seed(of_seed, what)
 
     def _by_seed(

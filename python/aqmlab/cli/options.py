@@ -53,7 +53,12 @@ Metrics = Annotated[
 ]
 By = Annotated[
     str | None,
-    typer.Option("--by", metavar="class", help="A row for each traffic class: `--by class`."),
+    typer.Option(
+        "--by",
+        metavar="class|kind",
+        help="A row for each traffic class: `--by class`; or for each kind of packet (SYN, data, ACK, FIN)"
+        " where some were lost or marked: `--by kind`.",
+    ),
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]

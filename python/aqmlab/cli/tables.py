@@ -66,7 +66,12 @@ def report_answer(
 
     swept = is_sweep(path)
     if by and class_name != EVERY_CLASS:
-        raise UsageError("`--by class` shows every class; leave `--class` out")
+        raise UsageError(f"`--by {by}` shows every class; leave `--class` out")
+    of_kinds = by == "kind"
+    if of_kinds and (metrics or queue):
+        raise UsageError(
+            "`--by kind` shows every queue, with metrics of its own; leave `--metric` and `--queue` out"
+        )
     parts = [name for name in (class_name, queue) if name not in (None, EVERY_CLASS)]
     if swept and parts and not by and output is not None:
         raise UsageError(
@@ -77,14 +82,40 @@ def report_answer(
         results = results.sound()
     if swept and not (as_json or metrics or by):
         metrics = results.metrics or SHORT
-    found = answer(results, metrics, queue=queue, class_name=class_name, by=by)
+    found = None if of_kinds else answer(results, metrics, queue=queue, class_name=class_name, by=by)
     file = None
     if not swept:
         file = write_report(results, output, queue=None if by else queue, class_name=class_name)
     elif by or not parts:
         file = write_report(results, output)
-    tell_answer(found, as_json=as_json)
+    if found is None:
+        tell_losses(results, as_json=as_json)
+    else:
+        tell_answer(found, as_json=as_json)
     return file, results
+
+
+def tell_losses(results: Results, *, as_json: bool) -> None:
+    """Losses and marks by kind of packet, as text or as JSON."""
+    from aqmlab.losses import losses_by_kind, losses_grid, losses_json
+
+    rows = tuple(losses_by_kind(results))
+    if as_json:
+        tell_json({"title": results.title, "path": str(results.path), "losses": losses_json(rows)})
+        return
+    console = answer_console()
+    console.print(results.title, style="bold", markup=False)
+    console.print()
+    if not rows:
+        console.print(
+            "no packet was dropped or marked, or the recordings do not say of which kind", markup=False
+        )
+        return
+    print_grid(console, losses_grid(results, rows))
+    note = (
+        "each class at each queue that dropped or marked its packets; mean over the seeds ± 95 % t interval"
+    )
+    console.print(note, style="dim", markup=False, soft_wrap=True)
 
 
 def print_doubts(checks: Sequence[Check]) -> None:

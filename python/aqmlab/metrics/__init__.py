@@ -3,6 +3,7 @@
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
+from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
@@ -23,11 +24,15 @@ from aqmlab.metrics.measured import (
     measure,
     named_classes,
 )
-from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
+from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
+from aqmlab.metrics.registry import EVERY_ROUTER, Metric, Parameter, all_metrics, find
 
 __all__ = [
     "EVERY_CLASS",
+    "EVERY_KIND",
     "EVERY_QUEUE",
+    "EVERY_ROUTER",
+    "KINDS",
     "FlowTotals",
     "Flows",
     "Histogram",
@@ -47,4 +52,4 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_classes, _control, _flow, _oscillation, _phenomena, _queue, _requests, _scaling, _thresholds)
+_ = (_classes, _control, _flow, _losses, _oscillation, _phenomena, _queue, _requests, _scaling, _thresholds)

@@ -78,6 +78,7 @@ def _sum(flows: Sequence[FlowTotals], count: Callable[[FlowTotals], int | None])
     source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits, less those lost or retransmitted)",
     better="more",
     windowed=True,
+    by_router=True,
 )
 def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """Sum of the goodputs of the flows of a class."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.figures import counted
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
+from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from aqmlab.plan import TrafficClass
     from aqmlab.recording import Run, Tables
 
 REASONS = ("early", "forced", "overflow", "injected")
@@ -251,6 +253,10 @@ class Measured:
         Names of the classes whose flows are not looked at.
     requests
         Of classes that make requests, by class and size band.
+    kinds
+        Counts of queues by kind of packet; ``None`` if there are none.
+    kind
+        The kind of packets that is looked at.
     """
 
     run: Run
@@ -260,6 +266,8 @@ class Measured:
     tables: Tables | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
     requests: Sequence[RequestTotals] = ()
+    kinds: KindCounts | None = field(default=None, repr=False)
+    kind: str = EVERY_KIND
 
     def __repr__(self) -> str:
         places = ", ".join(dict.fromkeys(queue for queue, _ in self.queues))
@@ -269,6 +277,44 @@ class Measured:
         """The same run as a queue sees it: without the flows whose data do not cross it."""
         left_out = frozenset() if queue == EVERY_QUEUE else self.run.plan.elsewhere(queue)
         return self if left_out == self.left_out else replace(self, left_out=left_out)
+
+    def of_kind(self, kind: str) -> Measured | None:
+        """The same run as if its queues had counted packets of one kind only; ``None`` if that is not known.
+
+        Only what counts packets is there: arrivals, drops and marks.
+        """
+        known = self.kinds is not None and self.kinds.of(self.run, kind) is not None
+        return replace(self, kind=kind) if known else None
+
+    def _row(self, queue: str, class_name: str) -> QueueTotals | None:
+        """The counts of a queue and class, of the kind of packets that is looked at."""
+        found = self.queues.get((queue, class_name))
+        if found is None or self.kinds is None or self.kind == EVERY_KIND:
+            return found
+        counts = self.kinds.of(self.run, self.kind) or {}
+        return QueueTotals(queue, class_name, counts.get((queue, class_name), dict.fromkeys(_BY_KIND, 0)))
+
+    def towards(self, router: str) -> Measured | None:
+        """The same run with the flows that bring data to hosts at a router, and what they bring there.
+
+        ``None`` where it is not known which end of a flow got what.
+        """
+        flows = []
+        ends = {entry.name: entry for entry in self.run.plan.classes}
+        for flow in self.flows:
+            entry = ends[flow.class_name]
+            at_client, at_server = (end == router for end in self.run.plan.ends(entry))
+            by_client = flow.measured_received_by_client_bytes if entry.answered else 0
+            if not at_server and not (at_client and entry.answered):
+                continue
+            if by_client is None and not (at_client and at_server):
+                return None
+            by_client = by_client or 0
+            lacking = (0 if at_client else by_client) + (
+                0 if at_server else flow.measured_received_bytes - by_client
+            )
+            flows.append(flow._replace(measured_received_bytes=flow.measured_received_bytes - lacking))
+        return replace(self, flows=flows)
 
     @property
     def interval_ns(self) -> int:
@@ -306,8 +352,8 @@ class Measured:
         if queue == EVERY_QUEUE:
             return self.on_the_way(class_name)
         if "," not in class_name:
-            return self.queues.get((queue, class_name))
-        parts = [self.queues.get((queue, name)) for name in named_classes(class_name)]
+            return self._row(queue, class_name)
+        parts = [self._row(queue, name) for name in named_classes(class_name)]
         return _together(queue, class_name, [part for part in parts if part is not None])
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
@@ -315,11 +361,27 @@ class Measured:
 
         Arrivals are those at the first queue of the way, departures those from the last one; what was
         dropped or marked is of all of them. There is nothing else. For ``*`` it is the sum over the classes.
+        Where servers answer there are two ways, which add up.
+        """
+        return self.over(class_name, lambda entry: entry.ways)
+
+    def over(
+        self, class_name: str, ways: Callable[[TrafficClass], tuple[tuple[str, ...], ...]]
+    ) -> QueueTotals | None:
+        """Counts as of :meth:`on_the_way`, of a class that is looked at over given ways through the network.
+
+        Parameters
+        ----------
+        class_name
+            Which; ``*`` is all of them.
+        ways
+            The queues of each way of a class, in their order.
         """
         counts: defaultdict[str, int] = defaultdict(int)
         for entry in self.run.plan.classes:
-            if is_of(entry.name, class_name):
-                _add_way(counts, [self.queues.get((queue, entry.name)) for queue in entry.route])
+            if is_of(entry.name, class_name) and entry.name not in self.left_out:
+                for way in ways(entry):
+                    _add_way(counts, [self._row(queue, entry.name) for queue in way])
         return QueueTotals(EVERY_QUEUE, class_name, dict(counts)) if counts else None
 
     def samples(self, table: str, name: str, queue: str) -> Samples:
@@ -469,6 +531,7 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
     for index, *values in tables.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(values)
     requests = _requests(tables)
+    kinds = KindCounts(tables, _BY_KIND)
     return tuple(
         Measured(
             run,
@@ -477,11 +540,14 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
             run.plan.responsive,
             tables,
             requests=requests.get(run.path, ()),
+            kinds=kinds,
         )
         for i, run in enumerate(tables.runs)
     )
 
 
+_COUNTS = ("arrivals", "ect_arrivals", *(f"{fate}_{of}" for fate in ("dropped", "marked") for of in REASONS))
+_BY_KIND = tuple(f"{count}_{unit}" for count in _COUNTS for unit in ("packets", "bytes"))
 _TOTALS = (
     "backlog_packets_integral_ns",
     "backlog_packets_sq_integral_ns",
@@ -496,9 +562,7 @@ _TOTALS = (
 
 
 def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
-    counts = ["arrivals", "ect_arrivals", "departures"]
-    counts += [f"{fate}_{reason}" for fate in ("dropped", "marked") for reason in REASONS]
-    names = [f"{count}_{unit}" for count in counts for unit in ("packets", "bytes")] + list(_TOTALS)
+    names = [*_BY_KIND, "departures_packets", "departures_bytes", *_TOTALS]
     return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 

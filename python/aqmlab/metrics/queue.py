@@ -65,6 +65,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     better="less",
     windowed=True,
     on_the_way=True,
+    by_kind=True,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Packets dropped by packets arrived; of a class in the measured interval only."""
@@ -91,6 +92,7 @@ def _drops_for(reason: str, meaning: str) -> None:
         source=f"{_RFC7928}, section 2.2",
         better="less",
         on_the_way=True,
+        by_kind=True,
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
         totals = _totals(run, queue, class_name)
@@ -117,6 +119,7 @@ _drops_for("injected", "by a rule of the scenario")
     " AQM mechanisms, Table III",
     better="less",
     on_the_way=True,
+    by_kind=True,
 )
 def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits dropped by the measured interval."""
@@ -131,6 +134,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     definition="packets that this queue marked CE, by ECN-capable packets that arrived at it",
     source="RFC 3168, section 5",
     on_the_way=True,
+    by_kind=True,
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets marked by ECN-capable packets arrived; not defined where none arrived."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import time_text
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
+from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
 
 if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil
@@ -30,6 +31,7 @@ metric ``(run, queue, class, window)``; parameters come as keywords."""
 F = TypeVar("F", bound=Definition)
 
 NO_PARAMETERS: Mapping[str, float | None] = MappingProxyType({})
+EVERY_ROUTER = "*"
 EDGE_S = 1e-6
 """Edges of a window are compared with those of the run to so much: rounding is not to decide."""
 
@@ -86,6 +88,10 @@ class Metric:
         than all of those that are counted together.
     on_the_way
         Whether it can be asked of packets on their whole way, queue ``*``. What is of flows always can.
+    by_kind
+        Whether it can be asked of one kind of packets, in the measured interval.
+    by_router
+        Whether it can be asked of what reaches the hosts at one router, in the measured interval.
     cdf
         Of a value of a distribution function the whole function up to there: ``(run, class)``, and parameters
         as keywords, the first of which is the place.
@@ -102,15 +108,20 @@ class Metric:
     parameters: tuple[Parameter, ...] = ()
     from_samples: bool = False
     on_the_way: bool = False
+    by_kind: bool = False
+    by_router: bool = False
     cdf: Callable[..., CdfUntil] | None = None
 
-    def compute(
+    def compute(  # noqa: PLR0913 (what it is of, each with a default)
         self,
         run: Measured,
         queue: str,
         class_name: str,
         window: Window | None = None,
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
+        *,
+        kind: str = EVERY_KIND,
+        router: str = EVERY_ROUTER,
     ) -> float | None:
         """The value of one run, in the metric's unit; ``None`` where it is not defined.
 
@@ -124,13 +135,19 @@ class Metric:
             measured interval. Nothing is defined in a window that the run did not live to see the end of.
         parameters
             By name, in their units; what is not given has its default.
+        kind
+            Of which packets: one of :data:`KINDS`.
+        router
+            Of what reaches the hosts at which router.
 
         Raises
         ------
         UsageError
-            For a window that the metric does not take or that is none, and for an unknown parameter.
+            For a window that the metric does not take or that is none, for an unknown parameter or kind, and
+            for a kind or a router where the metric is of neither.
         """
         told = self._told(parameters)
+        self._check_parts(kind, router, window)
         if window is not None and not self.windowed:
             raise UsageError(f"metric `{self.name}` is of the measured interval; it takes no window")
         if window is not None and not (
@@ -144,7 +161,10 @@ class Metric:
             return None
         if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
             return None
-        run = run.at(queue)
+        part = _part(run.at(queue), kind, router)
+        if part is None:
+            return None
+        run = part
         if not self.windowed:
             return self.code(run, queue, class_name, **told)
         asked = run.window if window is None else _with_ends(window, run.window)
@@ -167,6 +187,20 @@ class Metric:
             raise UsageError(f"metric `{self.name}` is no value of a distribution function")
         return self.cdf(run.at(queue), class_name, **told) if run.interval_ns else None
 
+    def _check_parts(self, kind: str, router: str, window: Window | None) -> None:
+        for asked, takes, what in (
+            (kind, self.by_kind, "a kind of packet"),
+            (router, self.by_router, "a router"),
+        ):
+            if asked != "*" and not takes:
+                raise UsageError(f"metric `{self.name}` cannot be asked of {what}")
+            if asked != "*" and window is not None:
+                raise UsageError(
+                    f"metric `{self.name}` of {what} is of the measured interval; leave out the window"
+                )
+        if kind not in (*KINDS, EVERY_KIND):
+            raise unknown("kind of packet", kind, KINDS)
+
     @property
     def of_flows(self) -> bool:
         """Whether a queue decides only which flows count: such a definition calls it ``_queue``."""
@@ -179,8 +213,14 @@ class Metric:
 
     @property
     def asked_of(self) -> tuple[str, ...]:
-        """What it can be asked of, as far as it depends on it: ``"queue"``, ``"class"``, ``"window"``."""
-        depends = (("queue", True), ("class", self.of_class), ("window", self.windowed))
+        """What it can be asked of, as far as it depends on it: ``"queue"``, ``"class"``, ``"kind"``, ..."""
+        depends = (
+            ("queue", True),
+            ("class", self.of_class),
+            ("kind", self.by_kind),
+            ("router", self.by_router),
+            ("window", self.windowed),
+        )
         return tuple(name for name, so in depends if so)
 
     def to_json(self) -> dict[str, Any]:
@@ -220,6 +260,15 @@ def _with_ends(window: Window, measured: Window) -> Window:
     return Window(begin, measured.until_s if window.until_s == math.inf else window.until_s)
 
 
+def _part(run: Measured, kind: str, router: str) -> Measured | None:
+    found: Measured | None = run
+    if kind != EVERY_KIND:
+        found = run.of_kind(kind)
+    if found is not None and router != EVERY_ROUTER:
+        found = found.towards(router)
+    return found
+
+
 _METRICS: dict[str, Metric] = {}
 
 
@@ -235,6 +284,8 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     parameters: tuple[Parameter, ...] = (),
     from_samples: bool = False,
     on_the_way: bool = False,
+    by_kind: bool = False,
+    by_router: bool = False,
     cdf: Callable[..., CdfUntil] | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as a metric."""
@@ -254,6 +305,8 @@ def metric(  # noqa: PLR0913 (keyword arguments)
             parameters,
             from_samples,
             on_the_way,
+            by_kind,
+            by_router,
             cdf,
         )
         return code

@@ -16,6 +16,7 @@ from aqmlab.recording import Run
 from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
+from aqmlab.reports.by_kind import by_kind_context
 from aqmlab.reports.charts import PlainChart, charts_json
 from aqmlab.reports.courses import courses_context
 from aqmlab.reports.differences import comparisons, differences
@@ -94,6 +95,7 @@ def render(
         "two_arms": two_arms(answer),
         **responses,
         **by_class_context(results),
+        **by_kind_context(results),
         "network": drawn_network(results),
         "courses": courses,
         **repeat_context(of, results),

@@ -1,0 +1,83 @@
+"""Metrics of what queues tell senders by drops and marks, and of what a class loses on all its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aqmlab.metrics.measured import Measured
+from aqmlab.metrics.registry import metric
+from aqmlab.plan import TrafficClass
+
+_WEIGLE = "Weigle, Vembar, Du, Assessing the impact of multiple AQM routers"
+
+
+@metric(
+    "notification_percent",
+    label="notifications",
+    unit="%",
+    definition="packets that the queue dropped for any reason or marked CE, by packets that arrived at it",
+    source="RFC 3168, section 5 (a mark tells what a drop would); RFC 7928, section 2.2",
+    on_the_way=True,
+    by_kind=True,
+)
+def notification_percentage(run: Measured, queue: str, class_name: str) -> float | None:
+    """Drops and marks by packets arrived."""
+    totals = run.at_queue(queue, class_name)
+    if totals is None or not totals["arrivals_packets"]:
+        return None
+    notified = totals.sum_over_reasons("dropped") + totals.sum_over_reasons("marked")
+    return 100.0 * notified / totals["arrivals_packets"]
+
+
+@metric(
+    "congestion_notifications",
+    label="congestion notifications",
+    unit="",
+    definition="packets that the queue marked CE or that its law dropped (early and forced drops) in the"
+    " measured interval; those that found the buffer full are none",
+    source=f"marks plus early drops: {_WEIGLE}, section III",
+    on_the_way=True,
+    by_kind=True,
+)
+def congestion_notifications(run: Measured, queue: str, class_name: str) -> float | None:
+    """How often the law spoke."""
+    totals = run.at_queue(queue, class_name)
+    if totals is None:
+        return None
+    by_law = totals["dropped_early_packets"] + totals["dropped_forced_packets"]
+    return float(totals.sum_over_reasons("marked") + by_law)
+
+
+def _loss(
+    name: str, label: str, which: str, ways: Callable[[TrafficClass], tuple[tuple[str, ...], ...]]
+) -> None:
+    @metric(
+        name,
+        label=label,
+        unit="%",
+        definition=f"packets of the class dropped at any queue of {which}, by those that arrived at the"
+        " first queue of each; of all classes whose data cross the queue if none is named",
+        source=f"loss of a class over several congested links, as in Table I of {_WEIGLE}",
+        better="less",
+        by_kind=True,
+    )
+    def compute(run: Measured, _queue: str, class_name: str) -> float | None:
+        totals = run.over(class_name, ways)
+        if totals is None or not totals["arrivals_packets"]:
+            return None
+        return 100.0 * totals.sum_over_reasons("dropped") / totals["arrivals_packets"]
+
+
+_loss("loss_percent", "loss", "its paths there and back", lambda entry: (entry.path, entry.return_path))
+_loss(
+    "loss_there_percent",
+    "loss there",
+    "the path from its senders or clients",
+    lambda entry: (entry.path,),
+)
+_loss(
+    "loss_back_percent",
+    "loss back",
+    "the path back to its senders or clients",
+    lambda entry: (entry.return_path,),
+)

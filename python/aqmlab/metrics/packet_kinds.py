@@ -1,0 +1,62 @@
+"""Counts by kind of packet: what a packet is for its connection."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aqmlab.recording import Run, Tables
+
+KINDS = ("syn", "data", "ack", "fin", "other")
+"""SYN and SYN-ACK; segments with payload; pure ACKs; FIN without payload; what is none of these."""
+EVERY_KIND = "*"
+
+Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, int]]
+"""Columns of ``kinds`` by queue and class; class ``*`` is the sum over the classes."""
+
+
+class KindCounts:
+    """The tables ``kinds`` of some runs, read together when the first of them is asked for.
+
+    Parameters
+    ----------
+    tables
+        Of the runs.
+    columns
+        The counts in question, which are columns of ``summary`` too.
+    """
+
+    def __init__(self, tables: Tables, columns: tuple[str, ...]) -> None:
+        self._tables = tables
+        self._columns = columns
+
+    def of(self, run: Run, kind: str) -> Counts | None:
+        """The counts of one kind in a run; ``None`` if its recording has no such table."""
+        found = self._of_runs.get(run.path)
+        return None if found is None else found[kind]
+
+    @cached_property
+    def _of_runs(self) -> Mapping[Path, Mapping[str, Counts]]:
+        runs = [run for run in self._tables.runs if "kinds" in run.manifest.tables]
+        found: dict[Path, dict[str, dict[tuple[str, str], dict[str, int]]]] = {
+            run.path: {kind: {} for kind in KINDS} for run in runs
+        }
+        if not runs:
+            return found
+        columns = f"run, queue, class, kind, {', '.join(self._columns)}"
+        for index, queue, class_name, kind, *counts in self._tables.rows("kinds", columns, runs=runs):
+            of_kind = found[runs[int(index)].path][kind]
+            row = dict(zip(self._columns, map(int, counts), strict=True))
+            of_kind[queue, class_name] = row
+            sums = of_kind.setdefault((queue, "*"), defaultdict(int))
+            for name, count in row.items():
+                sums[name] += count
+        return found
+
+
+__all__ = ["EVERY_KIND", "KINDS", "Counts", "KindCounts"]
