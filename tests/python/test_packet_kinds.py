@@ -14,7 +14,7 @@ from aqmlab.claims.check import check
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
 from aqmlab.claims.scan import MisplacedError
-from aqmlab.errors import UsageError
+from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.losses import METRICS, kinds_with_losses, losses_by_kind
 from aqmlab.metrics import KINDS, find
 
@@ -309,3 +309,10 @@ def test_kinds_that_lost_nothing_stand_beside_those_that_did(connection):
         ("reverse", "ack", 2),
         ("reverse", "fin", 2),
     ]
+
+
+def test_more_classes_than_packets_can_name_are_refused():
+    classes = [{"name": f"c{i}", "kind": "cbr", "rate": "1kbit"} for i in range(8193)]
+    scenario = {"title": "Many", "duration": "1s", "topology": CONNECTION["topology"], "traffic": classes}
+    with pytest.raises(ScenarioError, match=r"there are 8193 classes of traffic; at most 8192 are allowed"):
+        aqmlab.show(scenario)

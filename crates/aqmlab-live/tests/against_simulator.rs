@@ -17,7 +17,9 @@ use aqmlab_traffic::{Identity, Population};
 use aqmlab_units::{Instant, Span};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use support::{Counted, Segment, datagram, frame_budget, plan, segment as tcp_segment, with_dscp};
+use support::{
+    Counted, Segment, as_tcp, datagram, flags_of, frame_budget, plan, segment as tcp_segment, with_dscp,
+};
 
 /// `CLASS` stands for the first traffic class.
 const DISCIPLINES: [&str; 13] = [
@@ -373,7 +375,10 @@ fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>
     let packets = simulated.table("packets").unwrap();
     let (times, flows, sizes) =
         (numbers(packets, "t_ns"), numbers(packets, "flow"), numbers(packets, "wire_bytes"));
-    let (ways, fields) = (names(packets, "toward"), names(packets, "ecn"));
+    let (ways, fields, flags) = (names(packets, "toward"), names(packets, "ecn"), names(packets, "flags"));
+    let Some(ColumnData::NullableU64(payloads)) = packets.column("payload_bytes") else {
+        panic!("payload_bytes may be null")
+    };
     let class_of = |mut flow: u64| {
         plan.classes.iter().position(|class| match flow.checked_sub(class.count) {
             Some(rest) => {
@@ -393,6 +398,10 @@ fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>
             other => panic!("{other} on arrival at the first queue"),
         };
         let octets = datagram(host, Some((flows[i] - before) as u16), ecn, sizes[i] as usize);
+        let octets = match payloads[i] {
+            Some(payload) => as_tcp(octets, payload as usize, flags_of(&flags[i])),
+            None => octets,
+        };
         (Instant::from_ns(times[i]), host, octets)
     };
     (0..packets.rows()).map(one).collect()
@@ -556,7 +565,7 @@ fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
             len: sizes[i] as usize,
             payload: payloads[i].unwrap_or(0) as usize,
             seq: seqs[i].unwrap_or(0) as u32,
-            syn: flags[i].contains('S'),
+            flags: flags_of(&flags[i]),
         };
         let host = HostId { class: usize::from(connection.is_some()), side };
         Sent { at: Instant::from_ns(times[i]), host, connection, segment }

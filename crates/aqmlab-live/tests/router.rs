@@ -393,7 +393,11 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
 
 /// A TCP segment of the first flow's client with this payload, in an IPv4 packet.
 fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
-    tcp_segment(CLIENT, 0, Segment { ecn: Ecn::NotEct, len: 40 + payload, payload, seq, syn })
+    tcp_segment(
+        CLIENT,
+        0,
+        Segment { ecn: Ecn::NotEct, len: 40 + payload, payload, seq, flags: if syn { 2 } else { 16 } },
+    )
 }
 
 /// A receiver's kernel reports what it hands over in order; the router knows what reached it, and when.
@@ -498,7 +502,11 @@ const PORT: u32 = 7;
 /// A segment of 1000 octets with 960 of payload from the client, or a SYN.
 fn of_client(seq: u32, syn: bool) -> Vec<u8> {
     let (len, payload) = if syn { (40, 0) } else { (1000, 960) };
-    tcp_segment(CLIENT, PORT, Segment { ecn: Ecn::NotEct, len, payload, seq, syn })
+    tcp_segment(
+        CLIENT,
+        PORT,
+        Segment { ecn: Ecn::NotEct, len, payload, seq, flags: if syn { 2 } else { 16 } },
+    )
 }
 
 #[test]
@@ -556,7 +564,11 @@ fn what_comes_before_the_syn_is_not_received() {
     router.accept(ms(0), CLIENT, &of_client(5, true), &mut out).unwrap();
     let of_server = |seq, syn| {
         let (len, payload) = if syn { (40, 0) } else { (540, 500) };
-        tcp_segment(SERVER, PORT, Segment { ecn: Ecn::NotEct, len, payload, seq, syn })
+        tcp_segment(
+            SERVER,
+            PORT,
+            Segment { ecn: Ecn::NotEct, len, payload, seq, flags: if syn { 2 } else { 16 } },
+        )
     };
     for (at, seq, syn) in [(1, 777_000, false), (40, 100, true), (60, 101, false)] {
         router.accept(ms(at), SERVER, &of_server(seq, syn), &mut out).unwrap();

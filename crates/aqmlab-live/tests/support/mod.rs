@@ -61,26 +61,41 @@ pub struct Segment {
     pub len: usize,
     pub payload: usize,
     pub seq: u32,
-    pub syn: bool,
+    /// As in the header (RFC 9293, section 3.1).
+    pub flags: u8,
 }
 
 /// The packet of a segment from the host at `from` that is to or from this client port.
 pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
-    let Segment { ecn, len, payload, seq, syn } = segment;
+    let Segment { ecn, len, payload, seq, flags } = segment;
     let client = Addresses(IpVersion::V4).client(from.class, client_port);
     let mut octets = datagram(from, None, ecn, len);
-    octets[9] = 6;
     let (address, port) = if from.side == End::Client { (12, 20) } else { (16, 22) };
     if let IpAddr::V4(client) = client.ip() {
         octets[address..address + 4].copy_from_slice(&client.octets());
     }
     octets[port..port + 2].copy_from_slice(&client.port().to_be_bytes());
     octets[24..28].copy_from_slice(&seq.to_be_bytes());
-    let header = len - 20 - payload;
+    as_tcp(octets, payload, flags)
+}
+
+/// A datagram as a TCP segment with the same ports and so much payload.
+pub fn as_tcp(mut octets: Vec<u8>, payload: usize, flags: u8) -> Vec<u8> {
+    let (header, ecn) = (octets.len() - 20 - payload, octets[1]);
     assert!(header.is_multiple_of(4) && (20..=60).contains(&header), "a TCP header of {header} octets");
+    octets[9] = 6;
     octets[32] = (header as u8 / 4) << 4;
-    octets[33] = if syn { 2 } else { 16 };
-    with_dscp(octets, Dscp::default())
+    octets[33] = flags;
+    with_dscp(octets, Dscp(ecn >> 2))
+}
+
+/// The flags of a segment by their letters in `packets`.
+pub fn flags_of(letters: &str) -> u8 {
+    [('F', 1), ('S', 2), ('R', 4), ('A', 16)]
+        .iter()
+        .filter(|(letter, _)| letters.contains(*letter))
+        .map(|(_, bit)| bit)
+        .sum()
 }
 
 /// The same packet over IPv4 with another code point.
