@@ -1,72 +1,63 @@
 #!/usr/bin/env python3
-"""The parking lot of lot.tcl: the same network as a scenario, and runs of ns-2 with given connection vectors.
+"""The parking lot of lot.tcl: its scenario, and what ns-2 says of the same connections.
 
-    python3 lot.py scenario packmime [WARMUP_S END_S] > lot.toml      its web users drawn by PackMime-HTTP
-    python3 lot.py scenario vectors.csv [WARMUP_S END_S] > lot.toml   its web users as connection vectors say
-    python3 lot.py run vectors.csv QUEUES [NAME=VALUE ..]
+    .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
+    .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N]
 
-`run` gives ns-2 the connections of a vector file (CSV) and prints one JSON object: what lot.tcl counts, and under
-`responses` the response times in seconds of the exchanges that ended in the measured time, by class.
+`scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
+`record` has `aqmlab vectors` write the connections of each seed, gives them to ns-2 by Tmix, and writes a row a run to
+runs.csv. Rows that are there are kept, so that an interrupted recording goes on; remove the file to start afresh.
 """
 
+import argparse
 import csv
+import hashlib
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+VECTORS = HERE.parent.parent / "vectors" / "ns2-lot"
+SEEDS = 5
+SPAN_S = (30, 180)  # measured
 SIDES = ("a", "b")
-WARMUP_S = 30
-END_S = 180
-# The long-lived flows of each node: their start, and what their two ends are away from their routers, one way.
+# The long-lived flows of each node: when they start, and how far their ends are from their routers, one way.
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
-WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
+# Routers of the data's source and of its destination; of web users also connections a second and cloud.
 LONG = {"long": (0, 7), "long_back": (7, 0)}
+WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
 
+BYTES = {"limit": "123kB", "mean_packet": "615B", "ecn": True}
 QUEUES = {
-    "DT": '{ kind = "droptail", limit_ = 200 }',
-    "ARED": '{ kind = "ared", preset = "ns2", limit = "123kB", target = "10ms", mean_packet = "615B", top = 0.5, ecn = true }',
-    "PI": '{ kind = "pi", preset = "ns2", limit = "123kB", q_ref = "20p", w = 170, measure = "bytes", mean_packet = "615B", '
-    'byte_mode = "mean", ecn = true }',
-    "REM": '{ kind = "rem", preset = "ns2", limit = "123kB", q_ref = "20p", measure = "bytes", mean_packet = "615B", '
-    'byte_mode = "mean", ecn = true }',
+    "DT": {"kind": "droptail", "limit_": 200},
+    "ARED": {"kind": "ared", "preset": "ns2", "target": "10ms", "top": 0.5} | BYTES,
+    "PI": {"kind": "pi", "preset": "ns2", "q_ref": "20p", "w": 170, "measure": "bytes", "byte_mode": "mean"} | BYTES,
+    "REM": {"kind": "rem", "preset": "ns2", "q_ref": "20p", "measure": "bytes", "byte_mode": "mean"} | BYTES,
 }
+DEEP = {"kind": "droptail", "limit": "10000p"}
+# Agent/TCP/FullTcp/Newreno as lot.tcl sets it up, as near as parameters come to it (docs/validation.md, section 1).
 TCP = {
-    "profile": "ns2",
+    "profile": "ns2_fulltcp",
     "mss": "1460B",
     "max_window": 30,
     "ecn": True,
     "ack_every": 2,
     "delayed_ack": "50ms",
-    "limited_transmit": False,
-    "handshake_ack": "separate",
-    "partial_ack": "slow_but_steady",
-    "idle_restart": "rfc5681",
-    "fast_retransmit_guard": "rfc6582",
-    "delay_repeated_ack": False,
-    "syn_ack_timer": True,
+    "nagle": False,
+    "recovery_burst": 2,
 }
 
 
-def toml(value: object) -> str:
-    """A value as TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(of)}" for key, of in value.items()) + " }"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return json.dumps(value)
-
-
-def table(array: str, **values: object) -> str:
-    """A table of an array, for a scenario."""
-    return "\n".join([f"[[{array}]]", *(f"{key.rstrip('_')} = {toml(of)}" for key, of in values.items())]) + "\n"
+# ---- the scenario ----------------------------------------------------------------------------------------------------
 
 
 def sided(names: Iterable[str]) -> list[str]:
@@ -74,73 +65,92 @@ def sided(names: Iterable[str]) -> list[str]:
     return [f"{name}_{side}" for name in names for side in SIDES]
 
 
-def scenario(
-    web: str, seed: int = 1, tcp: dict[str, object] = TCP, span_s: tuple[float, float] = (WARMUP_S, END_S)
-) -> str:
-    """The scenario of the lot with one congested link; `web` is `packmime`, or a file of connection vectors."""
-    parts = [
-        f'duration = "{span_s[1]}s"\nwarmup = "{span_s[0]}s"\nseed = {seed}\n\n[topology]\nkind = "graph"\naccess_rate = "none"\n',
-        "[record]\nqueues = \"1s\"\nflows = \"0s\"\nrequests = { sample = 1000000 }\n",
-    ]
+def scenario(seed: int = 1, span_s: tuple[float, float] = SPAN_S) -> dict:
+    """The lot with one congested link."""
     nodes = [f"R{i}" for i in range(8)]
-    links = [
-        table("link", name=f"R{i}-R{i + 1}", from_=f"R{i}", to=f"R{i + 1}", rate="10Mbit", delay="1ms")
-        + f"queue = {QUEUES['DT']}\nreverse_queue = {QUEUES['DT']}\n"
-        for i in range(7)
-    ]
-    rest = []
+    links = [link(f"R{i}", f"R{i + 1}", "10Mbit", QUEUES["DT"]) for i in range(7)]
+    classes, delays = [], []
 
     def host(name: str, router: int, rate: str) -> str:
         nodes.append(name)
-        link = table("link", from_=name, to=f"R{router}", rate=rate, delay="1ms")
-        links.append(link + 'queue = { kind = "droptail", limit = "10000p" }\nreverse_queue = { kind = "droptail", limit = "10000p" }\n')
+        links.append(link(name, f"R{router}", rate, DEEP))
         return name
 
     for name, (near, far) in LONG.items():
-        for side, starts, nears, fars in zip(SIDES, STARTS_S, NEAR_MS, FAR_MS, strict=True):
+        for side, starts, *ends_ms in zip(SIDES, STARTS_S, NEAR_MS, FAR_MS, strict=True):
             of = f"{name}_{side}"
-            ends = {"from_": host(f"{of}_from", near, "1Mbit"), "to": host(f"{of}_to", far, "1Mbit")}
+            ends = {"from": host(f"{of}_from", near, "1Mbit"), "to": host(f"{of}_to", far, "1Mbit")}
             start = {"list": [f"{at}s" for at in starts]}
-            rest.append(table("traffic", name=of, kind="bulk", count=5, **ends, start=start, tcp=tcp))
-            for router, delays in ((near, nears), (far, fars)):
-                listed = {"list": [f"{of}ms" for of in delays]}
-                rest.append(table("delay", class_=of, at=f"R{router}", delay=listed))
+            classes.append({"name": of, "kind": "bulk", "count": 5} | ends | {"start": start, "tcp": TCP})
+            for router, ms in zip((near, far), ends_ms, strict=True):
+                delays.append({"class": of, "at": f"R{router}", "delay": {"list": [f"{one}ms" for one in ms]}})
     for name, (servers, clients, rate) in WEB.items():
-        for side in SIDES:
-            of = f"{name}_{side}"
-            ends = {"from_": host(f"{of}_clients", clients, "4Mbit"), "to": host(f"{of}_servers", servers, "4Mbit")}
-            what = {"rate": f"{rate}/s"} if web == "packmime" else {"file": web, "class_": of}
-            kind = "packmime" if web == "packmime" else "trace"
-            rest.append(table("traffic", name=of, kind=kind, **ends, **what, tcp=tcp))
-            for router, end in ((clients, "client"), (servers, "server")):
-                rest.append(table("delay", class_=of, at=f"R{router}", delay=end))
-    for name, queue in QUEUES.items():
-        rest.append(table("arm", name=name) + f'"link.R1-R2.queue" = {queue}\n"link.R1-R2.reverse_queue" = {queue}\n')
-    return "\n".join([*parts, *(table("node", name=name) for name in nodes), *links, *rest])
+        for of in sided([name]):
+            ends = {"from": host(f"{of}_clients", clients, "4Mbit"), "to": host(f"{of}_servers", servers, "4Mbit")}
+            # A link of its own holds a connection's delays; at this rate it takes no time.
+            web = {"kind": "packmime", "access_rate": "10Gbit", "rate": f"{rate}/s"}
+            classes.append({"name": of} | web | ends | {"tcp": TCP})
+    return {
+        "title": "Parking lot, one congested link",
+        "warmup": f"{span_s[0]}s",
+        "duration": f"{span_s[1]}s",
+        "seed": seed,
+        "topology": {"kind": "graph", "access_rate": "none"},
+        "record": {"queues": "1s", "flows": "0s", "requests": {"sample": 1_000_000}},
+        "node": [{"name": name} for name in nodes],
+        "link": links,
+        "traffic": classes,
+        "delay": delays,
+        "arm": [
+            {"name": name, "link.R1-R2.queue": queue, "link.R1-R2.reverse_queue": queue}
+            for name, queue in QUEUES.items()
+        ],
+    }
 
 
-def write_vectors(source: Path, folder: Path) -> None:
-    """The connections of a vector file as those that lot.tcl reads: vectors of Tmix, and the delays of both ends."""
+def link(a: str, b: str, rate: str, queue: dict) -> dict:
+    """A link of 1 ms with the same queue both ways."""
+    ends = {"name": f"{a}-{b}", "from": a, "to": b, "rate": rate, "delay": "1ms"}
+    return ends | {"queue": queue, "reverse_queue": queue}
+
+
+def toml(value: object) -> str:
+    """A value as TOML, in a line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml(of)}" for key, of in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+# ---- ns-2 ------------------------------------------------------------------------------------------------------------
+
+
+def write_tmix(source: Path, folder: Path) -> None:
+    """The connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
 
     def us(seconds: str, least: int = 0) -> int:
-        return max(least, round(float(seconds) * 1e6))  # a pause of nothing would mean "do not wait at all" to Tmix
+        return max(least, round(float(seconds) * 1e6))  # a pause of nothing is none to Tmix: it then never goes on
+
+    def box(delay_us: int) -> str:
+        return f"S\nr {2 * delay_us}\nl 0 0"  # a box delays each way by half of what it is given
 
     texts = defaultdict(list)
     with source.open(newline="") as file:
         for row in csv.DictReader(file):
             name, first = row["class"], row["exchange"] == "0"
             if first:
-                texts[f"{name}.tmix"].append(f"S {us(row['start_s'])} 0 0 {row['connection']}\nm 1460 1460\nw 43800 43800")
-                # A box delays each way by half of what it is given.
-                texts[f"{name}.near"].append(f"S\nr {2 * us(row['server_path_delay_s'])}\nl 0 0")
-                texts[f"{name}.far"].append(f"S\nr {2 * us(row['client_delay_s'])}\nl 0 0")
+                texts[f"{name}.tmix"].append(f"S {us(row['start_s'])} 0 0 {row['connection']}")
+                texts[f"{name}.tmix"].append("m 1460 1460\nw 43800 43800")
+                texts[f"{name}.near"].append(box(us(row["server_path_delay_s"])))
+                texts[f"{name}.far"].append(box(us(row["client_delay_s"])))
             texts[f"{name}.tmix"].append(f"I 0 {0 if first else us(row['think_s'], 1)} {row['request_bytes']}")
             texts[f"{name}.tmix"].append(f"A 0 {us(row['server_delay_s'], 1)} {row['response_bytes']}")
     for name in LONG:
-        for side, starts, nears, fars in zip(SIDES, STARTS_S, NEAR_MS, FAR_MS, strict=True):
-            texts[f"{name}_{side}.starts"] = [" ".join(map(str, starts))]
-            texts[f"{name}_{side}.near"] = [f"S\nr {2000 * of:.0f}\nl 0 0" for of in nears]
-            texts[f"{name}_{side}.far"] = [f"S\nr {2000 * of:.0f}\nl 0 0" for of in fars]
+        for of, starts, near, far in zip(sided([name]), STARTS_S, NEAR_MS, FAR_MS, strict=True):
+            texts[f"{of}.starts"] = [" ".join(map(str, starts))]
+            texts[f"{of}.near"] = [box(round(1000 * ms)) for ms in near]
+            texts[f"{of}.far"] = [box(round(1000 * ms)) for ms in far]
     for name, lines in texts.items():
         (folder / name).write_text("\n".join(lines) + "\n")
 
@@ -148,7 +158,7 @@ def write_vectors(source: Path, folder: Path) -> None:
 SAID = re.compile(r"(\d+\.\d{6}) App \( \S+ / \d+ / \d+ / (\d+)\.(\d+) \)> (sent|recv) (?:\d+ B )?ADU")
 
 
-def exchanges(log: Iterator[str]) -> Iterator[tuple[str, float, float]]:
+def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
     """The exchanges in Tmix' log: the client's node, when the response was there, and how long it took."""
     asked = {}
     for line in log:
@@ -160,12 +170,12 @@ def exchanges(log: Iterator[str]) -> Iterator[tuple[str, float, float]]:
                 yield node, float(at), float(at) - begun
 
 
-def run(source: Path, queues: str, *arguments: str) -> dict:
+def run(source: Path, queue: str) -> dict[str, float]:
     """What ns-2 says of the lot with these vectors."""
     with tempfile.TemporaryDirectory() as folder:
-        write_vectors(source, Path(folder))
-        command = ["ns", str(HERE / "lot.tcl"), f"queues={queues}", f"vectors={folder}", f"warmup_s={WARMUP_S}"]
-        command += [f"end_s={END_S}", *arguments]
+        write_tmix(source, Path(folder))
+        command = ["nice", "ns", str(HERE / "lot.tcl"), f"queues={queue}", f"vectors={folder}"]
+        command += [f"warmup_s={SPAN_S[0]}", f"end_s={SPAN_S[1]}"]
         out = Path(folder) / "out"
         with out.open("w") as standard:
             process = subprocess.Popen(command, stdout=standard, stderr=subprocess.PIPE, text=True)
@@ -173,24 +183,85 @@ def run(source: Path, queues: str, *arguments: str) -> dict:
         if process.wait() != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{out.read_text()[-2000:]}")
         result = json.loads(out.read_text())
-    clients, responses = result.pop("clients"), defaultdict(list)
-    for node, ended, took in found:
-        if node in clients and ended > result["warmup_s"]:
-            responses[clients[node]].append(round(took, 6))
-    return result | {"responses": responses}
+    web = [node for node, name in result["clients"].items() if name in sided(["web"])]
+    took = [seconds for node, ended, seconds in found if node in web and ended > SPAN_S[0]]
+    return figures(took, result["links"][0], result["goodput_bps"])
 
 
-def main() -> int:
+def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, float]:
+    """What is compared: forward traffic from end to end, and the congested link forward."""
+
+    def loss(*names: str) -> float:
+        arrivals, drops = (sum(link["of"][name][what] for name in names) for what in ("arrivals", "drops"))
+        return 100 * drops / arrivals
+
+    return {
+        "goodput_kbps": goodput_bps / 1e3,
+        "response_p50_ms": 1e3 * statistics.median(web_s),
+        "response_p90_ms": 1e3 * statistics.quantiles(web_s, n=10)[-1],
+        "loss_long_percent": loss("long"),
+        "loss_web_percent": loss(*WEB),
+        "queue_packets": link["queue_packets"],
+        "utilisation_percent": 100 * link["utilisation"],
+        "mean_packet_bytes": link["mean_packet_bytes"],
+    }
+
+
+# ---- recording -------------------------------------------------------------------------------------------------------
+
+
+def write_vectors(seed: int, folder: Path) -> tuple[Path, str]:
+    """The connections of a seed as a file, and its SHA-256."""
+    from aqmlab.vectors import write_vectors
+
+    file = write_vectors(scenario(seed), folder / f"{seed}.csv", classes=sided(WEB), arm="DT")
+    return file, hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def record(out: Path, jobs: int, seeds: int) -> None:
+    """Runs what is missing in runs.csv."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "runs.csv"
+    rows = {}
+    if file.exists():
+        with file.open(newline="") as there:
+            rows = {(row["queue"], int(row["seed"])): row for row in csv.DictReader(there)}
+
+    def add(queue: str, seed: int, source: Path, digest: str) -> None:
+        found = run(source, queue)
+        key = {"queue": queue, "seed": seed, "vectors_sha256": digest}
+        rows[queue, seed] = key | {name: f"{value:.6g}" for name, value in found.items()}
+        with file.open("w", newline="") as there:
+            writer = csv.DictWriter(there, [*key, *found], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows[of] for of in sorted(rows))
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        waiting = []
+        for seed in range(1, seeds + 1):
+            wanted = [queue for queue in QUEUES if (queue, seed) not in rows]
+            if wanted:
+                source, digest = write_vectors(seed, Path(folder))
+                waiting += [pool.submit(add, queue, seed, source, digest) for queue in wanted]
+        for each in waiting:
+            each.result()
+
+
+def main() -> None:
     """The command line."""
-    match sys.argv[1:]:
-        case ["scenario", web, *span] if len(span) in (0, 2):
-            print(scenario(web, span_s=tuple(map(float, span)) or (WARMUP_S, END_S)))
-        case ["run", source, queues, *arguments]:
-            print(json.dumps(run(Path(source), queues, *arguments)))
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("scenario").add_argument("span_s", type=float, nargs="*", default=SPAN_S)
+    recording = commands.add_parser("record")
+    recording.add_argument("--out", type=Path, default=VECTORS)
+    recording.add_argument("--jobs", type=int, default=1)
+    recording.add_argument("--seeds", type=int, default=SEEDS)
+    given = parser.parse_args()
+    if given.command == "record":
+        record(given.out, given.jobs, given.seeds)
+    else:
+        for key, value in scenario(span_s=tuple(given.span_s)).items():
+            print(f"{json.dumps(key)} = {toml(value)}")
 
 
 if __name__ == "__main__":
