@@ -5,6 +5,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from measure import ROOT, BenchError, Loop, build, counted, last_json, loop, tar
 from scene import arguments, scene
 
 PEERS = Path(__file__).resolve().parent / "peers"
+NS2 = ROOT / "peers" / "ns2"
 PAIRS = 5
 Item = tuple[str, Callable[[], dict]]
 
@@ -38,6 +40,7 @@ MEMORY = {
 # peer: flows: simulated seconds at which a run's clock starts and ends
 PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: (3, 5)}}
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
+LOT_S = (60, 300)  # the parking lot under web traffic: when measuring begins, when the run ends
 
 DISCIPLINES = ("droptail", "red", "ared")
 STARTS = 10
@@ -171,6 +174,8 @@ class Campaign:
                 yield f"ratio/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.ratio(p, f, s)
             yield f"instructions/{peer}/red/100", lambda p=peer: self.peer_instructions(p)
         yield "ratio-with-setup/ns2/red/1000", self.ratio_with_setup
+        for queue in ("DT", "REM"):
+            yield f"ratio-lot/ns2/{queue}", lambda q=queue: self.ratio_of_lot(q)
 
     def peer(self, name: str, values: dict) -> list[str] | None:
         """The command line of a peer, or nothing where it is not installed."""
@@ -248,6 +253,23 @@ class Campaign:
             theirs = timed([*command, "mark_s=1", f"seconds={TOTAL_S}"]).cpu_s
             pairs.append((ours, theirs))
         return ratio_figures(pairs) | {"simulated_s": TOTAL_S}
+
+    def ratio_of_lot(self, queue: str) -> dict:
+        """Whole processes on the parking lot, each with web users that its own PackMime-HTTP draws."""
+        program = aqmlab()
+        if program is None or not shutil.which("ns"):
+            return {"skipped": "aqmlab is not installed in .venv (tools/install.sh), or ns-2 is not"}
+        begin, end = LOT_S
+        theirs = ["ns", str(NS2 / "lot.tcl"), f"queues={queue}", f"warmup_s={begin}", f"end_s={end}"]
+        pairs = []
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "lot.toml"
+            command = [sys.executable, str(NS2 / "lot.py"), "scenario", str(begin), str(end)]
+            file.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            ours = [program, "run", str(file), "--arm", queue, "--jobs", "1", "--no-report", "-q", "-o"]
+            for i in range(2 if self.quick else PAIRS):
+                pairs.append((timed([*ours, f"{folder}/{i}"]).cpu_s, timed(theirs).cpu_s))
+        return ratio_figures(pairs) | {"simulated_s": end}
 
     # --- the command line ---------------------------------------------------------------------------------
 

@@ -152,6 +152,18 @@ def peers_table(items: dict) -> str:
                     f["theirs_cpu_s"],
                 ]
             )
+    for (peer, queue), f in with_prefix(items, "ratio-lot"):
+        what = f"{names[peer]}, parking lot with PackMime-HTTP, {queue}, {f['simulated_s']} s, whole process"
+        rows.append(
+            [
+                what,
+                f"**{f['median']}**",
+                f"{f['least']} to {f['most']}",
+                f["pairs"],
+                f["ours_cpu_s"],
+                f["theirs_cpu_s"],
+            ]
+        )
     ratios = table(["peer", "their CPU time over ours", "range", "pairs", "ours, s", "theirs, s"], rows)
     counts = [
         [f"{names[peer]}, {discipline}, {thousands(int(flows))} flows", thousands(f["per_hop"])]
@@ -220,7 +232,7 @@ def markdown(about: dict, items: dict) -> str:
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
         (f"Memory (goal: {GOALS['memory']})", memory_table(items)),
         (
-            "Peers (goals: ns-2 at least 6, with set-up at least 25; Debian's ns-3 at least 200)",
+            "Peers (goals: ns-2 at least 6, with set-up at least 25, on the parking lot 60; Debian's ns-3 at least 200)",
             peers_table(items),
         ),
         ("Do the peers do the same work?", work_table(items)),
