@@ -158,3 +158,11 @@ def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
     searched(world, seeds=seeds, final_seeds=final_seeds)
     done = sum(end - begin for _, begin, end in world.asked)
     assert expected_seeds(LEVELS, seeds, final_seeds, 1) == pytest.approx(done, rel=0.3)
+
+
+def test_a_search_that_ends_early_takes_nothing_that_is_not_clearly_better():
+    # A design of readings that all depart in half of the settings, and no time to go back to the fixed one.
+    for salt in range(5):
+        found = searched(World(lambda _: 0.3, size=0.05, salt=salt), total_s=70)
+        assert found.ended
+        assert found.inferred == FIXED

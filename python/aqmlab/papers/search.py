@@ -201,6 +201,11 @@ class Search:
         limit = self._mean(ranked[0], begin, end) + self._reach(begin, end or self.seeds)
         return [row for row in ranked if row == ranked[0] or self._mean(row, begin, end) < limit]
 
+    def _nearest(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> Row:
+        """Of the best reading and those that are alike the one nearest to the fixed reading."""
+        alike = self._alike(rows, begin, end)
+        return min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
+
     # --- stages
 
     def _screen(self) -> None:
@@ -273,13 +278,14 @@ class Search:
         """
         fixed = (0,) * len(self.levels)
         begin, end = self.seeds, self.seeds
-        pool = list(dict.fromkeys([self._current, *self._by_error(self._tried)]))[:FINALISTS]
+        descended, self._current = self._current, self._nearest(self._tried)
+        ranked = self._by_error(self._tried)
+        pool = list(dict.fromkeys([descended, self._current, *ranked]))[:FINALISTS]
         while end < self.final_seeds:
             end = min(2 * end, self.final_seeds)
             for row in dict.fromkeys([*pool, fixed]):
                 self._errors(row, end)
-            alike = self._alike([*pool, fixed], begin, end)
-            self._current = min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
+            self._current = self._nearest([*pool, fixed], begin, end)
             ranked = self._by_error(pool, begin, end)
             pool = list(dict.fromkeys([self._current, *ranked]))[: max(len(pool) // 2, 2)]
 
