@@ -231,6 +231,16 @@ def test_the_papers_of_the_project_say_what_is_fitted():
         assert "written on 23 November 2026, before the first search" in spec.rule
 
 
+@pytest.mark.parametrize("key", ["miskovic", "blue"])
+def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
+    paper = find_paper(str(ROOT / "papers" / key))
+    content = read_inference(paper.path)
+    assert content["state"] == state_of(paper), f"aqmlab reproduce {key} --infer makes it anew"
+    assert content["rule"] == paper.inference.rule
+    page = (paper.path / "inference.md").read_text()
+    assert page.startswith(f"# Inference: {paper.title}")
+
+
 # --- a fake runner
 
 

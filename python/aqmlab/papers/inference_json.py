@@ -43,7 +43,7 @@ def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str,
         "final_seeds": found.final_seeds,
         "profile_seeds": search.profile_seeds[1] - search.profile_seeds[0],
         "readings": len(search.tried),
-        "design": {"readings": rows, "folded": folded} if search.effects else None,
+        "design": {"readings": rows, "folded": folded, "used": bool(search.effects)} if rows else None,
         "reading": dict(found.reading),
         "parts": {name: _part(found, part) for name, part in (("fit", found.fit), ("test", found.test))},
         "settings": [_setting(found, j) for j in range(len(found.searched))]
@@ -58,13 +58,17 @@ def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str,
 def state_of(paper: Paper) -> str:
     """A digest of what an inference rests on: scenarios, settings, what is fitted and what is tested."""
     spec = paper.inference
+    both = (*spec.fit, *spec.test)
+    findings = [f for f in paper.findings if any(target.finding == f.name for target in both)]
+    tables = [t for t in paper.tables if any(target.table == t.name for target in both)]
     about: list[object] = [spec.fit, spec.test, spec.settings, spec.distance]
     about += [(s.name, s.chosen, s.experiments, s.arms, s.candidates) for s in paper.settings]
-    about += [(t.name, t.value, t.published, t.both_below) for t in paper.tables]
-    about += [(f.name, [(p.experiment, p.expect, dict(p.where)) for p in f.parts]) for f in paper.findings]
+    about += [(t.name, t.value, t.rows, t.columns, t.published, t.both_below) for t in tables]
+    about += [(f.name, [(p.experiment, p.expect, dict(p.where)) for p in f.parts]) for f in findings]
     digest = hashlib.sha256(repr(about).encode())
-    for experiment in paper.experiments:
-        digest.update((paper.path / experiment.file).read_bytes())
+    files = {t.experiment for t in tables} | {p.experiment for f in findings for p in f.parts}
+    for file in sorted(files):
+        digest.update((paper.path / file).read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -88,7 +88,8 @@ def how_it_was_done(content: Content) -> str:
     ]
     if design:
         kind = "a folded Plackett-Burman design" if design["folded"] else "a Plackett-Burman design"
-        said.append(f"The screening was {kind} of {design['readings']} readings.")
+        ended = "" if design["used"] else "; it was begun, and too little of it was done to say anything"
+        said.append(f"The screening was {kind} of {design['readings']} readings{ended}.")
     else:
         said.append("There was no screening: the budget is too small for a design.")
     if content["budget_ended_in"]:
