@@ -639,7 +639,7 @@ fn compare_connections(traffic: &str, ports: u32, more: &str) {
         assert!(all.iter().sum::<u64>() > 10, "{column}: {all:?}");
     }
     let by_clients: Vec<u64> = routed.flows.iter().map(|f| f.all[1].received_bytes).collect();
-    assert_eq!(numbers(flows, "received_by_client_bytes"), by_clients, "{population}");
+    assert_eq!(numbers(flows, "received_by_client_bytes"), by_clients, "{traffic}");
 }
 
 /// A column of `flows` that counts both directions, and where the router has it.
