@@ -129,6 +129,7 @@ impl ClassPlan {
             PopulationPlan::Cloud(cloud) => {
                 let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
                 let model = PackMime::new(cloud.per_s, cloud.pauses, &draws("packmime"));
+                let model = if cloud.persistent { model } else { model.without_persistence() };
                 Population::Cloud(Box::new(Cloud::new(model, start)))
             }
         }

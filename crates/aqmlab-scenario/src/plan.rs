@@ -230,6 +230,8 @@ pub struct CloudPlan {
     pub per_s: f64,
     /// For what pauses on persistent connections are drawn.
     pub pauses: PausesOf,
+    /// Whether connections may carry more than one exchange, as in HTTP/1.1.
+    pub persistent: bool,
     /// Whether each connection has its own delays, which the model draws; else the class's `rtt` holds.
     pub own_delays: bool,
     /// Whether delay stages stand for the delays of its clients, and for those of its servers; else they lie on access links.

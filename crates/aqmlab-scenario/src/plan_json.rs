@@ -314,6 +314,9 @@ pub enum WorkloadJson {
         rate_per_s: f64,
         /// for what pauses on persistent connections are drawn
         pauses: PausesJson,
+        /// whether each connection carries one exchange, as in HTTP/1.0
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        http_1_0: bool,
         /// whether each connection draws delays of its own, instead of the class's round-trip time
         own_delays: bool,
         /// the endpoints' parameters
@@ -821,6 +824,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
                     PausesOf::Connection => PausesJson::Connection,
                     PausesOf::Cloud => PausesJson::Cloud,
                 },
+                http_1_0: !cloud.persistent,
                 own_delays: cloud.own_delays,
                 tcp,
             }

@@ -73,9 +73,11 @@ impl Pass<'_, '_> {
             Value::Choice("cloud") => PausesOf::Cloud,
             _ => PausesOf::Connection,
         };
+        let persistent = self.value(section, "http")? == Value::Choice("1.1");
         Some(CloudPlan {
             per_s: per_s?,
             pauses,
+            persistent,
             own_delays: section.node("rtt").is_none(),
             placed: [false; 2],
         })

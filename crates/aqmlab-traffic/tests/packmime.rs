@@ -2,8 +2,8 @@
 //! and against what ns-2.35's generator gives.
 
 use aqmlab_random::Stream;
-use aqmlab_traffic::PlannedExchange;
-use aqmlab_traffic::packmime::{OpenedByCloud, PackMime, PausesOf};
+use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
+use aqmlab_traffic::{End, PlannedExchange};
 
 const DRAWS: usize = 400_000;
 
@@ -102,6 +102,57 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
     );
     assert!((rtt.mean() - 124.5).abs() < 5.0 && (rtt.quantile(0.5) - 84.5).abs() < 2.5, "{}", rtt.mean());
     assert!((19.0..19.2).contains(&rtt.quantile(0.0)));
+}
+
+#[test]
+fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
+    let draws = Stream::new(1, "traffic/web");
+    let mut both = PackMime::new(27.0, PausesOf::Connection, &draws);
+    let mut single = both.clone().without_persistence();
+    let mut several = 0;
+    for _ in 0..5_000 {
+        let (a, b) = (both.open(), single.open());
+        assert_eq!(
+            (a.gap, a.carried.client_delay, a.carried.server_delay),
+            (b.gap, b.carried.client_delay, b.carried.server_delay)
+        );
+        let (a, b): (Vec<_>, Vec<_>) = (a.carried.exchanges.collect(), b.carried.exchanges.collect());
+        assert_eq!((b.len(), b[0].last), (1, true));
+        assert_eq!(
+            (a[0].request, a[0].response, a[0].server_delay),
+            (b[0].request, b[0].response, b[0].server_delay)
+        );
+        several += usize::from(a.len() > 1);
+    }
+    // Binomial(5000, 0.09): a deviation of 20.
+    assert!(several.abs_diff(450) < 100, "{several}");
+}
+
+/// Where flows draw for themselves how far their hosts are, the distributions are those of clouds.
+#[test]
+fn hosts_are_as_far_by_themselves_as_in_clouds() {
+    for (end, median, p90, p99) in [(End::Client, 0.735, 17.99, 299.4), (End::Server, 28.98, 57.0, 335.0)] {
+        let mut draws = Stream::new(9, "hosts");
+        let mut delays: Vec<f64> =
+            (0..200_000).map(|_| HostDelay::draw(end, &mut draws).as_secs_f64() * 1e3).collect();
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        delays.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| delays[(delays.len() as f64 * share) as usize];
+        for (share, expected) in [(0.5, median), (0.9, p90), (0.99, p99)] {
+            assert!(
+                (at(share) / expected - 1.0).abs() < 0.06,
+                "{end:?} {share}: {} against {expected}",
+                at(share)
+            );
+        }
+        assert!((mean / (HostDelay::mean(end).as_secs_f64() * 1e3) - 1.0).abs() < 0.03, "{end:?}: {mean}");
+        let least = HostDelay::least(end).as_secs_f64() * 1e3;
+        assert!(
+            least > 0.2 && least <= delays[0] && delays[0] < least * 1.01,
+            "{end:?}: {least} {}",
+            delays[0]
+        );
+    }
 }
 
 #[test]

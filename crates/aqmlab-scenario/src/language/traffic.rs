@@ -239,8 +239,14 @@ const PACKMIME: &[Field] = &[
         "pauses",
         Form::One(Kind::Choice(PAUSES)),
         Default::Choice("connection"),
-        "for what location and spread of the pauses on persistent connections are drawn: for each connection, or, as ns-2 does, \
-         once for the cloud",
+        "for what location and spread of the pauses on persistent connections are drawn: for each connection, as ns-2 did until \
+         version 2.30, or once for the cloud, as it does from 2.31 on",
+    ),
+    default(
+        "http",
+        Form::One(Kind::Choice(&["1.1", "1.0"])),
+        Default::Choice("1.1"),
+        "version of HTTP: 9 % of connections carry several exchanges, or, with \"1.0\", each carries one",
     ),
     TCP,
 ];

@@ -59,10 +59,17 @@ pub struct WebConnection {
 }
 
 impl WebConnection {
-    /// A connection with these sizes. `draws` is its own stream.
-    pub fn new(request: u64, first_response: u64, pauses: Option<[Pauses; 2]>, draws: &Stream) -> Self {
+    /// A connection with these sizes, which carries more than one exchange only if it may be `persistent`. `draws` is its
+    /// own stream.
+    pub fn new(
+        request: u64,
+        first_response: u64,
+        pauses: Option<[Pauses; 2]>,
+        persistent: bool,
+        draws: &Stream,
+    ) -> Self {
         let mut structure = draws.member(0);
-        let is_persistent = structure.hit(0.09);
+        let is_persistent = structure.hit(0.09) && persistent;
         let pages =
             if !is_persistent || structure.hit(0.82) { 1 } else { more_than_one(0.417, &mut structure) };
         let mut connection = WebConnection {

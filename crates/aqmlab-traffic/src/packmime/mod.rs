@@ -4,8 +4,9 @@
 //! delays depend on each other over long ranges, the less the higher the rate.
 //!
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models
-//! for generating synthetic HTTP source traffic", INFOCOM 2004, as ns-2.35 has it (`packmime/`); its
-//! persistent connections are those of ns-2.31 and later.
+//! for generating synthetic HTTP source traffic", INFOCOM 2004, as ns-2.35 has it (`packmime/`). In ns-2.30
+//! and before, all parameters and tables are the same; pauses on persistent connections are those of
+//! [`PausesOf::Connection`] there, and of [`PausesOf::Cloud`] from ns-2.31 on.
 
 mod connection;
 mod convolution;
@@ -33,9 +34,9 @@ const REQUEST_ORDER: usize = 5000;
 /// For what location and spread of pauses on persistent connections are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PausesOf {
-    /// Once for the cloud, as ns-2.35 does: pauses of a whole run hang on one draw.
+    /// Once for the cloud, as ns-2.31 and later do: pauses of a whole run hang on one draw.
     Cloud,
-    /// For each connection, which is what the paper's model means.
+    /// For each connection, which is what the paper's model means, and what ns-2.30 does.
     Connection,
 }
 
@@ -51,6 +52,8 @@ pub struct PackMime {
     gap_scale: f64,
     responses: Responses,
     pauses: Option<[Pauses; 2]>,
+    /// Whether connections may carry more than one exchange.
+    persistent: bool,
     /// Member i: all that only connection i needs.
     connections: Stream,
     opened: u64,
@@ -109,9 +112,16 @@ impl PackMime {
                 PausesOf::Cloud => Some(Pauses::both(&mut cloud)),
                 PausesOf::Connection => None,
             },
+            persistent: true,
             connections: draws.member(6),
             opened: 0,
         }
+    }
+
+    /// The same of HTTP/1.0: each connection carries one exchange. All else that it draws stays the same.
+    pub const fn without_persistence(mut self) -> Self {
+        self.persistent = false;
+        self
     }
 
     /// The next connection.
@@ -127,6 +137,7 @@ impl PackMime {
                     request_size(self.requests.next()),
                     self.responses.next(),
                     self.pauses,
+                    self.persistent,
                     &own,
                 ),
             },
