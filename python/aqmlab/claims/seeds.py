@@ -30,7 +30,7 @@ from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
 from aqmlab.claims.units import in_base, unit_of_metric
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
-from aqmlab.metrics import EVERY_CLASS, Window
+from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, Window
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
@@ -86,6 +86,8 @@ class MetricValues(Protocol):
         class_name: str = EVERY_CLASS,
         window: Window | tuple[float, float] | None = None,
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
+        kind: str = EVERY_KIND,
+        router: str = EVERY_ROUTER,
     ) -> dict[int, float | None]:
         """As of :meth:`aqmlab.Results.values`."""
 

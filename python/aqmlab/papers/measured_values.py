@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Names
 from aqmlab.errors import HostError, UsageError
-from aqmlab.metrics import EVERY_CLASS, Window
+from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, Window
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.papers.paper import PaperExperiment, Thinned
 from aqmlab.papers.runner import Runner
@@ -42,12 +42,30 @@ class Asked(NamedTuple):
     class_name: str
     window: Window | None
     parameters: tuple[tuple[str, float | None], ...]
+    kind: str
+    router: str
+
+    @staticmethod
+    def of(  # noqa: PLR0913, PLR0917 (as Results has them)
+        metric: str,
+        queue: str | None,
+        class_name: str,
+        window: Window | tuple[float, float] | None,
+        parameters: Mapping[str, float | None],
+        kind: str,
+        router: str,
+    ) -> Asked:
+        """The same, whatever order the parameters have."""
+        ends = None if window is None else Window(*window)
+        return Asked(metric, queue, class_name, ends, tuple(sorted(parameters.items())), kind, router)
 
     @property
     def key(self) -> str:
         """The same as plain data, alike in every process."""
         ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
-        return json.dumps([self.metric, self.queue, self.class_name, ends, self.parameters])
+        return json.dumps(
+            [self.metric, self.queue, self.class_name, ends, self.parameters, self.kind, self.router]
+        )
 
 
 Queries = Mapping[Cell, tuple[Asked, ...]]
@@ -159,11 +177,11 @@ class MeasuredValues(_ValuesOnly):
         class_name: str = EVERY_CLASS,
         window: Window | tuple[float, float] | None = None,
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
+        kind: str = EVERY_KIND,
+        router: str = EVERY_ROUTER,
     ) -> dict[int, Value]:
         """A metric of a cell by seed."""
-        asked = Asked(
-            metric, queue, class_name, window and Window(*window), tuple(sorted(parameters.items()))
-        )
+        asked = Asked.of(metric, queue, class_name, window, parameters, kind, router)
         return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
 
 
@@ -195,11 +213,11 @@ class AskedValues(_ValuesOnly):
         class_name: str = EVERY_CLASS,
         window: Window | tuple[float, float] | None = None,
         parameters: Mapping[str, float | None] = NO_PARAMETERS,
+        kind: str = EVERY_KIND,
+        router: str = EVERY_ROUTER,
     ) -> dict[int, Value]:
         """Some value."""
-        asked = Asked(
-            metric, queue, class_name, window and Window(*window), tuple(sorted(parameters.items()))
-        )
+        asked = Asked.of(metric, queue, class_name, window, parameters, kind, router)
         self.asked.setdefault(cell, {})[asked.key] = asked
         return {0: 1.0}
 
@@ -326,6 +344,8 @@ def _asked(results: Results, cell: Cell, query: Asked) -> dict[int, Value]:
         class_name=query.class_name,
         window=query.window,
         parameters=dict(query.parameters),
+        kind=query.kind,
+        router=query.router,
     )
 
 
