@@ -87,9 +87,9 @@ def scenario(seed: int = 1, span_s: tuple[float, float] = SPAN_S) -> dict:
     for name, (servers, clients, rate) in WEB.items():
         for of in sided([name]):
             ends = {"from": host(f"{of}_clients", clients, "4Mbit"), "to": host(f"{of}_servers", servers, "4Mbit")}
-            # A link of its own holds a connection's delays; at this rate it takes no time.
-            web = {"kind": "packmime", "access_rate": "10Gbit", "rate": f"{rate}/s"}
-            classes.append({"name": of} | web | ends | {"tcp": TCP})
+            classes.append({"name": of, "kind": "packmime", "rate": f"{rate}/s"} | ends | {"tcp": TCP})
+            for router, end in ((clients, "client"), (servers, "server")):
+                delays.append({"class": of, "at": f"R{router}", "delay": end})
     return {
         "title": "Parking lot, one congested link",
         "warmup": f"{span_s[0]}s",
